@@ -1,0 +1,55 @@
+# Everything runs from a clean clone: Python 3.11 or newer, make and gcc are all that has to be there.
+PYTHON ?= python3
+VENV = .venv
+BIN = $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: install reproduce test lint types tests wheel falsify golden clean
+
+# The command line, and nothing that only developers need.
+$(VENV)/installed: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	touch $@
+
+# What the tests need on top.
+$(VENV)/tested: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,test]'
+	touch $@
+
+install: $(VENV)/installed
+
+reproduce: install
+	$(BIN)/lewa reproduce
+
+# Everything that CI checks.
+test: lint types tests wheel
+
+lint: $(VENV)/tested
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/tested
+	$(BIN)/mypy
+
+tests: $(VENV)/tested
+	$(BIN)/python -m pytest -n 2
+
+# The wheel, alone, in a clean environment, with the core dependencies only.
+wheel: $(VENV)/tested
+	rm -rf build/wheel && mkdir -p build/wheel
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(PYTHON) -m venv build/wheel/env
+	build/wheel/env/bin/python -m pip install --quiet build/wheel/lewa-*.whl
+	cd build/wheel && env/bin/python -I ../../tests/core_only.py
+
+# A long hunt for a counterexample to the pathwise bounds; HUNT says how many instances each law is tried on.
+falsify: $(VENV)/tested
+	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems
+
+# Write the golden traces anew; read the diff before you commit it.
+golden: $(VENV)/tested
+	$(BIN)/python tests/golden/write.py
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,285 @@
+"""One compiled loop per kind of feedback, and the single steps of an application, for any learner.
+
+A loop holds the learner's class in its closure and finds the rule by it; everything else is in one buffer (see
+kernels/memory.py). So a loop is compiled once per class, found on disk by the next process, and, because the sources it
+came from are hashed into the closure too, never found stale.
+"""
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numba.extending import overload
+
+from lewa.kernels import means, observe, pick, place, positive, uniform, unpack
+from lewa.kernels.compiling import INLINE, program
+from lewa.rounds import Bandit, Block, Full, Indices, Lazy, Matrix, Vector, Words, feedback
+
+
+class Tally(NamedTuple):
+    """What a run adds up as it goes; `rounds.Trace` says what each is."""
+
+    reward: Vector  # (1,)
+    shortfall: Vector  # (m,)
+    positive: Vector  # (m,)
+    revealed: Vector  # (m,)
+    priced: Vector  # (m,)
+
+
+class Columns(NamedTuple):
+    """What a run writes down each round; without rows when nobody asked."""
+
+    plays: Matrix  # (n, K)
+    multipliers: Matrix  # (n, m)
+    actions: Indices  # (n,)
+
+
+# A learner's methods, as functions that compiled code finds by the learner's type.
+
+
+def play(self: Any, s: Any, p: Vector) -> None:
+    """Write its play into p."""
+    self.play(s, p)
+
+
+def choose(self: Any, s: Any, u: float) -> Any:
+    """Draw an action by one uniform."""
+    return self.choose(s, u)
+
+
+def learn(self: Any, s: Any, seen: Any) -> None:
+    """Let it learn from one round."""
+    self.learn(s, seen)
+
+
+overload(play, jit_options=INLINE, strict=False)(lambda self, s, p: self.instance_class.play)
+overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.instance_class.choose)
+overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
+
+
+def note(s: Any, t: int, priced: Vector, columns: Columns) -> None:
+    """Add the multiplier up, and write it down if asked; a learner without one has nothing to note."""
+    (_note if hasattr(s, "multiplier") else _skip)(s, t, priced, columns)
+
+
+def _note(s: Any, t: int, priced: Vector, columns: Columns) -> None:
+    for j in range(priced.size):
+        priced[j] += s.multiplier[j]
+        if columns.actions.size > 0:
+            columns.multipliers[t, j] = s.multiplier[j]
+
+
+def _skip(s: Any, t: int, priced: Vector, columns: Columns) -> None:
+    pass
+
+
+def reveal(nature: Block | Lazy, t: int, i: int, c: Vector) -> float:
+    """The reward of action i in round t of these; its constraints go into c."""
+    return _read(nature, t, i, c) if isinstance(nature, Block) else _draw(nature, t, i, c)
+
+
+def _read(nature: Block, t: int, i: int, c: Vector) -> float:
+    for j in range(c.size):
+        c[j] = nature.constraints[t, j, i]
+    return float(nature.rewards[t, i])
+
+
+def _draw(nature: Lazy, t: int, i: int, c: Vector) -> float:
+    n = place(nature.start[0] + t, i, nature.rewards.size, c.size)
+    for j in range(c.size):
+        c[j] = 1.0 if uniform(nature.key[0], n + 1 + j) < nature.constraints[j, i] else 0.0
+    return 1.0 if uniform(nature.key[0], n) < nature.rewards[i] else 0.0
+
+
+def foresee(nature: Block | Lazy, t: int, p: Vector, c: Vector) -> None:
+    """c <- p . c_t: what the whole play would have met, which a bandit is never told but is measured by."""
+    means(p, nature.constraints[t] if isinstance(nature, Block) else nature.constraints, c)
+
+
+overload(foresee, jit_options=INLINE, strict=False)(
+    lambda nature, t, p, c: (
+        (lambda nature, t, p, c: means(p, nature.constraints[t], c))
+        if nature.instance_class is Block
+        else (lambda nature, t, p, c: means(p, nature.constraints, c))
+    )
+)
+overload(note, jit_options=INLINE, strict=False)(
+    lambda s, t, priced, columns: _note if "multiplier" in s.instance_class._fields else _skip
+)
+overload(reveal, jit_options=INLINE, strict=False)(
+    lambda nature, t, i, c: _read if nature.instance_class is Block else _draw
+)
+
+
+UNSAVED = "unsaved"  # the stamp of a class typed at a prompt: it has no source to tell versions apart
+
+
+class Loops(NamedTuple):
+    """What is compiled for one class of learner, each when it is first called."""
+
+    run: Callable[..., None]  # rounds in a row, in the form its feedback asks for
+    play: Callable[[Vector, Vector], None]  # the play, into an array
+    choose: Callable[[Vector, float], tuple[int, float]]  # an action and its chance, from one uniform
+    learn_full: Callable[[Vector, Vector, Matrix, Vector, Vector], None]
+    learn_bandit: Callable[[Vector, int, float, float, Vector, Vector], None]
+
+
+@cache
+def _loops(learner: Any) -> Loops:
+    stamp = _stamp(learner)
+
+    # Every function mentions the stamp, which puts it into its closure and so into the key of the cache on disk.
+
+    def full(
+        memory: Vector,
+        nature: Block,
+        truth: Matrix,
+        rounds: int,
+        dice: Words,
+        start: int,
+        p: Vector,
+        met: Vector,
+        tally: Tally,
+        columns: Columns,
+    ) -> None:
+        if stamp == "":
+            return
+        self, s = unpack(learner, memory)
+        for t in range(rounds):
+            play(self, s, p)
+            note(s, t, tally.priced, columns)
+            seen = Full(nature.rewards[t], nature.constraints[t], met, p)
+            tally.reward[0] += observe(p, seen)
+            for j in range(met.size):
+                tally.revealed[j] += self.floor[j] - met[j]
+            learn(self, s, seen)
+            if truth.shape[0] > 0:
+                means(p, truth, met)
+            for j in range(met.size):
+                tally.shortfall[j] += self.floor[j] - met[j]
+                tally.positive[j] += positive(self.floor[j] - met[j])
+            if columns.actions.size > 0:
+                columns.actions[t] = pick(p, uniform(dice[0], start + t))
+                for i in range(p.size):
+                    columns.plays[t, i] = p[i]
+
+    def bandit(
+        memory: Vector,
+        nature: Any,
+        truth: Matrix,
+        rounds: int,
+        dice: Words,
+        start: int,
+        p: Vector,
+        c: Vector,
+        tally: Tally,
+        columns: Columns,
+    ) -> None:
+        if stamp == "":
+            return
+        self, s = unpack(learner, memory)
+        nothing = p[:0]
+        for t in range(rounds):
+            if columns.actions.size > 0:
+                play(self, s, p)
+                for i in range(p.size):
+                    columns.plays[t, i] = p[i]
+            i, chance = choose(self, s, uniform(dice[0], start + t))
+            note(s, t, tally.priced, columns)
+            reward = reveal(nature, t, i, c)
+            tally.reward[0] += reward
+            for j in range(c.size):
+                short = self.floor[j] - (truth[j, i] if truth.shape[0] > 0 else c[j])
+                tally.shortfall[j] += short
+                tally.positive[j] += positive(short)
+                tally.revealed[j] += self.floor[j] - c[j]
+            learn(self, s, Bandit(i, chance, reward, c, nothing))
+            if columns.actions.size > 0:
+                columns.actions[t] = i
+
+    def dense(
+        memory: Vector,
+        nature: Any,
+        truth: Matrix,
+        rounds: int,
+        dice: Words,
+        start: int,
+        p: Vector,
+        c: Vector,
+        tally: Tally,
+        columns: Columns,
+    ) -> None:
+        if stamp == "":
+            return
+        self, s = unpack(learner, memory)
+        for t in range(rounds):
+            play(self, s, p)
+            i = pick(p, uniform(dice[0], start + t))
+            note(s, t, tally.priced, columns)
+            reward = reveal(nature, t, i, c)
+            tally.reward[0] += reward
+            for j in range(c.size):
+                tally.revealed[j] += self.floor[j] - c[j]
+            learn(self, s, Bandit(i, p[i], reward, c, p))
+            if truth.shape[0] > 0:
+                means(p, truth, c)
+            else:
+                foresee(nature, t, p, c)
+            for j in range(c.size):
+                tally.shortfall[j] += self.floor[j] - c[j]
+                tally.positive[j] += positive(self.floor[j] - c[j])
+            if columns.actions.size > 0:
+                columns.actions[t] = i
+                for k in range(p.size):
+                    columns.plays[t, k] = p[k]
+
+    def one_play(memory: Vector, p: Vector) -> None:
+        if stamp != "":
+            self, s = unpack(learner, memory)
+            play(self, s, p)
+
+    def one_choice(memory: Vector, u: float) -> Any:
+        if stamp == "":
+            return 0, 0.0
+        self, s = unpack(learner, memory)
+        return choose(self, s, u)
+
+    def learn_full(memory: Vector, rewards: Vector, constraints: Matrix, met: Vector, p: Vector) -> None:
+        if stamp != "":
+            self, s = unpack(learner, memory)
+            learn(self, s, Full(rewards, constraints, met, p))
+
+    def learn_bandit(memory: Vector, action: int, chance: float, reward: float, constraints: Vector, p: Vector) -> None:
+        if stamp != "":
+            self, s = unpack(learner, memory)
+            learn(self, s, Bandit(action, chance, reward, constraints, p))
+
+    run = {"full": full, "bandit": bandit, "dense": dense}[feedback(learner)]
+    functions: tuple[Any, ...] = (run, one_play, one_choice, learn_full, learn_bandit)
+    return Loops(*(program(function, keep=stamp != UNSAVED) for function in functions))
+
+
+def loops(learner: Any) -> Loops:
+    """The loop and the single steps of a class of learner."""
+    return _loops(learner)
+
+
+def _stamp(learner: Any) -> str:
+    """A hash of the sources that a learner's loop is made of; a class without a source file is not kept on disk."""
+    module = sys.modules.get(learner.__module__)
+    if module is None or learner.__module__ == "__main__" or not getattr(module, "__file__", None):
+        return UNSAVED
+    here = Path(__file__).parent
+    files = {Path(__file__), here / "rounds.py", *(here / "kernels").glob("*.py")}
+    for value in (learner, *vars(module).values()):  # the learner's file, and the files of what it calls
+        function = getattr(value, "py_func", value)
+        if inspect.isfunction(function) or inspect.isclass(function):
+            try:
+                files.add(Path(inspect.getfile(function)))
+            except (TypeError, OSError):  # built in
+                continue
+    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files) if file.is_file())).hexdigest()

@@ -1,0 +1,54 @@
+"""The Bernoulli game: every reward and every constraint is an independent coin."""
+
+import numpy as np
+
+from lewa.kernels import toss
+from lewa.measures.guarantees import Setting
+from lewa.rounds import Block, Matrix, Vector, Words, in_unit
+
+
+class Bernoulli:
+    """Each round and action: reward 1 with its mean's probability, else 0; so too each constraint.
+
+    Means of 0 and 1 make a coin certain, so deterministic games are Bernoulli games too.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> game.actions, game.constraints
+    (2, 1)
+    """
+
+    about = "independent coins for rewards and constraints; the dearer action pays more"
+    length = None
+
+    def __init__(self, rewards: object = (0.9, 0.6, 0.3), constraints: object = ((0.2, 0.5, 0.9),)) -> None:
+        self.rewards: Vector = in_unit("mean rewards", rewards).reshape(-1)
+        self.truth: Matrix = np.atleast_2d(in_unit("mean constraints", constraints))
+        if self.truth.shape[1:] != self.rewards.shape:
+            raise ValueError(f"mean constraints must have the shape (m, {self.rewards.size}), got {self.truth.shape}")
+
+    def __repr__(self) -> str:
+        return f"Bernoulli(rewards={self.rewards.tolist()}, constraints={self.truth.tolist()})"
+
+    @property
+    def actions(self) -> int:
+        return self.rewards.size
+
+    @property
+    def constraints(self) -> int:
+        return self.truth.shape[0]
+
+    @property
+    def setting(self) -> Setting:
+        certain = bool(np.isin(self.truth, (0.0, 1.0)).all())
+        return Setting(constraints="constant" if certain else "iid", adversary="oblivious")
+
+    def block(self, key: Words, start: int, stop: int) -> Block:
+        rewards = np.empty((stop - start, self.actions))
+        constraints = np.empty((stop - start, self.constraints, self.actions))
+        with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
+            toss(self.rewards, self.truth, key, start, rewards, constraints)
+        return Block(rewards, constraints)
+
+    def means(self) -> tuple[Vector, Matrix]:
+        return self.rewards, self.truth

@@ -1,0 +1,16 @@
+"""The game on which BanditLEWA as printed, tuned as its proof ends, does not learn."""
+
+from lewa.games.bernoulli import Bernoulli
+
+
+class Counterexample(Bernoulli):
+    """Two actions, rewards (1, 0), constraints (1, 1): for a floor of at most 1/2 nothing binds, and one action is better.
+
+    With gamma = delta = T^(-1/2) the printed BanditLEWA moves ln(w_1/w_2) by at most 2 eta T < 1 in the whole game, so it
+    plays the worthless action at least 0.377 of the time in expectation: docs/errata.md has the computation.
+    """
+
+    about = "two actions, one worth nothing, nothing binds: the printed BanditLEWA does not learn it"
+
+    def __init__(self) -> None:
+        super().__init__(rewards=(1.0, 0.0), constraints=((1.0, 1.0),))

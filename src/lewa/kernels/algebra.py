@@ -1,0 +1,62 @@
+"""The small sums of one round."""
+
+from lewa.kernels.compiling import rule
+from lewa.rounds import Full, Matrix, Vector
+
+
+@rule
+def positive(x: float) -> float:
+    """[x]+"""
+    return max(x, 0.0)
+
+
+@rule
+def total(x: Vector) -> float:
+    """sum_i x_i"""
+    z = 0.0
+    for i in range(x.size):
+        z += x[i]
+    return z
+
+
+@rule
+def dot(x: Vector, y: Vector) -> float:
+    """x . y"""
+    z = 0.0
+    for i in range(x.size):
+        z += x[i] * y[i]
+    return z
+
+
+@rule
+def means(p: Vector, c: Matrix, out: Vector) -> None:
+    """out_j <- p . c_j"""
+    for j in range(out.size):
+        z = 0.0
+        for i in range(p.size):
+            z += p[i] * c[j, i]
+        out[j] = z
+
+
+@rule
+def observe(p: Vector, seen: Full) -> float:
+    """p . r, and p . c into seen.met: one pass when there is one constraint."""
+    r, c, met = seen.rewards, seen.constraints, seen.met
+    if met.size == 1:
+        earned, kept = 0.0, 0.0
+        for i in range(p.size):
+            earned += p[i] * r[i]
+            kept += p[i] * c[0, i]
+        met[0] = kept
+        return earned
+    means(p, c, met)
+    return dot(p, r)
+
+
+@rule
+def average(mean: Matrix, x: Matrix, n: float) -> None:
+    """mean <- mean + (x - mean)/n: the running mean when x is the n-th to come."""
+    share = 1 / n
+    for j in range(mean.shape[0]):
+        for i in range(mean.shape[1]):
+            mean[j, i] += (x[j, i] - mean[j, i]) * share

@@ -1,0 +1,39 @@
+"""How a rule is compiled: one place for the options, among them the one private to Numba."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
+SUMS = {"reassoc", "contract", "nsz"}
+# A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+INLINE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
+
+
+def rule(function: F) -> F:
+    """Compile a piece of a learner's rule: inlined where it is called, working in place, allocating nothing."""
+    return cast(F, numba.njit(function, **INLINE))
+
+
+def exact(function: F) -> F:
+    """Like `rule`, but the order of operations is kept: reassociation would undo the rounding trick in `exp`."""
+    return cast(F, numba.njit(function, **{**INLINE, "fastmath": {"contract"}}))
+
+
+def program(function: F, keep: bool = True) -> F:
+    """Compile a function that Python calls: it lets other threads run, and is kept on disk where that is possible.
+
+    What is kept is made anew when the function's own file changes, and only then: a function that calls into other files
+    needs a stamp of them in its closure (see engine.py).
+    """
+    options = {**OPTIONS, "fastmath": SUMS, "nogil": True}
+    if keep:
+        try:
+            return cast(F, numba.njit(function, cache=True, **options))
+        except RuntimeError:  # no directory can be written to: compile in every process
+            pass
+    return cast(F, numba.njit(function, **options))

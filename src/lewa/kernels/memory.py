@@ -1,0 +1,115 @@
+"""One buffer a run: a learner's parameters and its state, laid out in one float64 array.
+
+Copying, saving and a single step then handle one array, and a compiled loop's signature names no learner: that is what
+lets the next process find the loop on disk. The layout is read off the annotations of the named tuples: `float`,
+`Vector`, `Matrix`, or another named tuple. Leaf n has three numbers in the header, memory[3n : 3n + 3]: where it
+starts, its rows and its columns.
+"""
+
+import itertools
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, get_args, get_type_hints
+
+import numba
+import numpy as np
+from numba.extending import overload
+
+from lewa.rounds import Matrix, Vector
+
+
+# These three are inlined before typing: a function without reference counts may not return a new view.
+@numba.njit(inline="always")
+def scalar(memory: Vector, n: int) -> float:
+    """Leaf n, a number."""
+    x: float = memory[int(memory[3 * n])]
+    return x
+
+
+@numba.njit(inline="always")
+def vector(memory: Vector, n: int) -> Vector:
+    """Leaf n, a view."""
+    start = int(memory[3 * n])
+    return memory[start : start + int(memory[3 * n + 2])]
+
+
+@numba.njit(inline="always")
+def matrix(memory: Vector, n: int) -> Matrix:
+    """Leaf n, a view in two dimensions."""
+    start, rows, columns = int(memory[3 * n]), int(memory[3 * n + 1]), int(memory[3 * n + 2])
+    return memory[start : start + rows * columns].reshape((rows, columns))
+
+
+def pack(*records: tuple[Any, ...]) -> Vector:
+    """Copy named tuples of floats, arrays and named tuples into one new buffer."""
+    leaves = [np.asarray(leaf, dtype=np.float64) for record in records for leaf in _leaves(record)]
+    memory = np.empty(3 * len(leaves) + sum(leaf.size for leaf in leaves))
+    start = 3 * len(leaves)
+    for n, leaf in enumerate(leaves):
+        rows, columns = np.atleast_2d(leaf).shape
+        memory[3 * n : 3 * n + 3] = start, rows, columns
+        memory[start : start + leaf.size] = leaf.ravel()
+        start += leaf.size
+    return memory
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, tuple):
+        for field in value:
+            yield from _leaves(field)
+    else:
+        yield value
+
+
+def unpack(learner: Any, memory: Vector) -> Any:
+    """The learner and its state again, their arrays views of the buffer."""
+    return _reader(learner)(learner, memory)
+
+
+@overload(unpack, inline="always", strict=False)
+def _unpack(learner: Any, memory: Any) -> Any:
+    return _reader(learner.instance_class)
+
+
+def dump(record: tuple[Any, ...]) -> dict[str, Any]:
+    """A named tuple as plain numbers, lists and dictionaries, fit for JSON without losing a bit."""
+    return {
+        name: dump(value) if isinstance(value, tuple) else np.asarray(value).tolist()
+        for name, value in zip(record._fields, record, strict=True)  # type: ignore[attr-defined]
+    }
+
+
+def load(kind: Any, plain: dict[str, Any]) -> Any:
+    """The named tuple that `dump` wrote."""
+    hints = get_type_hints(kind)
+    if set(plain) != set(kind._fields):
+        raise ValueError(f"a saved {kind.__name__} has the fields {sorted(kind._fields)}, got {sorted(plain)}")
+    return kind(*(_load(hints[name], plain[name]) for name in kind._fields))
+
+
+def _load(kind: Any, value: Any) -> Any:
+    if kind is float:
+        return float(value)
+    return load(kind, value) if isinstance(kind, type) and issubclass(kind, tuple) else np.array(value, dtype=np.float64)
+
+
+@cache
+def _reader(learner: Any) -> Any:
+    """A function that rebuilds (learner, state), written out as one expression because Numba has no other way to build
+    a tuple whose fields differ in type."""
+    names: dict[str, Any] = {"scalar": scalar, "vector": vector, "matrix": matrix}
+    count = itertools.count()
+
+    def build(kind: Any) -> str:
+        if kind is float:
+            return f"scalar(memory, {next(count)})"
+        if isinstance(kind, type) and issubclass(kind, tuple):
+            name = f"{kind.__name__}_{len(names)}"
+            names[name] = kind
+            hints = get_type_hints(kind)
+            return f"{name}({', '.join(build(hints[field]) for field in kind._fields)})"  # type: ignore[attr-defined]
+        read = {1: "vector", 2: "matrix"}[len(get_args(get_args(kind)[0]))]
+        return f"{read}(memory, {next(count)})"
+
+    state = get_type_hints(learner.start)["return"]
+    return eval(f"lambda learner, memory: ({build(learner)}, {build(state)})", names)

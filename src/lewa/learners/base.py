@@ -1,0 +1,98 @@
+"""What a learner is, in one page, and the laws its parameters obey."""
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Vector, as_floor
+
+
+class Learner(Protocol):
+    """A named tuple of hyperparameters with these methods. The state is a named tuple too; the rules work on it in place.
+
+    `learn` says by the annotation of `seen` what feedback it takes, `Full` or `Bandit`. A bandit learner that need not
+    write out its whole play also has `choose(s, u) -> (action, chance)`; one without it is dense: its `learn` gets the
+    whole play. A rule allocates nothing and calls only `lewa.kernels`. The docstring's first line stands in lists.
+    """
+
+    @property
+    def floor(self) -> Vector: ...
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, **settings: Any) -> Self: ...
+
+    @classmethod
+    def examples(cls) -> list[tuple["Learner", int]]:
+        """A few small (learner, actions) pairs for the laws in checks/."""
+        ...
+
+    def start(self, actions: int) -> Any: ...
+
+    def play(self, s: Any, p: Vector) -> None:
+        """Write the play into p."""
+        ...
+
+    def learn(self, s: Any, seen: Any) -> None: ...
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]: ...
+
+    def _replace(self, **fields: Any) -> Self: ...
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+def require(law: bool, sentence: str, **values: object) -> None:
+    """Refuse parameters that break a law, with the law and the values in one sentence."""
+    if not law:
+        raise ValueError(f"{sentence}, got " + ", ".join(f"{name}={value}" for name, value in values.items()))
+
+
+def check_size(actions: int, floor: object, horizon: int | None = None) -> Vector:
+    """The floor as a vector, if it, the number of actions and the horizon make sense."""
+    require(int(actions) == actions and actions >= 1, "actions must be a whole number of at least 1", actions=actions)
+    if horizon is not None:
+        require(int(horizon) == horizon and horizon >= 1, "horizon must be a whole number of at least 1", horizon=horizon)
+    return as_floor(floor)
+
+
+def check_positive(**values: float) -> None:
+    """Step sizes and their like."""
+    for name, value in values.items():
+        require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite", **{name: value})
+
+
+def check_dual(delta: float, mu: float) -> None:
+    """The multiplier stays between 0 and floor/delta only if its step does not overshoot."""
+    check_positive(delta=delta, mu=mu)
+    require(delta * mu <= 1, "delta*mu must be at most 1", delta=delta, mu=mu)
+
+
+def check_gamma(gamma: float) -> None:
+    """The share of uniform exploration."""
+    require(0 < gamma < 1, "gamma must lie strictly between 0 and 1", gamma=gamma)
+
+
+def check_epsilon(epsilon: float) -> None:
+    """The probability with which a bound may fail."""
+    require(0 < epsilon < 1, "epsilon must lie strictly between 0 and 1", epsilon=epsilon)
+
+
+def check_feasible(floor: Vector, means: object) -> None:
+    """Where the mean constraints are known, a floor that no play can meet is refused."""
+    if means is None:
+        return
+    from lewa.measures.hindsight import best_fixed_play  # scipy: only where it is needed
+
+    constraints = np.atleast_2d(np.asarray(means, dtype=np.float64))
+    best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
+    require(
+        best.feasible,
+        f"the floor must be reachable; the nearest any play comes is {best.reachable.tolist()}",
+        floor=floor.tolist(),
+    )
+
+
+def log_actions(actions: int) -> float:
+    """ln K for a tuning; one action has nothing to learn, and ln 2 keeps its step size positive."""
+    return float(np.log(max(actions, 2)))

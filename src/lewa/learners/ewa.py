@@ -1,0 +1,72 @@
+"""Exponentially weighted average, the parent of every learner here."""
+
+from math import sqrt
+from typing import Any, NamedTuple, Self
+
+from lewa.kernels import Weights, grow, ones, share
+from lewa.learners.base import check_positive, check_size, log_actions
+from lewa.measures import guarantees
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Vector
+
+
+class Primal(NamedTuple):
+    weights: Weights  # w
+
+
+class Ewa(NamedTuple):
+    """EWA, also called Hedge: play actions in proportion to the exponential of what they earned; constraints are ignored.
+
+    Section 2 of the paper (no box). With w_1 = 1, in round t::
+
+        p_t     = w_t / sum w_t
+        w_{t+1} = w_t exp(eta r_t)
+
+    Order: the play of round t uses the weights of rounds before t.
+
+    Parameters: eta = eta > 0; c0 = floor, each in [0, 1], which the rule never reads: it is there so that the violation
+    can be measured beside the other learners'.
+
+    Reading: nothing to decide. The tuning is eta = sqrt(8 ln K / T), with regret at most sqrt(T ln K / 2) on every
+    sequence. Every LEWA with floor 0 reduces to this learner.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.Ewa.tuned(actions=2, horizon=1000, floor=0.5)
+    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
+    >>> bool(lewa.regret(trace)[0] <= (1000 * 0.6931471805599453 / 2) ** 0.5)
+    True
+    >>> round(float(lewa.violation(trace)[0, 0]))  # it pays no heed to the floor
+    293
+
+    Reference: N. Littlestone and M. Warmuth, The Weighted Majority Algorithm, 1994; Y. Freund and R. Schapire, 1997.
+    """
+
+    eta: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, eta: float | None = None) -> Self:
+        """eta = sqrt(8 ln K / T)"""
+        floor = check_size(actions, floor, horizon)
+        learner = cls(eta if eta is not None else sqrt(8 * log_actions(actions) / horizon), floor)
+        learner.start(actions)
+        return learner
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def start(self, actions: int) -> Primal:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta)
+        return Primal(ones(actions))
+
+    def play(self, s: Primal, p: Vector) -> None:
+        share(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Primal, seen: Full) -> None:
+        grow(s.weights, self.eta, seen.rewards)  # w <- w exp(eta r)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return guarantees.ewa(actions, rounds, self.floor, self.eta)

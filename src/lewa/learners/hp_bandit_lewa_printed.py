@@ -1,0 +1,130 @@
+"""High-Probability BanditLEWA as printed (box 4 of the paper): kept so that anyone can see what it does."""
+
+from math import log, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Weights, mix, ones, positive, settle
+from lewa.learners.base import check_epsilon, check_feasible, check_gamma, check_positive, check_size, require
+from lewa.measures.guarantees import Guarantee, Setting, none, one_action
+from lewa.rounds import Bandit, Matrix, Vector
+
+
+class Memoryless(NamedTuple):
+    weights: Weights  # w
+    multiplier: Vector  # (m,)    lambda
+    sums: Matrix  # (m, K)  chat_1 + ... + chat_t
+    clock: Vector  # (1,)    t, the rounds answered
+
+
+class PrintedHpBanditLewa(NamedTuple):
+    """High-Probability BanditLEWA exactly as its box prints it: weights that forget everything but the last round.
+
+    Box 4, Theorem 4. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t, chat_t zero but
+    at i, where they are r_t/p_{t,i} and c_t/p_{t,i}::
+
+        q_t          = w_t / sum w_t
+        p_t          = (1 - gamma) q_t + gamma/K
+        ctilde_t     = (chat_1 + ... + chat_t)/t
+        w_{t+1}      = exp(eta ((rhat_t + bonus/p_t) + lambda_t (ctilde_t + (2K/gamma) alpha_1/sqrt(t))))
+        lambda_{t+1} = [(1 - delta eta) lambda_t - eta (q_t.chat_t + alpha_1/sqrt(t) - c0)]+
+
+    Order: ctilde_t contains round t; the weights use lambda_t, the multiplier uses q_t.
+
+    Parameters: eta = eta > 0; gamma = gamma in (0, 1); delta = delta > 0 with delta eta <= 1; alpha/sqrt(KT) = bonus > 0;
+    alpha_1 = radius > 0; c0 = floor.
+
+    Reading: the weight line is followed as printed, without w_t. The box's x_t, defined nowhere, is read as q_t, and
+    its lambda_1, a bold zero, as 0. Its w_1 = exp(eta alpha sqrt(KT)) is the same for every action and cancels in q_1.
+    `tuned` takes the statement's gamma = T^(-1/2) and delta = T^(-1/4), the corollary's. Without memory the
+    play stays near uniform, whatever was earned: regret is linear. Were w_t restored, the theorem would still fail as
+    stated: its last inequality contains 4 alpha_1 K sqrt(T)/(gamma delta) and 4 gamma T (delta + 1)/(beta delta), which at
+    gamma = T^(-1/4), delta = T^(-1/4) are of order T. The repaired learner is `hp-bandit-lewa`.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])
+    >>> learner = lewa.learners.PrintedHpBanditLewa.tuned(actions=2, horizon=10_000, floor=0.5)
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
+    >>> f"regret per round {lewa.regret(trace).mean() / 10_000:.2f}"
+    'regret per round 0.50'
+
+    Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 5.
+    """
+
+    eta: float
+    gamma: float
+    delta: float
+    bonus: float
+    radius: float
+    floor: Vector
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        gamma: float | None = None,
+        delta: float | None = None,
+        epsilon: float = 0.05,
+        means: object = None,
+    ) -> Self:
+        """gamma = T^(-1/2), delta = T^(-1/4), eta = gamma/(beta K) delta/(delta + 1), beta = max(3, 1 + 2 alpha_1)."""
+        floor = check_size(actions, floor, horizon)
+        check_epsilon(epsilon)
+        check_feasible(floor, means)
+        K, T = actions, horizon
+        gamma = min(0.5, T**-0.5) if gamma is None else gamma
+        delta = T**-0.25 if delta is None else delta
+        radius = sqrt(0.5 * log(6 * K * T / epsilon))
+        alpha = 2 * sqrt(log(4 * K * T / epsilon))
+        check_positive(delta=delta)
+        eta = gamma / (max(3.0, 1 + 2 * radius) * K) * delta / (delta + 1)
+        learner = cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor)
+        learner.start(actions)
+        return learner
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def start(self, actions: int) -> Memoryless:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta, delta=self.delta, bonus=self.bonus, radius=self.radius)
+        check_gamma(self.gamma)
+        require(self.delta * self.eta <= 1, "delta*eta must be at most 1", delta=self.delta, eta=self.eta)
+        m = self.floor.size
+        return Memoryless(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(1))
+
+    def play(self, s: Memoryless, p: Vector) -> None:
+        mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
+
+    def learn(self, s: Memoryless, seen: Bandit) -> None:
+        i, p, c, lam, w = seen.action, seen.play, seen.constraints, s.multiplier, s.weights
+        s.clock[0] += 1
+        t, K = s.clock[0], p.size
+        radius = self.radius / sqrt(t)
+        for j in range(lam.size):
+            s.sums[j, i] += c[j] / seen.chance
+        for k in range(K):  # w = exp(eta ((rhat + bonus/p) + lam (ctilde + (2K/gamma) alpha_1/sqrt(t))))
+            gain = self.bonus / p[k]
+            for j in range(lam.size):
+                gain += lam[j] * (s.sums[j, k] / t + 2 * K / self.gamma * radius)
+            w.log[k] = self.eta * gain
+        w.log[i] += self.eta * seen.reward / seen.chance
+        settle(w)
+        q = (seen.chance - self.gamma / K) / (1 - self.gamma)
+        for j in range(lam.size):  # lam <- [(1 - delta eta) lam - eta (q.chat + alpha_1/sqrt(t) - c0)]+
+            met = q * c[j] / seen.chance + radius
+            lam[j] = positive((1 - self.delta * self.eta) * lam[j] - self.eta * (met - self.floor[j]))
+
+    @property
+    def dual(self) -> tuple[float, float]:
+        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
+        return self.delta, self.eta
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        if actions == 1:
+            return one_action(self.floor)
+        return (none("HP-BanditLEWA as printed", "the box has no memory: its play stays near uniform and regret is linear"),)

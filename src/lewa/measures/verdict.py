@@ -1,0 +1,41 @@
+"""Whether a measured run kept its guarantee."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.measures.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, none
+from lewa.measures.regret import hindsight, regret
+from lewa.rounds import Trace
+
+MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
+ROUNDING = 1e-9  # relative to T: what adding up T numbers may lose
+
+
+class Verdict(NamedTuple):
+    """A guarantee, and whether it held: None where runs cannot tell (no guarantee, one seed, or a bound that may fail)."""
+
+    guarantee: Guarantee
+    holds: bool | None
+
+
+def judge(trace: Trace) -> Verdict:
+    """The guarantee that this learner has in this game, and whether these runs kept it.
+
+    A pathwise bound has to hold for every seed; a bound on an expectation for the mean over at least two seeds, with a
+    margin of three standard errors.
+    """
+    if not all(h.feasible for h in hindsight(trace)):
+        return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
+    guarantee = trace.learner.guarantees(trace.game.actions, trace.rounds, trace.game.setting)[0]
+    if guarantee.kind not in (PATHWISE, EXPECTED, EXPECTED_INSIDE):
+        return Verdict(guarantee, None)
+    shortfall = trace.shortfall[:, -1]
+    measured = np.column_stack([regret(trace), np.maximum(shortfall, 0) if guarantee.kind == EXPECTED_INSIDE else shortfall])
+    bounds = np.array([guarantee.regret, *(guarantee.violation or ())], dtype=np.float64) + ROUNDING * trace.rounds
+    if guarantee.kind == PATHWISE:
+        return Verdict(guarantee, bool((measured <= bounds).all()))
+    if len(measured) < 2:
+        return Verdict(guarantee, None)
+    error = measured.std(axis=0, ddof=1) / np.sqrt(len(measured))
+    return Verdict(guarantee, bool((measured.mean(axis=0) <= bounds + MARGIN * error).all()))

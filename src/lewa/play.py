@@ -1,0 +1,163 @@
+"""The loop: a learner, a game, some rounds, some seeds; out comes a trace."""
+
+import warnings
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from os import cpu_count
+from typing import Any
+
+import numpy as np
+
+from lewa.engine import Columns, Loops, Tally, loops
+from lewa.kernels import DICE, NATURE, keys, pack, unpack
+from lewa.measures.hindsight import best_fixed_play
+from lewa.rounds import Block, Indices, Lazy, Trace, Vector, as_floor, feedback, in_unit
+
+BLOCK = 1 << 16  # numbers of a block that is laid out at a time
+PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
+
+
+def play(
+    learner: Any, game: Any, rounds: int | None = None, seeds: int | Iterable[int] = 1, every_round: bool = False
+) -> Trace:
+    """Play the learner against the game, once for each seed; `seeds` is their number, or they themselves.
+
+    The trace has running sums at log-spaced rounds; with `every_round` also each play, multiplier and action. Learners
+    that play the same seeds meet the same nature. Results do not depend on the number of threads.
+    """
+    learner = ready(learner)
+    rounds = _length(game, rounds)
+    names = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+    if not names or min(names) < 0:
+        raise ValueError(f"seeds must be a number of at least 1, or whole numbers of at least 0, got {seeds!r}")
+    if learner.floor.size != game.constraints:
+        raise ValueError(
+            f"the learner must have one floor per constraint, got {learner.floor.size} for a game with {game.constraints}"
+        )
+    learner.start(game.actions)  # refuse what breaks a law before anything is compiled
+    _warn_if_infeasible(learner, game)
+    marks = log_spaced(rounds)
+
+    def one(seed: int) -> dict[str, Any]:
+        return _run(learner, game, seed, marks, every_round)
+
+    with ThreadPoolExecutor(min(len(names), cpu_count() or 1)) as pool:
+        runs = list(pool.map(one, names))
+
+    def stacked(name: str) -> Any:
+        return None if runs[0][name] is None else np.stack([run[name] for run in runs])
+
+    fields = (
+        "reward",
+        "shortfall",
+        "positive",
+        "revealed",
+        "priced",
+        "multiplier",
+        "earnings",
+        "kept",
+        "plays",
+        "multipliers",
+        "actions",
+    )
+    return Trace(
+        learner=learner,
+        game=game,
+        seeds=names,
+        floor=learner.floor,
+        marks=marks,
+        measured_on="action" if feedback(type(learner)) == "bandit" else "play",
+        states=tuple(run["state"] for run in runs),
+        **{name: stacked(name) for name in fields},
+    )
+
+
+def log_spaced(rounds: int) -> Indices:
+    """Rounds at which the running sums are read: 1, then evenly on a logarithmic scale, then the last."""
+    count = max(2, int(PER_DECADE * np.log10(rounds)) + 1)
+    return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
+
+
+def _length(game: Any, rounds: int | None) -> int:
+    if rounds is None:
+        rounds = game.length
+    if rounds is None or int(rounds) != rounds or rounds < 1:
+        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
+    if game.length is not None and rounds > game.length:
+        raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
+    return int(rounds)
+
+
+def _warn_if_infeasible(learner: Any, game: Any) -> None:
+    if game.truth is not None:
+        best = best_fixed_play(np.zeros(game.actions), game.truth, learner.floor)
+        if not best.feasible:
+            warnings.warn(
+                f"no play meets the floor {learner.floor.tolist()}: the nearest is {best.reachable.tolist()}, and no "
+                "guarantee applies",
+                stacklevel=3,
+            )
+
+
+def _run(learner: Any, game: Any, seed: int, marks: Indices, every_round: bool) -> dict[str, Any]:
+    """One seed: from mark to mark, block by block."""
+    K, m, T = game.actions, game.constraints, int(marks[-1])
+    memory = pack(learner, learner.start(K))
+    run = loops(type(learner))
+    key = keys(seed)
+    tally = Tally(np.zeros(1), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
+    truth = np.zeros((0, K)) if game.truth is None else np.ascontiguousarray(game.truth)
+    p, met, earned, kept = np.empty(K), np.empty(m), np.zeros(K), np.zeros((m, K))
+    height = T if every_round else 0
+    columns = Columns(np.zeros((height, K)), np.zeros((height, m)), np.zeros(height, dtype=np.int64))
+    state = unpack(type(learner), memory)[1]
+    lazy = None if feedback(type(learner)) == "full" else game.means()
+    adaptive = hasattr(game, "reveal")
+    most = 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
+    sums: dict[str, list[Any]] = {name: [] for name in (*Tally._fields, "multiplier", "earnings", "kept")}
+
+    start = 0
+    for mark in marks.tolist():
+        while start < mark:
+            stop = mark if lazy is not None else min(start + most, mark)
+            nature: Any
+            if lazy is not None:
+                nature = Lazy(lazy[0], lazy[1], key[NATURE : NATURE + 1], np.array([start]))
+            else:
+                nature = (
+                    _asked(game, run, memory, p, start) if adaptive else game.block(key[NATURE : NATURE + 1], start, stop)
+                )
+                earned += nature.rewards.sum(axis=0)
+                kept += nature.constraints.sum(axis=0)
+            here = Columns(columns.plays[start:stop], columns.multipliers[start:stop], columns.actions[start:stop])
+            with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
+                run.run(memory, nature, truth, stop - start, key[DICE : DICE + 1], start, p, met, tally, here)
+            start = stop
+        for name, value in tally._asdict().items():
+            sums[name].append(value.copy())
+        sums["multiplier"].append(state.multiplier.copy() if hasattr(state, "multiplier") else np.zeros(m))
+        if lazy is None:
+            sums["earnings"].append(earned.copy())
+            sums["kept"].append(kept.copy())
+
+    found: dict[str, Any] = {name: np.array(values) if values else None for name, values in sums.items()}
+    found["reward"] = found["reward"][:, 0]
+    found["state"] = state
+    found |= columns._asdict() if every_round else dict.fromkeys(Columns._fields)
+    return found
+
+
+def _asked(game: Any, run: Loops, memory: Vector, p: Vector, t: int) -> Block:
+    """One round of a game that looks at the play before it answers."""
+    run.play(memory, p)
+    rewards, constraints = game.reveal(t, p.copy())
+    K, m = game.actions, game.constraints
+    r, c = in_unit(f"rewards of round {t}", rewards), in_unit(f"constraints of round {t}", constraints)
+    if r.shape != (K,) or c.reshape(m, -1).shape != (m, K):
+        raise ValueError(f"round {t} must show rewards ({K},) and constraints ({m}, {K}), got {r.shape} and {c.shape}")
+    return Block(r.reshape(1, K), c.reshape(1, m, K))
+
+
+def ready(learner: Any) -> Any:
+    """The learner with its floor as a checked vector, so that `Lewa(0.1, 0.05, 0.1, 0.5)` works too."""
+    return learner._replace(floor=as_floor(learner.floor))
