@@ -9,7 +9,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[cli]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,tables]'
 	touch $@
 
 # What the tests need on top.

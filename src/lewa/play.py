@@ -11,7 +11,7 @@ import numpy as np
 from lewa.engine import Columns, Loops, Tally, loops
 from lewa.kernels import DICE, NATURE, keys, pack, unpack
 from lewa.measures.hindsight import best_fixed_play
-from lewa.rounds import Block, Indices, Lazy, Trace, Vector, as_floor, feedback, in_unit
+from lewa.rounds import Block, Indices, Lazy, Matrix, Trace, Vector, as_floor, feedback, in_unit
 
 BLOCK = 1 << 16  # numbers of a block that is laid out at a time
 PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
@@ -27,15 +27,12 @@ def play(
     """
     learner = ready(learner)
     rounds = _length(game, rounds)
-    names = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    if not names or min(names) < 0:
-        raise ValueError(f"seeds must be a number of at least 1, or whole numbers of at least 0, got {seeds!r}")
+    names = seed_names(seeds)
     if learner.floor.size != game.constraints:
         raise ValueError(
             f"the learner must have one floor per constraint, got {learner.floor.size} for a game with {game.constraints}"
         )
     learner.start(game.actions)  # refuse what breaks a law before anything is compiled
-    _warn_if_infeasible(learner, game)
     marks = log_spaced(rounds)
 
     def one(seed: int) -> dict[str, Any]:
@@ -47,6 +44,8 @@ def play(
     def stacked(name: str) -> Any:
         return None if runs[0][name] is None else np.stack([run[name] for run in runs])
 
+    if game.truth is not None or runs[0]["kept"] is not None:
+        _warn_if_infeasible(learner.floor, game.truth if game.truth is not None else runs[0]["kept"][-1] / rounds)
     fields = (
         "reward",
         "shortfall",
@@ -72,6 +71,14 @@ def play(
     )
 
 
+def seed_names(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """The seeds themselves, from their number or from a list of them."""
+    names = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
+    if not names or min(names) < 0:
+        raise ValueError(f"seeds must be a number of at least 1, or whole numbers of at least 0, got {seeds!r}")
+    return names
+
+
 def log_spaced(rounds: int) -> Indices:
     """Rounds at which the running sums are read: 1, then evenly on a logarithmic scale, then the last."""
     count = max(2, int(PER_DECADE * np.log10(rounds)) + 1)
@@ -88,15 +95,13 @@ def _length(game: Any, rounds: int | None) -> int:
     return int(rounds)
 
 
-def _warn_if_infeasible(learner: Any, game: Any) -> None:
-    if game.truth is not None:
-        best = best_fixed_play(np.zeros(game.actions), game.truth, learner.floor)
-        if not best.feasible:
-            warnings.warn(
-                f"no play meets the floor {learner.floor.tolist()}: the nearest is {best.reachable.tolist()}, and no "
-                "guarantee applies",
-                stacklevel=3,
-            )
+def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
+    best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
+    if not best.feasible:
+        nearest = best.reachable.round(6).tolist()
+        warnings.warn(
+            f"no play meets the floor {floor.tolist()}: the nearest is {nearest}, and no guarantee applies", stacklevel=3
+        )
 
 
 def _run(learner: Any, game: Any, seed: int, marks: Indices, every_round: bool) -> dict[str, Any]:

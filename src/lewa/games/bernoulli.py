@@ -8,7 +8,9 @@ from lewa.rounds import Block, Matrix, Vector, Words, in_unit
 
 
 class Bernoulli:
-    """Each round and action: reward 1 with its mean's probability, else 0; so too each constraint.
+    """Independent coins for every reward and every constraint.
+
+    Each round and action: reward 1 with its mean's probability, else 0; so too each constraint.
 
     Means of 0 and 1 make a coin certain, so deterministic games are Bernoulli games too.
 

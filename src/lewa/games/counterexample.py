@@ -4,7 +4,9 @@ from lewa.games.bernoulli import Bernoulli
 
 
 class Counterexample(Bernoulli):
-    """Two actions, rewards (1, 0), constraints (1, 1): for a floor of at most 1/2 nothing binds, and one action is better.
+    """Nothing binds and one action is worthless: the printed BanditLEWA does not learn it.
+
+    Two actions, rewards (1, 0), constraints (1, 1), for a floor of at most 1/2.
 
     With gamma = delta = T^(-1/2) the printed BanditLEWA moves ln(w_1/w_2) by at most 2 eta T < 1 in the whole game, so it
     plays the worthless action at least 0.377 of the time in expectation: docs/errata.md has the computation.

@@ -6,7 +6,7 @@ from typing import Any
 
 from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.bandit_lewa_printed import PrintedBanditLewa
-from lewa.learners.base import Learner, check_size
+from lewa.learners.base import Learner
 from lewa.learners.ewa import Ewa
 from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
@@ -25,6 +25,9 @@ ALL: dict[str, Any] = {
 # Where the printed box is the one that is followed, its printed reading is the paper's tuning of it.
 PRINTED_TUNING = {"lewa@printed": "lewa", "hp-lewa@printed": "hp-lewa"}
 
+# What `auto` stands for, by the kind of feedback.
+ADVISED = {"full": "lewa", "bandit": "bandit-lewa"}
+
 
 def find(name: str) -> Any:
     """The class of that name, or a sentence with the nearest right one."""
@@ -40,15 +43,20 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
     kind = find(name)
     if name in PRINTED_TUNING:
         settings = {"tuning": "paper", **settings}
-    arguments = [a for a in signature(kind.tuned).parameters if a not in ("actions", "horizon", "floor")]
     for setting in settings:
-        if setting not in arguments and setting not in kind._fields:
-            allowed = sorted({*arguments, *kind._fields} - {"floor"})
-            raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, allowed)}; it has {', '.join(allowed)}")
+        if setting not in settings_of(name):
+            raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, settings_of(name))}")
+    arguments = signature(kind.tuned).parameters
     tuned = kind.tuned(actions, horizon, floor, **{k: v for k, v in settings.items() if k in arguments})
     learner: Learner = tuned._replace(**{k: float(v) for k, v in settings.items() if k not in arguments})
     learner.start(actions)
     return learner
+
+
+def settings_of(name: str) -> list[str]:
+    """What can be set: the arguments of the tuning, and the parameters."""
+    kind = find(name)
+    return sorted({*signature(kind.tuned).parameters, *kind._fields} - {"actions", "horizon", "floor", "means"})
 
 
 def nearest(word: str, words: list[str]) -> str:
@@ -58,6 +66,7 @@ def nearest(word: str, words: list[str]) -> str:
 
 
 __all__ = [
+    "ADVISED",
     "ALL",
     "BanditLewa",
     "Ewa",
@@ -67,7 +76,8 @@ __all__ = [
     "Lewa",
     "PrintedBanditLewa",
     "PrintedHpBanditLewa",
-    "check_size",
     "find",
     "make",
+    "nearest",
+    "settings_of",
 ]

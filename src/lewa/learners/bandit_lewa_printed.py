@@ -13,7 +13,9 @@ from lewa.rounds import Bandit, Vector
 
 
 class PrintedBanditLewa(NamedTuple):
-    """BanditLEWA exactly as its box prints it: one step eta for both updates, and a multiplier shrunk by gamma.
+    """BanditLEWA as printed: with its proof's tuning it does not learn.
+
+    Exactly the box: one step eta for both updates, and a multiplier shrunk by gamma.
 
     Box 3, Theorem 3. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t::
 

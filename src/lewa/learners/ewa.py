@@ -15,9 +15,10 @@ class Primal(NamedTuple):
 
 
 class Ewa(NamedTuple):
-    """EWA, also called Hedge: play actions in proportion to the exponential of what they earned; constraints are ignored.
+    """EWA (Hedge): exponential weights on rewards, blind to constraints.
 
-    Section 2 of the paper (no box). With w_1 = 1, in round t::
+    Actions are played in proportion to the exponential of what they earned. Section 2 of the paper (no box).
+    With w_1 = 1, in round t::
 
         p_t     = w_t / sum w_t
         w_{t+1} = w_t exp(eta r_t)
@@ -37,7 +38,7 @@ class Ewa(NamedTuple):
     >>> bool(lewa.regret(trace)[0] <= (1000 * 0.6931471805599453 / 2) ** 0.5)
     True
     >>> round(float(lewa.violation(trace)[0, 0]))  # it pays no heed to the floor
-    293
+    287
 
     Reference: N. Littlestone and M. Warmuth, The Weighted Majority Algorithm, 1994; Y. Freund and R. Schapire, 1997.
     """

@@ -30,8 +30,10 @@ class Estimated(NamedTuple):
 
 
 class HpBanditLewa(NamedTuple):
-    """High-Probability BanditLEWA: a bonus for actions rarely drawn, clipped means of the constraint estimates, and their
-    confidence radius in the dual step.
+    """High-Probability BanditLEWA, repaired: bounds for the single run.
+
+    A bonus for actions rarely drawn, clipped means of the constraint estimates, and their confidence radius in the dual
+    step.
 
     Box 4, Theorem 4, repaired. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t, chat_t
     zero but at i, where they are r_t/p_{t,i} and c_t/p_{t,i}::
@@ -57,11 +59,11 @@ class HpBanditLewa(NamedTuple):
     constants are large, kappa being for the worst case K/gamma.
 
     >>> import lewa
-    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])
     >>> learner = lewa.learners.HpBanditLewa.tuned(actions=2, horizon=100_000, floor=0.5, epsilon=0.05)
     >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
     >>> f"regret per round {lewa.regret(trace).max() / 100_000:.3f}"
-    'regret per round 0.000'
+    'regret per round 0.013'
 
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 5; the
     bonus is that of Exp3.P, P. Auer, N. Cesa-Bianchi, Y. Freund, R. Schapire, SIAM J. Comput. 32, 2002.

@@ -19,7 +19,9 @@ class Memoryless(NamedTuple):
 
 
 class PrintedHpBanditLewa(NamedTuple):
-    """High-Probability BanditLEWA exactly as its box prints it: weights that forget everything but the last round.
+    """High-Probability BanditLEWA as printed: weights without memory.
+
+    Exactly the box: the weights forget everything but the last round.
 
     Box 4, Theorem 4. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t, chat_t zero but
     at i, where they are r_t/p_{t,i} and c_t/p_{t,i}::

@@ -21,7 +21,9 @@ class Averaged(NamedTuple):
 
 
 class HpLewa(NamedTuple):
-    """High-Probability LEWA: both updates see the running mean of the constraints, the dual one plus a radius.
+    """High-Probability LEWA: running means and a confidence radius.
+
+    Both updates see the running mean of the constraints, the dual one plus a radius.
 
     Box 2, Theorem 2. With w_1 = 1 and lambda_1 = 0, in round t::
 
@@ -42,11 +44,11 @@ class HpLewa(NamedTuple):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.HpLewa.tuned(actions=2, horizon=1000, floor=0.5, epsilon=0.05)
-    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
-    >>> f"violation {lewa.violation(trace)[0, 0]:.1f} (bound {bound.violation[0]:.1f})"
-    'violation 140.2 (bound 500.0)'
+    >>> learner = lewa.learners.HpLewa.tuned(actions=2, horizon=100_000, floor=0.5, epsilon=0.05)
+    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=100_000)
+    >>> f"violation {lewa.violation(trace)[0, 0]:.0f}, with probability 0.95 at most {bound.violation[0]:.0f}"
+    'violation 2349, with probability 0.95 at most 14355'
 
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.1.
     """

@@ -26,7 +26,9 @@ class PrimalDual(NamedTuple):
 
 
 class Lewa(NamedTuple):
-    """LEWA: exponential weights on r + lambda c, while the multiplier lambda rises when the floor is missed.
+    """LEWA: exponential weights with a Lagrange multiplier.
+
+    Actions are weighed by r + lambda c, and the multiplier lambda rises while the floor is missed.
 
     Box 1, Theorem 1. With w_1 = 1 and lambda_1 = 0, in round t::
 
@@ -49,11 +51,11 @@ class Lewa(NamedTuple):
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
-    >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=1000, floor=0.5)
-    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
-    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
-    >>> f"violation {lewa.violation(trace)[0, 0]:.1f} (bound {bound.violation[0]:.1f}, without learning 300)"
-    'violation 26.2 (bound 347.9, without learning 300)'
+    >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=10_000, floor=0.5)
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
+    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f}, without learning 3000)"
+    'violation 137 (bound 1927, without learning 3000)'
 
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """

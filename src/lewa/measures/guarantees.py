@@ -176,6 +176,7 @@ def lewa(
         )
         return (none("LEWA (e)", reason),)
     statements: list[Guarantee] = []
+    world: tuple[str, ...]
     if setting.epsilon is not None:
         epsilon = setting.epsilon
         if absorbs and not with_f:
@@ -193,11 +194,9 @@ def lewa(
     if setting.constraints == "constant":
         statements.append(proved(Bound(B, V), T, floor, PATHWISE, f"LEWA (e){with_f}", (FEASIBLE, CONSTANT)))
     elif setting.adversary == "oblivious":
-        assumptions = (FEASIBLE, MEAN, OBLIVIOUS)
-        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"LEWA (a), (b){with_f}", assumptions))
-        statements.append(
-            proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"LEWA (a), (c){with_f}", assumptions)
-        )
+        world = (FEASIBLE, MEAN, OBLIVIOUS)
+        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"LEWA (a), (b){with_f}", world))
+        statements.append(proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"LEWA (a), (c){with_f}", world))
     elif absorbs and not with_f:
         statements.append(proved(Bound(B + log(actions) / theta, V), T, floor, EXPECTED, "LEWA (b), (d)", (FEASIBLE, MEAN)))
     else:
@@ -207,23 +206,20 @@ def lewa(
                 f"against rewards that react it needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}",
             )
         )
-    if setting.slater and setting.variation is not None and setting.adversary == "oblivious":
-        kind = PATHWISE if setting.constraints == "constant" else EXPECTED
-        bound = Bound(B, _quadratic(A, 1 / setting.slater, B + setting.variation))
-        given = (
-            f"some play exceeds every floor by {setting.slater:g}",
-            f"the rewards' variation is at most {setting.variation:g}",
+    if setting.slater and setting.adversary == "oblivious":
+        slack = f"some play exceeds every floor by {setting.slater:g}"
+        still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
+        constant = setting.constraints == "constant" and not still
+        bound = Bound(B, _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0)))
+        world = (
+            slack,
+            "given the past, rewards have a fixed mean"
+            if still
+            else f"the rewards' variation is at most {setting.variation:g}",
+            *((CONSTANT,) if constant else (MEAN, OBLIVIOUS)),
         )
-        world: tuple[str, ...] = (CONSTANT,) if kind == PATHWISE else (MEAN, OBLIVIOUS)
-        statements.append(proved(bound, T, floor, kind, "LEWA, variation", given + world))
-    elif setting.slater and setting.adversary == "oblivious":
-        bound = Bound(B, _quadratic(A, 1 / setting.slater, B))
-        given = (
-            f"some play exceeds every floor by {setting.slater:g}",
-            "given the past, rewards have a fixed mean",
-            MEAN,
-        )
-        statements.append(proved(bound, T, floor, EXPECTED, "LEWA, stochastic rewards", given))
+        source = "LEWA, stochastic rewards" if still else "LEWA, variation"
+        statements.append(proved(bound, T, floor, PATHWISE if constant else EXPECTED, source, world))
     return tuple(statements)
 
 

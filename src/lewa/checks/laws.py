@@ -1,0 +1,43 @@
+"""What a law is: a function that returns nothing when its subject obeys, and fails with a sentence when it does not."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+Law: TypeAlias = Callable[..., None]
+
+
+class Result(NamedTuple):
+    """One law put to one example; the sentence says what went wrong, and is empty when nothing did."""
+
+    law: str
+    example: str
+    sentence: str
+
+
+def hold(kept: object, sentence: str) -> None:
+    """Fail with the sentence unless the law is kept; unlike `assert` also under `python -O`."""
+    if not kept:
+        raise AssertionError(sentence)
+
+
+def refuse(nonsense: str, call: Callable[..., Any], *arguments: Any) -> None:
+    """The call must end in a ValueError of one line."""
+    try:
+        call(*arguments)
+    except ValueError as error:
+        hold(len(str(error).splitlines()) == 1, f"{nonsense} is refused with {str(error)!r}; it must be one line")
+    except Exception as error:
+        hold(False, f"{nonsense} ends in {type(error).__name__} ({error}); it must be refused with a ValueError")
+    else:
+        hold(False, f"{nonsense} is accepted; it must be refused with a ValueError")
+
+
+def put(law: Law, example: str, *subject: Any) -> Result:
+    """What comes of putting a subject to a law; a subject that breaks down has broken the law too."""
+    try:
+        law(*subject)
+    except AssertionError as broken:
+        return Result(law.__name__, example, str(broken))
+    except Exception as error:
+        return Result(law.__name__, example, f"it ended in {type(error).__name__}: {error}")
+    return Result(law.__name__, example, "")

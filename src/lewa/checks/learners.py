@@ -1,0 +1,310 @@
+"""The laws every learner obeys, whoever wrote it. Each is put to every one of the learner's `examples()`.
+
+They are laws, not examples: most hold on every sequence of rounds, and are tried on one that is fixed.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import product
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+
+from lewa.checks.laws import Law, Result, hold, put, refuse
+from lewa.games import Table
+from lewa.kernels import dump, load, pack
+from lewa.learners import Ewa
+from lewa.measures.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
+from lewa.play import play, ready
+from lewa.rounds import Bandit, Cube, Full, Indices, Matrix, Trace, Vector, feedback
+from lewa.single import current_play, learn, seen_full, start
+
+ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
+MANY = 100_000  # rounds that bring out what a few do not
+KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
+
+
+# What the laws are tried on.
+
+
+class World(NamedTuple):
+    """Rounds, and the action that is drawn in each: it is all that a bandit is shown."""
+
+    rewards: Matrix  # (T, K)
+    constraints: Cube  # (T, m, K)
+    actions: Indices  # (T,)
+
+
+class Step(NamedTuple):
+    """A round as a learner lives it."""
+
+    state: Any  # before the round
+    play: Vector  # (K,)
+    seen: Any  # Full or Bandit
+
+
+def world(learner: Any, actions: int, rounds: int = 30) -> World:
+    """Rounds without rhyme or reason, the same every time."""
+    dice, m = np.random.default_rng(12), learner.floor.size
+    return World(dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds))
+
+
+def shown(learner: Any, p: Vector, rewards: Vector, constraints: Matrix, action: int) -> Full | Bandit:
+    """What the learner sees of a round that answers the play p."""
+    p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
+    if feedback(type(learner)) == "full":
+        return seen_full(rewards, constraints, p)
+    return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p)
+
+
+def walk(learner: Any, actions: int, given: World | None = None) -> Iterator[Step]:
+    """A world, round by round, by the functions that an application calls."""
+    state = start(learner, actions)
+    for rewards, constraints, action in zip(*(given or world(learner, actions)), strict=True):
+        p = current_play(learner, state)
+        seen = shown(learner, p, rewards, constraints, int(action))
+        yield Step(state, p, seen)
+        state = learn(learner, state, seen)
+
+
+def extremes(learner: Any, actions: int) -> Iterator[tuple[str, Trace]]:
+    """Many rounds of what is hardest on the numbers, by the compiled loop."""
+    t, i = np.arange(MANY)[:, np.newaxis], np.arange(actions)
+    late, turns, ones = t >= MANY // 2, (t + i) % 2.0, np.ones((MANY, actions))
+    hardest = {
+        "all ones": (ones, ones),
+        "alternating 0 and 1": (turns, 1 - turns),
+        "floors that nothing meets at first and a winner that changes": (i == np.where(late, actions - 1, 0), late * ones),
+    }
+    for name, (rewards, constraints) in hardest.items():
+        yield name, play(learner, Table(rewards, np.stack([constraints] * learner.floor.size, axis=2)))
+
+
+# The laws.
+
+
+def examples_are_given(kind: Any) -> None:
+    """`examples()` has at least one pair of a learner and its number of actions: without one no law is put to it."""
+    hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must give at least one (learner, actions)")
+
+
+def one_line_says_what_it_is(learner: Any, actions: int) -> None:
+    """The docstring begins with a sentence of one line, which stands in lists."""
+    line = ((type(learner).__doc__ or "").strip().splitlines() or [""])[0]
+    hold(
+        line.endswith("."), f"the docstring begins {line!r}; its first line must be a sentence that says what the learner is"
+    )
+
+
+def play_is_a_distribution(learner: Any, actions: int) -> None:
+    """At the start and after anything."""
+    for t, now in enumerate(walk(learner, actions)):
+        least, total = now.play.min(), now.play.sum()
+        hold(least >= 0, f"after round {t} the least entry of the play is {least}; it must be at least 0")
+        hold(abs(total - 1) <= ROUNDING * actions, f"after round {t} the play sums to {total}; it must sum to 1")
+
+
+def actions_are_drawn_from_the_play(learner: Any, actions: int) -> None:
+    """As often as their chances say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
+    rounds = 1000
+    pays = Table(np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, actions, learner.floor.size)))
+    trace = play(learner, pays, every_round=True)
+    drawn, expected = np.bincount(trace.actions[0], minlength=actions), trace.plays[0].sum(axis=0)  # type: ignore[index]
+    luck = np.sqrt(rounds / 2 * np.log(2 * actions * 1e9))
+    hold(
+        (abs(drawn - expected) <= luck).all(),
+        f"in {rounds} rounds the actions were drawn {drawn.tolist()} times; the plays say {expected.round(1).tolist()}",
+    )
+
+
+def learn_leaves_its_arguments_untouched(learner: Any, actions: int) -> None:
+    """Neither the state nor the feedback it was given is written to."""
+    *_, now = walk(learner, actions)
+    before = {**dump(now.state), **dump(now.seen)}
+    learn(learner, now.state, now.seen)
+    after = {**dump(now.state), **dump(now.seen)}
+    changed = "; ".join(f"{name} was {before[name]}, is {after[name]}" for name in before if before[name] != after[name])
+    hold(not changed, f"learn wrote into what it was given: {changed}")
+
+
+def same_inputs_give_same_outputs(learner: Any, actions: int) -> None:
+    """Bit for bit: a learner has no dice and no memory but its state."""
+    for t, (once, again) in enumerate(zip(walk(learner, actions), walk(learner, actions), strict=True)):
+        gap = abs(pack(once.state) - pack(again.state)).max()
+        hold(gap == 0, f"after round {t} two runs on the same rounds differ by {gap}; they must be equal")
+
+
+def learner_and_state_survive_json(learner: Any, actions: int) -> None:
+    """What was saved and loaded is what was there, to the last bit."""
+    *_, now = walk(learner, actions)
+    for record in (learner, now.state):
+        again = load(type(record), json.loads(json.dumps(dump(record))))
+        hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} comes back from JSON as {again}")
+
+
+def extreme_rounds_leave_no_nan(learner: Any, actions: int) -> None:
+    """After 100,000 rounds of the hardest kind every number is finite and the play still a distribution."""
+    for name, trace in extremes(learner, actions):
+        state = trace.states[0]
+        hold(np.isfinite(pack(state)).all(), f"after {MANY:,} rounds of {name} the state is {state}; it must be finite")
+        p = current_play(learner, state)
+        hold(abs(p.sum() - 1) <= 1e-6, f"after {MANY:,} rounds of {name} the play is {p}; it must sum to 1")
+
+
+def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
+    """No action is special: what happens to action i in one order happens to it in another."""
+    order, here = np.roll(np.arange(actions), 1), world(learner, actions)
+    there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions])
+    for t, (one, other) in enumerate(zip(walk(learner, actions, here), walk(learner, actions, there), strict=True)):
+        hold(
+            abs(one.play[order] - other.play).max() <= 1e-9,
+            f"after round {t} the play {one.play[order]} becomes {other.play} when the actions are relabelled by {order}",
+        )
+
+
+def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
+    """Constraints equal, a round in which one action alone pays raises its chance relative to every other."""
+    first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
+    before = current_play(learner, first)
+    for a, rewards in enumerate(np.eye(actions)):
+        after = current_play(learner, learn(learner, first, shown(learner, before, rewards, constraints, a)))
+        gains = after[a] * before > before[a] * after
+        hold(
+            np.delete(gains, a).all(),
+            f"action {a} alone paid and the play went from {before} to {after}; action {a} must gain on every other",
+        )
+
+
+def multiplier_stays_between_zero_and_its_cap(learner: Any, actions: int) -> None:
+    """At least 0; and at most floor/delta, where the learner has a `dual` step that shrinks by delta."""
+    cap = learner.floor / learner.dual[0] if hasattr(learner, "dual") else np.inf
+    for name, trace in extremes(learner, actions):
+        for mark, multiplier in zip(trace.marks, trace.multiplier[0], strict=True):
+            kept = (multiplier >= 0) & (multiplier <= cap * (1 + 1e-9))
+            hold(
+                kept.all(), f"after {mark} rounds of {name} the multiplier is {multiplier}; it must lie between 0 and {cap}"
+            )
+
+
+def zero_floor_reduces_to_the_unconstrained_parent(learner: Any, actions: int) -> None:
+    """Where nothing is asked, the multiplier stays 0 and the plays are the parent's.
+
+    The parent of a full-information learner with an `eta` is EWA with that eta; another one is named by a property
+    `parent`, which returns a learner, or None if it has none.
+    """
+    free = learner._replace(floor=np.zeros(learner.floor.size))
+    if not hasattr(start(free, actions), "multiplier"):
+        return
+    heir = feedback(type(learner)) == "full" and hasattr(learner, "eta")
+    parent = getattr(free, "parent", Ewa(free.eta, free.floor) if heir else None) or free
+    for t, (now, then) in enumerate(zip(walk(free, actions), walk(parent, actions), strict=True)):
+        hold(not now.state.multiplier.any(), f"after round {t} with floor 0 the multiplier is {now.state.multiplier}, not 0")
+        gap = abs(now.play - then.play).max()
+        hold(gap <= ROUNDING, f"after round {t} with floor 0 the play is {now.play}; that of {parent} is {then.play}")
+
+
+def a_stale_play_is_accepted(learner: Any, actions: int) -> None:
+    """Feedback may come late and out of order; a bandit then weighs it by the chance that came with it."""
+    early, *_, now = walk(learner, actions)
+    late = learn(learner, now.state, early.seen)
+    hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
+    if isinstance(early.seen, Bandit) and actions > 1:
+        i, p = early.seen.action, early.seen.chance
+        likelier = early.seen._replace(chance=(p + 1) / 2, play=(early.seen.play + np.eye(actions)[i]) / 2)
+        hold(
+            pack(learn(learner, now.state, likelier)).tobytes() != pack(late).tobytes(),
+            f"late feedback drawn with chance {p:.4g} and with chance {(p + 1) / 2:.4g} lead to the same state; "
+            "the chance that travels with the feedback must count",
+        )
+
+
+def wrong_feedback_is_refused(learner: Any, actions: int) -> None:
+    """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
+    *_, now = walk(learner, actions)
+    before = pack(now.state).tobytes()
+    used = [name for name in now.seen._fields if name != "play" or feedback(type(learner)) != "bandit"]
+    for name in used:
+        given = np.asarray(getattr(now.seen, name), dtype=np.float64)
+        wrong = [actions, -1] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]
+        for value in wrong + [np.append(given, 0.0)] * (given.ndim > 0):
+            refuse(f"{name} = {value}", learn, learner, now.state, now.seen._replace(**{name: value}))
+    hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")
+
+
+def wrong_parameters_are_refused(learner: Any, actions: int) -> None:
+    """By `tuned`: sizes below 1 and floors outside [0, 1]; by `start`: no actions, and parameters that are no numbers."""
+    for arguments in ((0, 100, 0.5), (actions, 0, 0.5), (actions, 100, 1.5), (actions, 100, np.nan)):
+        refuse(f"tuned{arguments}", type(learner).tuned, *arguments)
+    refuse("start(0)", learner.start, 0)
+    for name in (name for name, kind in get_type_hints(type(learner)).items() if kind is float):
+        refuse(f"{name} = nan", learner._replace(**{name: np.nan}).start, actions)
+
+
+def loop_and_single_steps_agree(learner: Any, actions: int) -> None:
+    """The simulator and the application run the same rule: the same rounds and draws lead to the same plays."""
+    rewards, constraints, _ = world(learner, actions)
+    trace = play(learner, Table(rewards, constraints.transpose(0, 2, 1)), every_round=True)
+    again = world(learner, actions)._replace(actions=trace.actions[0])
+    for t, (now, p) in enumerate(zip(walk(learner, actions, again), trace.plays[0], strict=True)):  # type: ignore[index]
+        hold(abs(now.play - p).max() <= ROUNDING, f"after round {t} the loop plays {p} and single steps play {now.play}")
+
+
+def any_number_of_constraints_will_do(learner: Any, actions: int) -> None:
+    """Three floors are three multipliers, and the play is still a distribution."""
+    three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
+    multiplier = getattr(start(three, actions), "multiplier", three.floor)
+    hold(multiplier.size == 3, f"with three floors the multiplier is {multiplier}; it must have one entry for each")
+    play_is_a_distribution(three, actions)
+
+
+def guarantees_are_numbers_or_a_reason(learner: Any, actions: int) -> None:
+    """Whatever is assumed: a bound no weaker than the trivial one, of a kind that is known, or why nothing is proved."""
+    worlds = product(("constant", "iid", "arbitrary"), ("oblivious", "adaptive"), (None, 0.05))
+    for rounds, setting in product((1, 100, MANY), (Setting(*assumed) for assumed in worlds)):
+        statements = learner.guarantees(actions, rounds, setting)
+        hold(statements, f"nothing is stated for {setting}; where nothing is proved, that must be stated")
+        for said in statements:
+            if said.regret is None:
+                hold(said.reason, f"for {setting} nothing is proved and no reason given: {said}")
+                continue
+            numbers, trivial = np.array([said.regret, *said.violation]), rounds * np.array([1, *learner.floor])
+            hold(said.kind in KINDS, f"the guarantee is of the kind {said.kind!r}; it must be one of {KINDS}")
+            hold(
+                numbers.shape == trivial.shape and ((numbers >= 0) & (numbers <= trivial)).all(),
+                f"over {rounds} rounds regret and violation are bounded by {numbers}; it must be between 0 and {trivial}",
+            )
+
+
+LAWS: dict[str, Law] = {
+    law.__name__: law
+    for law in (
+        one_line_says_what_it_is,
+        play_is_a_distribution,
+        actions_are_drawn_from_the_play,
+        learn_leaves_its_arguments_untouched,
+        same_inputs_give_same_outputs,
+        learner_and_state_survive_json,
+        extreme_rounds_leave_no_nan,
+        relabelling_actions_relabels_plays,
+        the_action_that_alone_pays_gains,
+        multiplier_stays_between_zero_and_its_cap,
+        zero_floor_reduces_to_the_unconstrained_parent,
+        a_stale_play_is_accepted,
+        wrong_feedback_is_refused,
+        wrong_parameters_are_refused,
+        loop_and_single_steps_agree,
+        any_number_of_constraints_will_do,
+        guarantees_are_numbers_or_a_reason,
+    )
+}
+
+
+def check(kind: Any, laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
+    """Put a class of learners to the laws: one result per example and law."""
+    given = put(examples_are_given, kind.__name__, kind)
+    examples = [] if given.sentence else [(ready(learner), actions) for learner, actions in kind.examples()]
+    return [given] + [
+        put(law, f"example {n}: {actions} actions, floor {learner.floor.tolist()}", learner, actions)
+        for n, (learner, actions) in enumerate(examples, start=1)
+        for law in laws
+    ]

@@ -1,0 +1,291 @@
+"""The command line. Every command answers bad input with one sentence and exit status 2."""
+
+import importlib
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+
+import lewa
+from lewa import checks, games, learners
+from lewa.games.files import read
+from lewa.games.log import Log
+from lewa.learners import nearest
+from lewa.measures.guarantees import Setting, checked
+from lewa.play import play as play_game
+from lewa.replay import replay_log
+from lewa.rounds import Trace, as_floor, feedback
+from lewa.show.summary import promise, summary, summary_of_log
+from lewa.show.tables import number, numbers, print_summary, table
+
+app = typer.Typer(help="Online decisions under long-term constraints.", no_args_is_help=True, pretty_exceptions_enable=False)
+WIDE = 130  # columns where the output is no terminal, so that tables do not fold
+out = Console(width=None if sys.stdout.isatty() else WIDE)
+err = Console(stderr=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Names = Annotated[list[str], typer.Option("--learner", help="A learner's name; repeat for more.")]
+Floors = Annotated[list[float], typer.Option("--floor", help="What must be met on average; one per constraint.")]
+Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: a parameter or an option of the tuning.")]
+Seeds = Annotated[int, typer.Option(help="How many independent runs.")]
+TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write every play, multiplier and action to this .npz.")]
+
+
+def about(thing: Any) -> str:
+    """The first line of a docstring."""
+    return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+@app.command("learners")
+def list_learners(as_json: Json = False) -> None:
+    """The learners: names, feedback, what kind of guarantee. Example: lewa learners --json"""
+    rows = []
+    for name, kind in learners.ALL.items():
+        proved = kind.tuned(10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
+        shows = "full" if feedback(kind) == "full" else "bandit"
+        rows.append({"name": name, "feedback": shows, "guarantee": proved.kind, "about": about(kind)})
+    if as_json:
+        print(json.dumps(rows))
+    else:
+        cells = [(r["name"], r["feedback"], r["guarantee"] or "none", r["about"]) for r in rows]
+        out.print(table("Learners", "name", "feedback", "guarantee", "", rows=cells))
+
+
+@app.command("games")
+def list_games(as_json: Json = False) -> None:
+    """The games: names and what each knows about itself. Example: lewa games"""
+    rows = []
+    for name, kind in games.ALL.items():
+        game = kind()
+        facts = {"actions": game.actions, "constraints": game.constraints, "setting": game.setting.constraints}
+        rows.append({"name": name, **facts, "rewards": game.setting.adversary, "about": about(kind)})
+    if as_json:
+        print(json.dumps(rows))
+    else:
+        cells = [tuple(str(cell) for cell in row.values()) for row in rows]
+        out.print(table("Games", "name", "actions", "constraints", "constraints are", "rewards are", "", rows=cells))
+
+
+@app.command()
+def play(
+    game: Annotated[str, typer.Argument(help="A game's name; `lewa games` lists them.")],
+    learner: Names,
+    floor: Floors,
+    rounds: Annotated[int, typer.Option(help="How long to play.")] = 10_000,
+    seeds: Seeds = 8,
+    settings: Settings = [],  # noqa: B006 (Typer's way)
+    trace: TraceFile = None,
+    as_json: Json = False,
+) -> None:
+    """Play learners against a game. Example: lewa play bernoulli --learner lewa --learner ewa --floor 0.6 --rounds 10000"""
+    if game not in games.ALL:
+        raise ValueError(f"unknown game {game!r}{nearest(game, list(games.ALL))}")
+    _play(games.ALL[game](), learner, floor, rounds, seeds, settings, trace, as_json, None)
+
+
+@app.command()
+def replay(
+    data: Annotated[
+        Path, typer.Argument(help="A .npz with rewards (T, K) and constraints (T, K, m), a .csv(.gz) or .parquet.")
+    ],
+    learner: Names,
+    floor: Floors,
+    shown: Annotated[str | None, typer.Option("--feedback", help="full or bandit: what the learner is shown.")] = None,
+    seeds: Seeds = 8,
+    settings: Settings = [],  # noqa: B006 (Typer's way)
+    trace: TraceFile = None,
+    as_json: Json = False,
+) -> None:
+    """Replay learners on a table or log. Example: lewa replay table.npz --learner lewa --floor 0.6"""
+    if shown not in (None, "full", "bandit"):
+        raise ValueError(f"feedback must be 'full' or 'bandit', got {shown!r}")
+    game = read(data)
+    if isinstance(game, Log):
+        _replay_log(game, learner, floor, seeds, settings, trace, as_json, shown)
+    else:
+        _play(game, learner, floor, game.length, seeds, settings, trace, as_json, shown)
+
+
+def _play(
+    game: Any,
+    names: list[str],
+    floor: list[float],
+    rounds: int,
+    seeds: int,
+    settings: list[str],
+    trace: Path | None,
+    as_json: bool,
+    shown: str | None,
+) -> None:
+    made = _make(names, game.actions, rounds, floor, settings, shown)
+    if trace is not None and len(made) > 1:
+        raise ValueError(f"a trace is of one learner, got {', '.join(made)}")
+    if trace is not None and not trace.parent.is_dir():
+        raise ValueError(f"there is no folder {trace.parent} to write the trace to")
+    traces: dict[str, Trace] = {}
+    for name, learner in made.items():
+        traces[name] = play_game(learner, game, rounds, seeds, every_round=trace is not None)
+        if trace is not None:
+            run = traces[name]
+            np.savez_compressed(trace, plays=run.plays, multipliers=run.multipliers, actions=run.actions)  # type: ignore[arg-type]
+    _show(summary(traces), as_json)
+
+
+def _replay_log(
+    log: Log,
+    names: list[str],
+    floor: list[float],
+    seeds: int,
+    settings: list[str],
+    trace: Path | None,
+    as_json: bool,
+    shown: str | None,
+) -> None:
+    if shown == "full":
+        raise ValueError("a bandit log shows one action a row: feedback must be 'bandit'")
+    if trace is not None:
+        raise ValueError("a replayed bandit log leaves no trace: the rounds that count differ from seed to seed")
+    made = _make(names, log.actions, log.rounds, floor, settings, "bandit")
+    _show(
+        summary_of_log({name: replay_log(learner, log, seeds) for name, learner in made.items()}, log, as_floor(floor)),
+        as_json,
+    )
+
+
+def _show(result: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(result))
+    else:
+        print_summary(result, out)
+
+
+def _make(
+    names: list[str], actions: int, rounds: int, floor: list[float], settings: list[str], shown: str | None
+) -> dict[str, Any]:
+    """The learners asked for; a setting goes to those that know it, and at least one has to."""
+    wanted = dict(_setting(text) for text in settings)
+    names = [learners.ADVISED[shown or "full"] if name == "auto" else name for name in names]
+    known = {name: learners.settings_of(name) for name in names}
+    for key in wanted:
+        if not any(key in keys for keys in known.values()):
+            allowed = sorted(set().union(*known.values()))
+            raise ValueError(f"{' or '.join(names)} has no parameter {key!r}{nearest(key, allowed)}")
+    made = {}
+    for name in names:
+        needs = "full" if feedback(learners.find(name)) == "full" else "bandit"
+        if shown is not None and shown != needs:
+            raise ValueError(f"{name} learns from {needs} feedback, so it cannot be shown {shown} feedback")
+        own = {key: value for key, value in wanted.items() if key in known[name]}
+        made[name] = learners.make(name, actions, rounds, floor, **own)
+    return made
+
+
+def _setting(text: str) -> tuple[str, Any]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise ValueError(f"a setting is NAME=VALUE, got {text!r}")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
+@app.command()
+def guarantee(
+    learner: Annotated[str, typer.Argument(help="A learner's name; `lewa learners` lists them.")],
+    actions: Annotated[int, typer.Option()],
+    rounds: Annotated[int, typer.Option()],
+    floor: Floors,
+    epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
+    slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
+    variation: Annotated[float | None, typer.Option(help="The rewards' variation, where it is known.")] = None,
+    settings: Settings = [],  # noqa: B006 (Typer's way)
+    as_json: Json = False,
+) -> None:
+    """What is proved. Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper"""
+    setting = checked(Setting(epsilon=epsilon, slater=slater, variation=variation))
+    if epsilon is not None and "epsilon" in learners.settings_of(learner):
+        settings = [f"epsilon={epsilon}", *settings]
+    made = next(iter(_make([learner], actions, rounds, floor, settings, None).values()))
+    statements = [promise(statement) for statement in made.guarantees(actions, rounds, setting)]
+    parameters = {name: np.asarray(value).tolist() for name, value in made._asdict().items()}
+    if as_json:
+        head = {"learner": learner, "actions": actions, "rounds": rounds, "floor": floor, "parameters": parameters}
+        print(json.dumps({**head, **statements[0], "statements": statements}))
+        return
+    shown = ", ".join(f"{name} = {number(value)}" for name, value in parameters.items() if name != "floor")
+    rows = [(s["kind"] or "none", number(s["regret"]), numbers(s["violation"]), s["source"]) for s in statements]
+    title = f"{learner}: {actions} actions, {rounds:,} rounds, floor {numbers(floor)}\n{shown}"
+    out.print(table(title, "kind", "regret at most", "violation at most", "source (docs/theory.md)", rows=rows))
+    for statement in statements:
+        sentence = statement["reason"] or "if " + "; ".join(statement["assumptions"])
+        out.print(f"{statement['source']}: {sentence}.", style="dim", highlight=False)
+
+
+@app.command()
+def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner of yours.")]) -> None:
+    """Check a learner of yours against the laws that every learner obeys. Example: lewa check my_learner:MyLearner"""
+    module, colon, name = learner.partition(":")
+    if not colon:
+        raise ValueError(f"a learner of yours is named MODULE:CLASS, got {learner!r}")
+    sys.path.insert(0, "")
+    try:
+        kind = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{learner} cannot be found: {error}") from error
+    results = checks.check(kind)
+    for result in results:
+        mark = "[green]ok[/]  " if not result.sentence else "[red]FAIL[/]"
+        out.print(
+            f"{mark} {result.law} ({result.example})" + (f": {result.sentence}" if result.sentence else ""), highlight=False
+        )
+    broken = sum(1 for result in results if result.sentence)
+    out.print(f"{len(results)} checks, {broken} failed")
+    if broken:
+        raise typer.Exit(1)
+
+
+@app.command()
+def reproduce() -> None:
+    """What the paper claims, what is true, and what is measured here. Example: lewa reproduce"""
+    from lewa.lab.reproduce import reproduce as run
+
+    run(out)
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Print the version, if that is what was asked."""
+    if show:
+        print(lewa.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one sentence on standard error and exit status 2."""
+    with warnings.catch_warnings(record=False):
+        warnings.simplefilter("default")
+        warnings.showwarning = _warn
+        try:
+            code = app(standalone_mode=False)
+        except (ValueError, TypeError, OSError) as error:
+            code = _say(f"lewa: {error}")
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # not the parser's, so a bug: it keeps its traceback
+                raise
+            code = _say(f"lewa: {' '.join(error.format_message().split())}")
+    sys.exit(code or 0)
+
+
+def _warn(message: Warning | str, *rest: Any) -> None:
+    _say(f"warning: {message}")
+
+
+def _say(sentence: str) -> int:
+    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    return 2

@@ -1,0 +1,70 @@
+"""Replaying a learner on a bandit log, by rejection."""
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lewa.engine import loops
+from lewa.games.log import Log
+from lewa.kernels import DICE, keys, pack, unpack
+from lewa.kernels.streams import uniform
+from lewa.play import ready, seed_names
+from lewa.rounds import Matrix, Vector, feedback
+
+
+class Replayed(NamedTuple):
+    """What the learner got over the rounds that counted: as many for each seed as for the seed with the fewest."""
+
+    rounds: int
+    seeds: tuple[int, ...]
+    reward: Vector  # (S,)
+    shortfall: Matrix  # (S, m)  on the actions drawn
+    positive: Matrix  # (S, m)  likewise
+    multiplier: Matrix  # (S, m)
+
+
+def replay_log(learner: Any, log: Log, seeds: int | Iterable[int] = 1) -> Replayed:
+    """Walk through the log once for each seed; only bandit learners can be replayed on what a log shows."""
+    learner = ready(learner)
+    if feedback(type(learner)) == "full":
+        raise ValueError(f"a bandit log cannot feed {type(learner).__name__}, which needs to see every action")
+    if learner.floor.size != log.constraints:
+        raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")
+    names = seed_names(seeds)
+    runs = [_walk(learner, log, seed) for seed in names]
+    rounds = min(len(run[0]) for run in runs)
+    if rounds == 0:
+        raise ValueError(f"no row of the log was the action that the learner drew: {log.rows} rows are too few")
+    reward = np.array([sum(run[0][:rounds]) for run in runs])
+    short = np.array([learner.floor - np.array(run[1][:rounds]) for run in runs])
+    multiplier = np.array([run[2][rounds - 1] for run in runs])
+    return Replayed(rounds, names, reward, short.sum(axis=1), np.maximum(short, 0).sum(axis=1), multiplier)
+
+
+def _walk(learner: Any, log: Log, seed: int) -> tuple[list[float], list[Vector], list[Vector]]:
+    kind = type(learner)
+    step, dense = loops(kind), feedback(kind) == "dense"
+    memory = pack(learner, learner.start(log.actions))
+    state = unpack(kind, memory)[1]
+    key = keys(seed)[DICE]
+    p, nothing = np.empty(log.actions), np.zeros(0)
+    least = log.propensity.min()
+    rewards, met, prices = [], [], []
+    drawn = None
+    with np.errstate(over="ignore"):  # the stream wraps around
+        for row in range(log.rows):
+            if drawn is None:  # the play changes only when a round counts, but each row has dice of its own
+                step.play(memory, p)
+                cumulative = np.cumsum(p)
+            drawn = min(int(np.searchsorted(cumulative, uniform(key, 2 * row), side="right")), log.actions - 1)
+            if drawn == log.action[row] and uniform(key, 2 * row + 1) * log.propensity[row] < least:
+                constraints = log.kept[row]
+                step.learn_bandit(
+                    memory, drawn, float(p[drawn]), float(log.reward[row]), constraints, p if dense else nothing
+                )
+                rewards.append(float(log.reward[row]))
+                met.append(constraints)
+                prices.append(state.multiplier.copy() if hasattr(state, "multiplier") else np.zeros(log.constraints))
+                drawn = None
+    return rewards, met, prices

@@ -1,0 +1,86 @@
+"""What a play or a replay comes to, as the plain numbers that `--json` prints and the tables show."""
+
+from typing import Any
+
+import numpy as np
+
+from lewa.measures import hindsight, judge, positive_violation, regret, violation
+from lewa.rounds import Trace
+
+
+def summary(traces: dict[str, Trace]) -> dict[str, Any]:
+    """Learners that played the same game, rounds, seeds and floor: regret and violation side by side, never apart."""
+    first = next(iter(traces.values()))
+    best = hindsight(first)
+    return {
+        "rounds": first.rounds,
+        "actions": first.game.actions,
+        "seeds": len(first.seeds),
+        "floor": first.floor.tolist(),
+        "hindsight": {
+            "value": float(np.mean([h.value for h in best])),
+            "play": np.mean([h.play for h in best], axis=0).tolist(),
+            "price": np.mean([h.price for h in best], axis=0).tolist(),
+            "feasible": all(h.feasible for h in best),
+        },
+        "learners": {name: _learner(trace) for name, trace in traces.items()},
+    }
+
+
+def _learner(trace: Trace) -> dict[str, Any]:
+    verdict = judge(trace)
+    return {
+        "reward": spread(trace.reward[:, -1]),
+        "regret": spread(regret(trace)),
+        "violation": spread(violation(trace)),
+        "positive_violation": spread(positive_violation(trace)),
+        "multiplier": trace.multiplier[:, -1].mean(axis=0).tolist(),
+        "measured_on": trace.measured_on,
+        "guarantee": {**promise(verdict.guarantee), "holds": verdict.holds},
+    }
+
+
+def promise(guarantee: Any) -> dict[str, Any]:
+    """A guarantee as plain numbers; what is not proved is None, with the reason."""
+    return {
+        "regret": guarantee.regret,
+        "violation": None if guarantee.violation is None else list(guarantee.violation),
+        "kind": guarantee.kind,
+        "epsilon": guarantee.epsilon,
+        "source": guarantee.source,
+        "assumptions": list(guarantee.assumptions),
+        "reason": guarantee.reason,
+    }
+
+
+def spread(per_seed: Any) -> dict[str, Any]:
+    """Mean and largest over seeds, and every seed; of a matrix (seeds, m) a list over constraints each."""
+    values = np.asarray(per_seed)
+    return {"mean": values.mean(axis=0).tolist(), "max": values.max(axis=0).tolist(), "per_seed": values.tolist()}
+
+
+def summary_of_log(replays: dict[str, Any], log: Any, floor: Any) -> dict[str, Any]:
+    """The same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret."""
+    reason = "a log shows one action a row; nothing is proved of a learner replayed on it"
+    learners = {
+        name: {
+            "reward": spread(run.reward),
+            "regret": None,
+            "violation": spread(np.maximum(run.shortfall, 0)),
+            "positive_violation": spread(run.positive),
+            "multiplier": run.multiplier.mean(axis=0).tolist(),
+            "rounds": run.rounds,
+            "measured_on": "action",
+            "guarantee": {"regret": None, "violation": None, "kind": None, "reason": reason, "holds": None},
+        }
+        for name, run in replays.items()
+    }
+    first = next(iter(replays.values()))
+    return {
+        "rounds": first.rounds,
+        "actions": log.actions,
+        "seeds": len(first.seeds),
+        "floor": np.asarray(floor).tolist(),
+        "hindsight": None,
+        "learners": learners,
+    }

@@ -1,0 +1,115 @@
+import numpy as np
+import pytest
+
+import lewa
+from lewa.games import Bernoulli, Table
+from lewa.learners import BanditLewa, Ewa, HpBanditLewa, Lewa, make
+from lewa.measures.guarantees import EXPECTED, PATHWISE
+from lewa.play import play
+
+RNG = np.random.default_rng(3)
+REWARDS, CONSTRAINTS = RNG.random((60, 3)), RNG.random((60, 3, 2))
+FLOOR = (0.4, 0.5)
+
+
+def test_sums_of_a_full_information_run_agree_with_a_plain_recomputation() -> None:
+    trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), every_round=True)
+    assert trace.plays is not None
+    p = trace.plays[0]
+    met = np.einsum("tk,tkm->tm", p, CONSTRAINTS)
+    assert trace.reward[0, -1] == pytest.approx((p * REWARDS).sum(), abs=1e-12)
+    assert trace.shortfall[0, -1] == pytest.approx((np.array(FLOOR) - met).sum(axis=0), abs=1e-12)
+    assert trace.positive[0, -1] == pytest.approx(np.maximum(np.array(FLOOR) - met, 0).sum(axis=0), abs=1e-12)
+    assert lewa.violation(trace)[0] == pytest.approx(np.maximum((np.array(FLOOR) - met).sum(axis=0), 0), abs=1e-12)
+    assert lewa.positive_violation(trace)[0] == pytest.approx(trace.positive[0, -1])
+    best = lewa.best_fixed_play(REWARDS.mean(axis=0), CONSTRAINTS.mean(axis=0).T, np.array(FLOOR))
+    assert lewa.regret(trace)[0] == pytest.approx(best.value * 60 - (p * REWARDS).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize(("name", "measured_on"), [("bandit-lewa", "action"), ("hp-bandit-lewa", "play")])
+def test_realised_sums_of_a_bandit_run_agree_with_a_plain_recomputation(name: str, measured_on: str) -> None:
+    trace = play(make(name, 3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=[4], every_round=True)
+    assert trace.plays is not None
+    assert trace.measured_on == measured_on
+    rounds, drawn = np.arange(60), trace.actions[0]
+    met = CONSTRAINTS[rounds, drawn] if measured_on == "action" else np.einsum("tk,tkm->tm", trace.plays[0], CONSTRAINTS)
+    assert trace.reward[0, -1] == pytest.approx(REWARDS[rounds, drawn].sum(), abs=1e-12)
+    assert trace.revealed[0, -1] == pytest.approx((np.array(FLOOR) - CONSTRAINTS[rounds, drawn]).sum(axis=0), abs=1e-12)
+    assert trace.shortfall[0, -1] == pytest.approx((np.array(FLOOR) - met).sum(axis=0), abs=1e-12)
+    assert trace.positive[0, -1] == pytest.approx(np.maximum(np.array(FLOOR) - met, 0).sum(axis=0), abs=1e-12)
+
+
+def test_violation_is_measured_with_the_true_mean_where_the_game_knows_it() -> None:
+    game = Bernoulli([0.9, 0.5], [[0.2, 0.8]])
+    for learner in (Lewa.tuned(2, 200, 0.5), HpBanditLewa.tuned(2, 200, 0.5)):
+        trace = play(learner, game, 200, every_round=True)
+        assert trace.plays is not None
+        assert trace.shortfall[0, -1, 0] == pytest.approx((0.5 - trace.plays[0] @ game.truth[0]).sum(), abs=1e-10)
+    trace = play(BanditLewa.tuned(2, 200, 0.5), game, 200, every_round=True)
+    assert trace.shortfall[0, -1, 0] == pytest.approx((0.5 - game.truth[0][trace.actions[0]]).sum(), abs=1e-10)
+
+
+def test_curves_end_where_the_totals_are_and_marks_hold_running_sums() -> None:
+    trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2, every_round=True)
+    assert trace.plays is not None
+    assert lewa.regret_curve(trace)[:, -1] == pytest.approx(lewa.regret(trace))
+    assert lewa.violation_curve(trace)[:, -1] == pytest.approx(lewa.violation(trace))
+    for n, mark in enumerate(trace.marks.tolist()):
+        assert trace.reward[0, n] == pytest.approx((trace.plays[0] * REWARDS)[:mark].sum(), abs=1e-12)
+        assert trace.earnings is not None
+        assert trace.earnings[0, n] == pytest.approx(REWARDS[:mark].sum(axis=0))
+
+
+def test_hindsight_of_a_lazily_drawn_game_is_that_of_the_nature_met() -> None:
+    game = Bernoulli([0.7, 0.4], [[0.3, 0.9]])
+    lazy = play(BanditLewa.tuned(2, 3000, 0.5), game, 3000, seeds=3)
+    laid_out = play(Lewa.tuned(2, 3000, 0.5), game, 3000, seeds=3)
+    assert lazy.earnings is None
+    for constraint in ("known", "trace"):
+        for a, b in zip(lewa.hindsight(lazy, constraint), lewa.hindsight(laid_out, constraint), strict=True):
+            assert a.value == pytest.approx(b.value)
+            assert a.play == pytest.approx(b.play)
+    with pytest.raises(ValueError, match="'auto', 'known' or 'trace'"):
+        lewa.hindsight(lazy, "guessed")
+
+
+def test_variation_is_the_sum_of_the_largest_deviations_from_the_mean() -> None:
+    deviations = [max(abs(REWARDS[t, i] - sum(REWARDS[:, i]) / 60) for i in range(3)) for t in range(60)]
+    assert lewa.variation(REWARDS) == pytest.approx(sum(deviations))
+
+
+def test_certificate_bounds_what_the_dual_step_saw() -> None:
+    trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2)
+    assert (trace.revealed[:, -1] <= lewa.certificate(trace) + 1e-12).all()
+    with pytest.raises(ValueError, match="Ewa has no multiplier"):
+        lewa.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
+
+
+def test_judging_a_run_says_whether_the_guarantee_held() -> None:
+    constant = Table(REWARDS, [0.2, 0.5, 0.9])
+    kept = lewa.judge(play(Lewa.tuned(3, 60, 0.5), constant))
+    assert (kept.guarantee.kind, kept.holds) == (PATHWISE, True)
+    coins = Bernoulli()
+    assert lewa.judge(play(Lewa.tuned(3, 500, 0.6), coins, 500, seeds=1)).holds is None  # one run has no mean
+    verdict = lewa.judge(play(Lewa.tuned(3, 500, 0.6), coins, 500, seeds=4))
+    assert (verdict.guarantee.kind, verdict.holds) == (EXPECTED, True)
+    varying = lewa.judge(play(Lewa.tuned(3, 60, (0.3, 0.4)), Table(REWARDS, CONSTRAINTS)))
+    assert (varying.guarantee.kind, varying.holds) == (None, None)
+    assert "meet the floors in every round" in varying.guarantee.reason
+
+
+def test_judging_can_say_no() -> None:
+    trace = play(Lewa.tuned(3, 60, 0.5), Table(REWARDS, [0.2, 0.5, 0.9]))
+    assert trace.shortfall.size
+    trace.shortfall[:] += 60
+    assert lewa.judge(trace).holds is False
+
+
+def test_no_guarantee_applies_where_no_play_meets_the_floor() -> None:
+    with pytest.warns(UserWarning, match="no play meets the floor"):
+        trace = play(Lewa.tuned(3, 100, 0.95), Bernoulli(), 100, seeds=2)
+    verdict = lewa.judge(trace)
+    assert (verdict.guarantee.regret, verdict.holds) == (None, None)
+    assert not lewa.hindsight(trace)[0].feasible
+    with pytest.raises(ValueError, match=r"the floor must be reachable; the nearest any play comes is \[0.9\]"):
+        Lewa.tuned(3, 100, 0.95, means=[[0.2, 0.5, 0.9]])

@@ -1,0 +1,62 @@
+"""Who may import whom. There are no exceptions, and the list of them stays empty."""
+
+import ast
+from pathlib import Path
+
+import lewa
+
+ROOT = Path(lewa.__file__).parent
+# Each room may import the rooms named here, and itself.
+ARROWS = {
+    "rounds": set(),
+    "kernels": {"rounds"},
+    "engine": {"rounds", "kernels"},
+    "measures": {"rounds", "kernels"},
+    "learners": {"rounds", "kernels", "measures"},
+    "games": {"rounds", "kernels", "measures"},
+    "single": {"rounds", "kernels", "engine"},
+    "play": {"rounds", "kernels", "engine", "measures"},
+    "replay": {"rounds", "kernels", "engine", "games", "play"},
+    "show": {"rounds", "measures"},
+    "checks": {"rounds", "kernels", "engine", "measures", "learners", "games", "single", "play"},
+    "lab": {"rounds", "kernels", "measures", "learners", "games", "play", "show"},
+}
+
+
+def rooms_imported(file: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        names = []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{alias.name}" if node.module == "lewa" else node.module for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        found |= {name.split(".")[1] for name in names if name.startswith("lewa.")}
+    return found
+
+
+def test_imports_follow_the_arrows() -> None:
+    wrong = []
+    for file in sorted(ROOT.rglob("*.py")):
+        room = file.relative_to(ROOT).parts[0].removesuffix(".py")
+        if room in ("__init__", "cli"):  # the doors: they may import everything
+            continue
+        assert room in ARROWS, f"{file.name} is in no room: say in this test what {room} may import"
+        wrong += [f"{room} imports {other}" for other in rooms_imported(file) - ARROWS[room] - {room}]
+    assert not wrong
+
+
+def test_arrows_have_no_cycle() -> None:
+    left = dict(ARROWS)
+    while left:
+        free = [room for room, needs in left.items() if not needs & set(left)]
+        assert free, f"a cycle among {sorted(left)}"
+        for room in free:
+            del left[room]
+
+
+def test_learners_never_draw_random_numbers() -> None:
+    for file in (ROOT / "learners").glob("*.py"):
+        text = file.read_text()
+        assert "uniform" not in text.replace("uniform exploration", "").replace("near uniform", ""), file.name
+        assert "random" not in text, file.name

@@ -1,0 +1,277 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+from lewa import cli
+from lewa.games import Table
+from lewa.learners import Lewa
+from lewa.play import play
+
+
+@pytest.fixture
+def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run a command: its exit status, and what it printed."""
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lewa", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(stopped.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def check_summary(found: dict[str, Any], names: list[str], seeds: int, actions: int, constraints: int) -> None:
+    assert set(found) == {"rounds", "actions", "seeds", "floor", "hindsight", "learners"}
+    assert (found["seeds"], found["actions"], len(found["floor"])) == (seeds, actions, constraints)
+    assert list(found["learners"]) == names
+    if found["hindsight"] is not None:
+        assert set(found["hindsight"]) == {"value", "play", "price", "feasible"}
+        assert len(found["hindsight"]["play"]) == actions
+        assert len(found["hindsight"]["price"]) == constraints
+    for got in found["learners"].values():
+        assert {"reward", "regret", "violation", "positive_violation", "multiplier", "guarantee"} <= set(got)
+        for measure in ("reward", "regret"):
+            if got[measure] is not None:
+                assert set(got[measure]) == {"mean", "max", "per_seed"}
+                assert len(got[measure]["per_seed"]) == seeds
+                assert got[measure]["mean"] == pytest.approx(np.mean(got[measure]["per_seed"]))
+        for measure in ("violation", "positive_violation"):
+            assert np.shape(got[measure]["per_seed"]) == (seeds, constraints)
+            assert len(got[measure]["mean"]) == len(got[measure]["max"]) == constraints
+        assert len(got["multiplier"]) == constraints
+        assert {"regret", "violation", "kind", "holds"} <= set(got["guarantee"])
+
+
+def test_play_prints_the_object_that_the_contract_fixes(lewa_: Any) -> None:
+    words = ("--learner", "lewa", "--learner", "bandit-lewa@printed", "--floor", 0.6, "--rounds", 500, "--seeds", 3)
+    status, printed, _ = lewa_("play", "bernoulli", *words, "--json")
+    assert status == 0
+    found = json.loads(printed)
+    check_summary(found, ["lewa", "bandit-lewa@printed"], seeds=3, actions=3, constraints=1)
+    assert found["rounds"] == 500
+    assert found["learners"]["lewa"]["guarantee"]["holds"] is True
+    assert found["learners"]["bandit-lewa@printed"]["guarantee"]["regret"] is None
+    assert found["learners"]["bandit-lewa@printed"]["measured_on"] == "action"
+
+
+def test_play_for_people_shows_regret_and_violation_together(lewa_: Any) -> None:
+    status, printed, _ = lewa_("play", "bernoulli", "--learner", "lewa", "--floor", 0.6, "--rounds", 200, "--seeds", 2)
+    assert status == 0
+    assert "regret" in printed
+    assert "violation" in printed
+
+
+def test_trace_holds_plays_multipliers_and_actions(lewa_: Any, tmp_path: Path) -> None:
+    file = tmp_path / "trace.npz"
+    for name in ("lewa", "bandit-lewa", "hp-bandit-lewa"):
+        words = ("--learner", name, "--floor", 0.6, "--rounds", 50, "--seeds", 2, "--trace", file)
+        status, _, _ = lewa_("play", "bernoulli", *words, "--json")
+        assert status == 0
+        with np.load(file) as trace:
+            assert trace["plays"].shape == (2, 50, 3)
+            assert trace["multipliers"].shape == (2, 50, 1)
+            assert trace["actions"].shape == (2, 50)
+            assert trace["multipliers"][:, 0].max() == 0
+            assert trace["plays"].sum(axis=2) == pytest.approx(np.ones((2, 50)))
+
+
+def test_guarantee_of_the_papers_tuning_is_two_root_t_ln_k(lewa_: Any) -> None:
+    words = ("lewa", "--actions", 10, "--rounds", 100_000, "--floor", 0.6, "--set", "tuning=paper", "--json")
+    status, printed, _ = lewa_("guarantee", *words)
+    found = json.loads(printed)
+    assert status == 0
+    assert found["regret"] == pytest.approx(2 * np.sqrt(100_000 * np.log(10)))
+    assert found["kind"] == "expected [E V]+"
+    assert len(found["violation"]) == 1
+    status, printed, _ = lewa_("guarantee", "lewa@printed", *words[1:7], "--json")
+    assert json.loads(printed)["regret"] == found["regret"]
+
+
+def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:
+    words = ("bandit-lewa@printed", "--actions", 2, "--rounds", 10_000, "--floor", 0.5)
+    status, printed, _ = lewa_("guarantee", *words, "--json")
+    found = json.loads(printed)
+    assert (status, found["regret"], found["violation"], found["kind"]) == (0, None, None, None)
+    assert "says no more here than regret <= T" in found["reason"]
+    _, printed, _ = lewa_("guarantee", *words)
+    assert "says no more" in printed
+
+
+def test_epsilon_asks_for_high_probability(lewa_: Any) -> None:
+    for name in ("lewa", "hp-lewa", "hp-bandit-lewa"):
+        words = (name, "--actions", 3, "--rounds", 10**7, "--floor", 0.5, "--epsilon", 0.1, "--json")
+        _, printed, _ = lewa_("guarantee", *words)
+        found = json.loads(printed)
+        assert found["kind"] == "high probability"
+        assert found["epsilon"] == pytest.approx(0.1)
+
+
+def test_lists_name_everything_in_the_registries(lewa_: Any) -> None:
+    from lewa import games, learners
+
+    _, printed, _ = lewa_("learners", "--json")
+    rows = json.loads(printed)
+    assert [row["name"] for row in rows] == list(learners.ALL)
+    assert {row["feedback"] for row in rows} == {"full", "bandit"}
+    _, printed, _ = lewa_("games", "--json")
+    assert [row["name"] for row in json.loads(printed)] == list(games.ALL)
+    assert "lewa" in lewa_("learners")[1]
+    assert "bernoulli" in lewa_("games")[1]
+
+
+RNG = np.random.default_rng(8)
+REWARDS, CONSTRAINTS = RNG.random((40, 3)).round(3), RNG.random((40, 3, 2)).round(3)
+
+
+def as_columns(wide: bool) -> pa.Table:
+    if wide:
+        columns = {f"reward:{a}": REWARDS[:, i] for i, a in enumerate("xyz")}
+        columns |= {f"{n}:{a}": CONSTRAINTS[:, i, j] for j, n in enumerate(("cost", "power")) for i, a in enumerate("xyz")}
+        return pa.table(columns)
+    t, i = (k.ravel() for k in np.indices((40, 3)))
+    names = np.array(["x", "y", "z"])[i]
+    return pa.table(
+        {
+            "round": t,
+            "action": names,
+            "reward": REWARDS.ravel(),
+            "c1": CONSTRAINTS[..., 0].ravel(),
+            "c2": CONSTRAINTS[..., 1].ravel(),
+        }
+    )
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv", "csv.gz", "parquet", "long csv"])
+def test_replay_reads_every_kind_of_file_alike(lewa_: Any, tmp_path: Path, kind: str) -> None:
+    file = tmp_path / f"table.{kind.split()[-1]}"
+    if kind == "npz":
+        np.savez(file, rewards=REWARDS, constraints=CONSTRAINTS)
+    elif kind == "parquet":
+        parquet.write_table(as_columns(wide=True), file)
+    else:
+        with pa.output_stream(str(file)) as stream:  # compresses when the name ends in .gz
+            csv.write_csv(as_columns(wide=kind != "long csv"), stream)
+    words = ("replay", file, "--learner", "lewa", "--learner", "bandit-lewa", "--floor", 0.4, "--floor", 0.5, "--seeds", 2)
+    status, printed, _ = lewa_(*words, "--json")
+    found = json.loads(printed)
+    assert status == 0
+    check_summary(found, ["lewa", "bandit-lewa"], seeds=2, actions=3, constraints=2)
+    assert found["rounds"] == 40
+    trace = play(Lewa.tuned(3, 40, (0.4, 0.5)), Table(REWARDS, CONSTRAINTS))
+    assert found["learners"]["lewa"]["reward"]["per_seed"] == [trace.reward[0, -1]] * 2
+
+
+def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    action = RNG.integers(0, 2, 400)
+    columns = {"t": np.arange(400), "action": action, "propensity": np.full(400, 0.5), "reward": 1 - action, "c": action}
+    csv.write_csv(pa.table(columns), file)
+    status, printed, _ = lewa_("replay", file, "--learner", "bandit-lewa", "--floor", 0.5, "--seeds", 3, "--json")
+    found = json.loads(printed)
+    assert status == 0
+    check_summary(found, ["bandit-lewa"], seeds=3, actions=2, constraints=1)
+    assert found["hindsight"] is None
+    assert found["learners"]["bandit-lewa"]["regret"] is None
+    assert 150 <= found["rounds"] <= 250  # about half of the rows count
+    status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--floor", 0.5)
+    assert status == 2
+    assert "bandit" in complaint
+    assert "bandit-lewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
+
+
+BERNOULLI = ("play", "bernoulli", "--learner", "lewa")
+BAD_INPUT = {
+    "an unknown game": (("play", "bernouli", "--learner", "lewa", "--floor", 0.5), "did you mean 'bernoulli'?"),
+    "an unknown learner": (("play", "bernoulli", "--learner", "lewwa", "--floor", 0.5), "did you mean 'lewa'?"),
+    "an unknown parameter": ((*BERNOULLI, "--floor", 0.5, "--set", "etta=1"), "did you mean 'eta'?"),
+    "a setting without a value": ((*BERNOULLI, "--floor", 0.5, "--set", "eta"), "a setting is NAME=VALUE, got 'eta'"),
+    "a floor above 1": ((*BERNOULLI, "--floor", 1.5), "floor must be finite numbers in [0, 1], got 1.5"),
+    "a floor that is no number": ((*BERNOULLI, "--floor", "nan"), "floor must be finite numbers in [0, 1], got nan"),
+    "two floors for one constraint": ((*BERNOULLI, "--floor", 0.5, "--floor", 0.5), "one floor per constraint"),
+    "no floor": (BERNOULLI, "--floor"),
+    "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and finite, got eta=0.0"),
+    "delta*mu above 1": ((*BERNOULLI, "--floor", 0.5, "--set", "delta=2", "--set", "mu=1"), "delta*mu must be at most 1"),
+    "no rounds": ((*BERNOULLI, "--floor", 0.5, "--rounds", 0), "must be a whole number of at least 1, got horizon=0"),
+    "epsilon of 1": (
+        ("guarantee", "lewa", "--actions", 2, "--rounds", 9, "--floor", 0.5, "--epsilon", 1),
+        "epsilon must lie",
+    ),
+    "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be a whole number"),
+    "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
+    "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),
+    "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
+}
+
+
+@pytest.mark.parametrize("what", BAD_INPUT)
+def test_bad_input_is_answered_with_one_sentence_and_status_2(lewa_: Any, what: str) -> None:
+    words, sentence = BAD_INPUT[what]
+    status, printed, complaint = lewa_(*words)
+    assert status == 2
+    assert printed == ""
+    assert sentence in complaint
+    assert complaint.count("\n") == 1
+
+
+def test_a_file_cut_short_or_with_wrong_contents_is_refused_with_a_sentence(lewa_: Any, tmp_path: Path) -> None:
+    whole = tmp_path / "whole.npz"
+    np.savez(whole, rewards=REWARDS, constraints=CONSTRAINTS)
+    files = {"cut.npz": whole.read_bytes()[:200], "empty.csv": b"", "words.csv": b"a,b\n1,2\n", "odd.txt": b"x"}
+    files["missing.csv"] = b"round,action,reward,c\n0,x,1,1\n0,y,1,1\n1,x,1,1\n"
+    files["text.csv"] = b"round,action,reward,c\n0,x,high,1\n"
+    for name, contents in files.items():
+        (tmp_path / name).write_bytes(contents)
+    np.savez(tmp_path / "nan.npz", rewards=np.full((3, 2), np.nan), constraints=np.ones((3, 2)))
+    np.savez(tmp_path / "big.npz", rewards=np.full((3, 2), 7.0), constraints=np.ones((3, 2)))
+    np.savez(tmp_path / "shape.npz", rewards=np.ones((3, 2)), constraints=np.ones((3, 4)))
+    np.savez(tmp_path / "lacks.npz", rewards=np.ones((3, 2)))
+    for file in sorted(set(tmp_path.iterdir()) - {whole}):
+        status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--floor", 0.5)
+        assert (status, complaint.count("\n")) == (2, 1), (file.name, complaint)
+    assert "scale them first" in lewa_("replay", tmp_path / "big.npz", "--learner", "lewa", "--floor", 0.5)[2]
+
+
+def test_an_infeasible_floor_is_played_with_a_warning(lewa_: Any) -> None:
+    status, printed, complaint = lewa_(*BERNOULLI, "--floor", 0.95, "--rounds", 100, "--seeds", 2, "--json")
+    assert status == 0
+    assert json.loads(printed)["hindsight"]["feasible"] is False
+    assert "no play meets the floor" in complaint
+
+
+def test_check_runs_the_laws_on_a_learner_of_yours(lewa_: Any) -> None:
+    status, printed, _ = lewa_("check", "lewa.learners.lewa:Lewa")
+    assert status == 0
+    assert "0 failed" in printed
+
+
+def test_violation_per_round_falls_for_the_repaired_box_only(lewa_: Any) -> None:
+    per_round: dict[str, list[float]] = {"bandit-lewa": [], "bandit-lewa@printed": []}
+    for rounds in (1_000, 10_000, 100_000):
+        words = ("--learner", "bandit-lewa", "--learner", "bandit-lewa@printed", "--floor", 0.7, "--rounds", rounds)
+        found = json.loads(lewa_("play", "bernoulli", *words, "--json")[1])
+        for name, got in found["learners"].items():
+            per_round[name].append(got["violation"]["mean"][0] / rounds)
+    printed, repaired = per_round["bandit-lewa@printed"], per_round["bandit-lewa"]
+    assert min(printed) > 0.15
+    assert repaired[0] > 2 * repaired[1] > 4 * repaired[2]
+
+
+def test_the_installed_command_answers() -> None:
+    command = Path(sys.executable).parent / "lewa"
+    done = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip()
+    failed = subprocess.run(
+        [command, "play", "nowhere", "--learner", "lewa", "--floor", "0.5"], capture_output=True, text=True
+    )
+    assert failed.returncode == 2
+    assert "Traceback" not in failed.stderr
