@@ -199,7 +199,7 @@ BAD_INPUT = {
     "a floor that is no number": ((*BERNOULLI, "--floor", "nan"), "floor must be finite numbers in [0, 1], got nan"),
     "two floors for one constraint": ((*BERNOULLI, "--floor", 0.5, "--floor", 0.5), "one floor per constraint"),
     "no floor": (BERNOULLI, "--floor"),
-    "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and finite, got eta=0.0"),
+    "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and at most 1e+100, got eta=0.0"),
     "delta*mu above 1": ((*BERNOULLI, "--floor", 0.5, "--set", "delta=2", "--set", "mu=1"), "delta*mu must be at most 1"),
     "no rounds": ((*BERNOULLI, "--floor", 0.5, "--rounds", 0), "must be a whole number of at least 1, got horizon=0"),
     "epsilon of 1": (

@@ -25,7 +25,7 @@ from lewa.measures import (
 )
 from lewa.play import play
 from lewa.rounds import Bandit, Full, Trace
-from lewa.single import current_play, learn, seen_full, start
+from lewa.single import Player, current_play, learn, seen_full, start
 
 __version__ = "0.1.0"
 
@@ -34,6 +34,7 @@ __all__ = [
     "Full",
     "Guarantee",
     "Hindsight",
+    "Player",
     "Setting",
     "Trace",
     "Verdict",

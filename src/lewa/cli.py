@@ -4,12 +4,14 @@ import importlib
 import json
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import numpy as np
 import typer
 from rich.console import Console
+from rich.progress import Progress
 
 import lewa
 from lewa import checks, games, learners
@@ -17,6 +19,7 @@ from lewa.games.files import read
 from lewa.games.log import Log
 from lewa.learners import nearest
 from lewa.measures.guarantees import Setting, checked
+from lewa.play import Interrupted
 from lewa.play import play as play_game
 from lewa.replay import replay_log
 from lewa.rounds import Trace, as_floor, feedback
@@ -128,12 +131,29 @@ def _play(
     if trace is not None and not trace.parent.is_dir():
         raise ValueError(f"there is no folder {trace.parent} to write the trace to")
     traces: dict[str, Trace] = {}
-    for name, learner in made.items():
-        traces[name] = play_game(learner, game, rounds, seeds, every_round=trace is not None)
-        if trace is not None:
-            run = traces[name]
-            np.savez_compressed(trace, plays=run.plays, multipliers=run.multipliers, actions=run.actions)  # type: ignore[arg-type]
-    _show(summary(traces), as_json)
+    stopped = False
+    with Progress(console=err, transient=True) as bar:
+        for name, learner in made.items():
+            task = bar.add_task(name, total=rounds * seeds)
+            try:
+                traces[name] = play_game(
+                    learner, game, rounds, seeds, trace is not None, progress=partial(bar.advance, task)
+                )
+            except Interrupted as interrupted:
+                stopped = True
+                if interrupted.trace is not None:
+                    traces[name] = interrupted.trace
+                break
+    if stopped:
+        done = ", ".join(f"{name} {len(run.seeds)} seeds" for name, run in traces.items())
+        _say(f"stopped; finished: {done or 'nothing'}")
+    if trace is not None and traces:
+        run = next(iter(traces.values()))
+        np.savez_compressed(trace, plays=run.plays, multipliers=run.multipliers, actions=run.actions)  # type: ignore[arg-type]
+    if traces:
+        _show(summary(traces), as_json)
+    if stopped:
+        raise typer.Exit(130)
 
 
 def _replay_log(
@@ -258,6 +278,29 @@ def reproduce() -> None:
     run(out)
 
 
+@app.command()
+def bench(
+    out_file: Annotated[Path | None, typer.Option("--out", help="Also write the table to this Markdown file.")] = None,
+    as_json: Json = False,
+) -> None:
+    """How fast, as ratios to C and to the peers that are installed; a minute or two. Example: lewa bench"""
+    from lewa.lab.bench import machine, markdown, measure
+
+    with err.status("") as status:
+        rows = measure(lambda title: status.update(title))
+    if out_file is not None:
+        out_file.write_text(f"{machine()}\n\n{markdown(rows)}\n")
+    if as_json:
+        print(json.dumps({"machine": machine(), "rows": [row._asdict() for row in rows]}))
+        return
+    met = {True: "yes", False: "no", None: "not installed"}
+    cells = [
+        (row.what, number(row.nanoseconds), "-" if row.ratio is None else f"{number(row.ratio)}x", row.goal, met[row.met])
+        for row in rows
+    ]
+    out.print(table(machine(), "what", "ns a round", "ratio", "goal", "met", rows=cells))
+
+
 @app.callback(invoke_without_command=True)
 def version(show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
     """Print the version, if that is what was asked."""
@@ -282,7 +325,14 @@ def main() -> None:
     sys.exit(code or 0)
 
 
-def _warn(message: Warning | str, *rest: Any) -> None:
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     _say(f"warning: {message}")
 
 

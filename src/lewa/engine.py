@@ -5,8 +5,9 @@ kernels/memory.py). So a loop is compiled once per class, found on disk by the n
 came from are hashed into the closure too, never found stale.
 """
 
+import ast
 import hashlib
-import inspect
+import importlib.util
 import sys
 from collections.abc import Callable
 from functools import cache
@@ -123,9 +124,12 @@ class Loops(NamedTuple):
 
     run: Callable[..., None]  # rounds in a row, in the form its feedback asks for
     play: Callable[[Vector, Vector], None]  # the play, into an array
-    choose: Callable[[Vector, float], tuple[int, float]]  # an action and its chance, from one uniform
+    choose: Callable[..., tuple[int, float]]  # an action and its chance, by the dice of round t
     learn_full: Callable[[Vector, Vector, Matrix, Vector, Vector], None]
     learn_bandit: Callable[[Vector, int, float, float, Vector, Vector], None]
+    learn_one: Callable[
+        [Vector, int, float, int, float, float, float], bool
+    ]  # one constraint, checked: False if it was refused
 
 
 @cache
@@ -242,11 +246,19 @@ def _loops(learner: Any) -> Loops:
             self, s = unpack(learner, memory)
             play(self, s, p)
 
-    def one_choice(memory: Vector, u: float) -> Any:
+    def draw_one(memory: Vector, dice: Words, t: int) -> Any:
         if stamp == "":
             return 0, 0.0
         self, s = unpack(learner, memory)
-        return choose(self, s, u)
+        return choose(self, s, uniform(dice[0], t))
+
+    def draw_from_play(memory: Vector, dice: Words, t: int, p: Vector) -> Any:
+        if stamp == "":
+            return 0, 0.0
+        self, s = unpack(learner, memory)
+        play(self, s, p)
+        i = pick(p, uniform(dice[0], t))
+        return i, p[i]
 
     def learn_full(memory: Vector, rewards: Vector, constraints: Matrix, met: Vector, p: Vector) -> None:
         if stamp != "":
@@ -258,8 +270,20 @@ def _loops(learner: Any) -> Loops:
             self, s = unpack(learner, memory)
             learn(self, s, Bandit(action, chance, reward, constraints, p))
 
+    def learn_one(
+        memory: Vector, K: int, least: float, action: int, chance: float, reward: float, constraint: float
+    ) -> bool:
+        if stamp == "" or not (0 <= action < K and least <= chance <= 1 and 0 <= reward <= 1 and 0 <= constraint <= 1):
+            return False
+        self, s = unpack(learner, memory)
+        c = memory[memory.size - 1 :]  # the caller keeps one spare number at the end of the buffer
+        c[0] = constraint
+        learn(self, s, Bandit(action, chance, reward, c, c[:0]))
+        return True
+
     run = {"full": full, "bandit": bandit, "dense": dense}[feedback(learner)]
-    functions: tuple[Any, ...] = (run, one_play, one_choice, learn_full, learn_bandit)
+    one_choice = draw_one if feedback(learner) == "bandit" else draw_from_play
+    functions: tuple[Any, ...] = (run, one_play, one_choice, learn_full, learn_bandit, learn_one)
     return Loops(*(program(function, keep=stamp != UNSAVED) for function in functions))
 
 
@@ -270,16 +294,37 @@ def loops(learner: Any) -> Loops:
 
 def _stamp(learner: Any) -> str:
     """A hash of the sources that a learner's loop is made of; a class without a source file is not kept on disk."""
-    module = sys.modules.get(learner.__module__)
-    if module is None or learner.__module__ == "__main__" or not getattr(module, "__file__", None):
+    if learner.__module__ == "__main__" or _file(learner.__module__) is None:
         return UNSAVED
-    here = Path(__file__).parent
-    files = {Path(__file__), here / "rounds.py", *(here / "kernels").glob("*.py")}
-    for value in (learner, *vars(module).values()):  # the learner's file, and the files of what it calls
-        function = getattr(value, "py_func", value)
-        if inspect.isfunction(function) or inspect.isclass(function):
-            try:
-                files.add(Path(inspect.getfile(function)))
-            except (TypeError, OSError):  # built in
-                continue
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted(files) if file.is_file())).hexdigest()
+    files: dict[str, Path] = {}
+    _follow("lewa.engine", files)
+    _follow(learner.__module__, files)
+    return hashlib.sha256(b"".join(files[name].read_bytes() for name in sorted(files))).hexdigest()
+
+
+def _follow(name: str, files: dict[str, Path]) -> None:
+    """Note the module's file, and those of the modules it imports: a rule may use their functions and constants."""
+    file = _file(name)
+    if file is None or name in files:
+        return
+    files[name] = file
+    package = sys.modules[name].__package__ or ""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                _follow(alias.name, files)
+        elif isinstance(node, ast.ImportFrom):
+            base = (
+                importlib.util.resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module
+            )
+            for name in (base or "", *(f"{base}.{alias.name}" for alias in node.names)):
+                _follow(name, files)
+
+
+def _file(name: str) -> Path | None:
+    """The source of a module that a rule could be made of: not the standard library, not Numba, not the measures."""
+    top, *rest = name.split(".")
+    if top in sys.stdlib_module_names or top in ("numba", "numpy", "scipy") or (top == "lewa" and rest[:1] == ["measures"]):
+        return None
+    file = getattr(sys.modules.get(name), "__file__", None)
+    return Path(file) if file and file.endswith(".py") else None

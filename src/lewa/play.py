@@ -1,9 +1,12 @@
 """The loop: a learner, a game, some rounds, some seeds; out comes a trace."""
 
 import warnings
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from numbers import Integral
+from operator import index
 from os import cpu_count
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -14,16 +17,32 @@ from lewa.measures.hindsight import best_fixed_play
 from lewa.rounds import Block, Indices, Lazy, Matrix, Trace, Vector, as_floor, feedback, in_unit
 
 BLOCK = 1 << 16  # numbers of a block that is laid out at a time
+LONGEST = 1 << 20  # rounds that are played without a look at the clock, where nothing is laid out
 PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
 
 
+class Interrupted(KeyboardInterrupt):
+    """Raised when a play is stopped by Ctrl-C: `trace` holds the seeds that were finished, or is None."""
+
+    def __init__(self, trace: Trace | None) -> None:
+        super().__init__("stopped; the seeds that were finished are in .trace")
+        self.trace = trace
+
+
 def play(
-    learner: Any, game: Any, rounds: int | None = None, seeds: int | Iterable[int] = 1, every_round: bool = False
+    learner: Any,
+    game: Any,
+    rounds: int | None = None,
+    seeds: int | Iterable[int] = 1,
+    every_round: bool = False,
+    workers: int | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Trace:
     """Play the learner against the game, once for each seed; `seeds` is their number, or they themselves.
 
     The trace has running sums at log-spaced rounds; with `every_round` also each play, multiplier and action. Learners
-    that play the same seeds meet the same nature. Results do not depend on the number of threads.
+    that play the same seeds meet the same nature. Seeds run in `workers` threads, as many as there are cores by default;
+    the results do not depend on it. `progress` is called with the number of rounds that were played since the last call.
     """
     learner = ready(learner)
     rounds = _length(game, rounds)
@@ -32,50 +51,67 @@ def play(
         raise ValueError(
             f"the learner must have one floor per constraint, got {learner.floor.size} for a game with {game.constraints}"
         )
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
     learner.start(game.actions)  # refuse what breaks a law before anything is compiled
     marks = log_spaced(rounds)
+    loops(type(learner))  # once, before the threads ask for them
+    stop = Event()
 
-    def one(seed: int) -> dict[str, Any]:
-        return _run(learner, game, seed, marks, every_round)
+    def one(seed: int) -> dict[str, Any] | None:
+        return _run(learner, game, seed, marks, every_round, stop, progress)
 
-    with ThreadPoolExecutor(min(len(names), cpu_count() or 1)) as pool:
-        runs = list(pool.map(one, names))
+    with ThreadPoolExecutor(min(len(names), workers or cpu_count() or 1)) as pool:
+        futures = [pool.submit(one, seed) for seed in names]
+        try:
+            while wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION).not_done and not _failed(futures):
+                pass  # a signal is only noticed between two waits
+        except KeyboardInterrupt:
+            stop.set()  # every thread stops after the block it is at
+            done = {seed: run for seed, future in zip(names, futures, strict=True) if (run := future.result()) is not None}
+            raise Interrupted(_gather(learner, game, marks, done) if done else None) from None
+        finally:
+            stop.set()
+    return _gather(learner, game, marks, {seed: future.result() for seed, future in zip(names, futures, strict=True)})
 
-    def stacked(name: str) -> Any:
-        return None if runs[0][name] is None else np.stack([run[name] for run in runs])
 
-    if game.truth is not None or runs[0]["kept"] is not None:
-        _warn_if_infeasible(learner.floor, game.truth if game.truth is not None else runs[0]["kept"][-1] / rounds)
-    fields = (
-        "reward",
-        "shortfall",
-        "positive",
-        "revealed",
-        "priced",
-        "multiplier",
-        "earnings",
-        "kept",
-        "plays",
-        "multipliers",
-        "actions",
-    )
+def _failed(futures: list[Future[Any]]) -> bool:
+    return any(future.done() and future.exception() is not None for future in futures)
+
+
+def _gather(learner: Any, game: Any, marks: Indices, runs: dict[int, Any]) -> Trace:
+    """The runs of all seeds side by side."""
+    first = next(iter(runs.values()))
+    truth = game.truth if game.truth is not None else None if first["kept"] is None else first["kept"][-1] / marks[-1]
+    if truth is not None:
+        _warn_if_infeasible(learner.floor, truth)
+    stacked: dict[str, Any] = {
+        name: None if first[name] is None else np.stack([run[name] for run in runs.values()])
+        for name in first
+        if name != "state"
+    }
     return Trace(
         learner=learner,
         game=game,
-        seeds=names,
+        seeds=tuple(runs),
         floor=learner.floor,
         marks=marks,
         measured_on="action" if feedback(type(learner)) == "bandit" else "play",
-        states=tuple(run["state"] for run in runs),
-        **{name: stacked(name) for name in fields},
+        states=tuple(run["state"] for run in runs.values()),
+        **stacked,
     )
 
 
 def seed_names(seeds: int | Iterable[int]) -> tuple[int, ...]:
     """The seeds themselves, from their number or from a list of them."""
-    names = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
-    if not names or min(names) < 0:
-        raise ValueError(f"seeds must be a number of at least 1, or whole numbers of at least 0, got {seeds!r}")
+    try:
+        names = tuple(map(index, seeds)) if isinstance(seeds, Iterable) else tuple(range(index(seeds)))
+    except TypeError:
+        names = ()
+    if not names or min(names) < 0 or len(set(names)) < len(names):
+        raise ValueError(
+            f"seeds must be how many there are, at least 1, or different whole numbers from 0 on, got {seeds!r}"
+        )
     return names
 
 
@@ -88,7 +124,7 @@ def log_spaced(rounds: int) -> Indices:
 def _length(game: Any, rounds: int | None) -> int:
     if rounds is None:
         rounds = game.length
-    if rounds is None or int(rounds) != rounds or rounds < 1:
+    if not isinstance(rounds, Integral) or rounds < 1:
         raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
     if game.length is not None and rounds > game.length:
         raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
@@ -100,12 +136,20 @@ def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
     if not best.feasible:
         nearest = best.reachable.round(6).tolist()
         warnings.warn(
-            f"no play meets the floor {floor.tolist()}: the nearest is {nearest}, and no guarantee applies", stacklevel=3
+            f"no play meets the floor {floor.tolist()}: the nearest is {nearest}, and no guarantee applies", stacklevel=4
         )
 
 
-def _run(learner: Any, game: Any, seed: int, marks: Indices, every_round: bool) -> dict[str, Any]:
-    """One seed: from mark to mark, block by block."""
+def _run(
+    learner: Any,
+    game: Any,
+    seed: int,
+    marks: Indices,
+    every_round: bool,
+    stop_now: Event,
+    progress: Callable[[int], None] | None,
+) -> dict[str, Any] | None:
+    """One seed: from mark to mark, block by block; None if it was told to stop."""
     K, m, T = game.actions, game.constraints, int(marks[-1])
     memory = pack(learner, learner.start(K))
     run = loops(type(learner))
@@ -118,13 +162,15 @@ def _run(learner: Any, game: Any, seed: int, marks: Indices, every_round: bool) 
     state = unpack(type(learner), memory)[1]
     lazy = None if feedback(type(learner)) == "full" else game.means()
     adaptive = hasattr(game, "reveal")
-    most = 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
+    most = LONGEST if lazy is not None else 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
     sums: dict[str, list[Any]] = {name: [] for name in (*Tally._fields, "multiplier", "earnings", "kept")}
 
     start = 0
     for mark in marks.tolist():
         while start < mark:
-            stop = mark if lazy is not None else min(start + most, mark)
+            if stop_now.is_set():
+                return None
+            stop = min(start + most, mark)
             nature: Any
             if lazy is not None:
                 nature = Lazy(lazy[0], lazy[1], key[NATURE : NATURE + 1], np.array([start]))
@@ -137,6 +183,8 @@ def _run(learner: Any, game: Any, seed: int, marks: Indices, every_round: bool) 
             here = Columns(columns.plays[start:stop], columns.multipliers[start:stop], columns.actions[start:stop])
             with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
                 run.run(memory, nature, truth, stop - start, key[DICE : DICE + 1], start, p, met, tally, here)
+            if progress is not None:
+                progress(stop - start)
             start = stop
         for name, value in tally._asdict().items():
             sums[name].append(value.copy())
@@ -158,7 +206,7 @@ def _asked(game: Any, run: Loops, memory: Vector, p: Vector, t: int) -> Block:
     rewards, constraints = game.reveal(t, p.copy())
     K, m = game.actions, game.constraints
     r, c = in_unit(f"rewards of round {t}", rewards), in_unit(f"constraints of round {t}", constraints)
-    if r.shape != (K,) or c.reshape(m, -1).shape != (m, K):
+    if r.shape != (K,) or c.shape not in ((m, K), (K,) if m == 1 else (m, K)):
         raise ValueError(f"round {t} must show rewards ({K},) and constraints ({m}, {K}), got {r.shape} and {c.shape}")
     return Block(r.reshape(1, K), c.reshape(1, m, K))
 

@@ -67,7 +67,7 @@ class Trace:
     reward: Matrix  # (S, n)    sum of p.r (full information) or of the rewards drawn (bandit)
     shortfall: Cube  # (S, n, m) sum of floor - p.c, c the true mean where the game knows it, else as revealed
     positive: Cube  # (S, n, m) sum of [floor - p.c]+, likewise
-    revealed: Cube  # (S, n, m) sum of floor - what the learner's dual step saw of c_t
+    revealed: Cube  # (S, n, m) sum of floor - p.c_t (full information) or floor - c_t of the action drawn (bandit)
     priced: Cube  # (S, n, m) sum of the multipliers lambda_1 .. lambda_t
     multiplier: Cube  # (S, n, m) lambda_{t+1}
     earnings: Cube | None  # (S, n, K) sum of r_t, where the rounds were laid out in full
@@ -91,13 +91,17 @@ def feedback(learner: type) -> str:
     return "full" if kind is Full else "bandit" if hasattr(learner, "choose") else "dense"
 
 
-def in_unit(name: str, values: object) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The values as float64, if they are numbers of [0, 1]; otherwise a sentence that says which is not."""
+def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """The values as float64, if they are numbers of [0, 1]; otherwise a sentence that says which is not.
+
+    `first` is the index of the first row, where the values are a part of something larger.
+    """
     array = np.asarray(values, dtype=np.float64)
     wrong = ~((array >= 0) & (array <= 1))  # true for NaN too
     if wrong.any():
         where = tuple(int(k) for k in np.argwhere(wrong)[0])
         value = array[where]
+        where = (where[0] + first, *where[1:]) if where else where
         hint = "; scale them first: (x - low) / (high - low)" if np.isfinite(value) else ""
         at = f" at index {where}" if where else ""
         raise ValueError(f"{name} must be finite numbers in [0, 1], got {value}{at}{hint}")
@@ -107,6 +111,6 @@ def in_unit(name: str, values: object) -> np.ndarray[Any, np.dtype[np.float64]]:
 def as_floor(floor: object) -> Vector:
     """One floor per constraint, each in [0, 1]; a single number stands for one constraint."""
     array = np.atleast_1d(in_unit("floor", floor))
-    if array.ndim != 1:
-        raise ValueError(f"floor must be one number per constraint, got an array of shape {array.shape}")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(f"floor must be one number per constraint, at least one, got an array of shape {array.shape}")
     return array

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lewa.engine import loops
-from lewa.kernels import pack, unpack
+from lewa.kernels import DICE, keys, pack, unpack
 from lewa.rounds import Bandit, Full, Vector, as_floor, feedback, in_unit
 
 
@@ -17,7 +17,7 @@ def start(learner: Any, actions: int) -> Any:
 def current_play(learner: Any, state: Any) -> Vector:
     """The play p that the learner makes in this state."""
     memory = _packed(learner, state)
-    p = np.empty(state.weights.log.size)
+    p = np.empty(actions_of(state))
     loops(type(learner)).play(memory, p)
     return p
 
@@ -34,7 +34,7 @@ def learn(learner: Any, state: Any, seen: Full | Bandit) -> Any:
     [0.5415, 0.4585]
     """
     memory = _packed(learner, state)
-    K, m = state.weights.log.size, as_floor(learner.floor).size
+    K, m = actions_of(state), as_floor(learner.floor).size
     kind = feedback(type(learner))
     expected = Full if kind == "full" else Bandit
     if not isinstance(seen, expected):
@@ -45,15 +45,12 @@ def learn(learner: Any, state: Any, seen: Full | Bandit) -> Any:
         _shapes(rewards=(rewards, (K,)), constraints=(constraints, (m, K)), met=(met, (m,)), play=(play, (K,)))
         loops(type(learner)).learn_full(memory, rewards, np.ascontiguousarray(constraints), met, play)
     else:
-        action, chance, reward = int(seen.action), float(seen.chance), float(in_unit("reward", seen.reward))
+        chance, reward = float(seen.chance), float(in_unit("reward", seen.reward))
         constraints = in_unit("constraints", seen.constraints)
         play = _distribution(seen.play) if kind == "dense" else np.zeros(0)
         _shapes(constraints=(constraints, (m,)), play=(play, (K,) if kind == "dense" else (0,)))
-        if not 0 <= action < K:
-            raise ValueError(f"the action must be one of 0 .. {K - 1}, got {action}")
-        if not 0 < chance <= 1:
-            raise ValueError(f"the chance of the action drawn must lie in (0, 1], got {chance}")
-        loops(type(learner)).learn_bandit(memory, action, chance, reward, constraints, play)
+        _drawn(learner, K, seen.action, chance, play)
+        loops(type(learner)).learn_bandit(memory, int(seen.action), chance, reward, constraints, play)
     return unpack(type(learner), memory)[1]
 
 
@@ -65,8 +62,38 @@ def seen_full(rewards: object, constraints: object, play: object) -> Full:
     return Full(np.asarray(rewards, dtype=np.float64), c, np.clip(c @ p, 0, 1), p)
 
 
+def actions_of(state: Any) -> int:
+    """K: the first array of a state has one entry per action."""
+    first = state
+    while isinstance(first, tuple):
+        first = first[0]
+    return int(np.size(first))
+
+
 def _packed(learner: Any, state: Any) -> Vector:
-    return pack(learner._replace(floor=as_floor(learner.floor)), state)
+    learner = learner._replace(floor=as_floor(learner.floor))
+    fresh, memory = pack(learner, learner.start(actions_of(state))), pack(learner, state)
+    if fresh.size != memory.size:
+        raise ValueError(f"the state must be one of this learner's, {learner.floor.size} constraints, got {state}")
+    return memory
+
+
+def least_chance(learner: Any, actions: int) -> float:
+    """No action had a smaller chance than exploration gives it; a little less, for rounding."""
+    return getattr(learner, "gamma", 0.0) / actions * (1 - 1e-9)
+
+
+def _drawn(learner: Any, actions: int, action: Any, chance: float, play: Vector) -> None:
+    """Refuse what cannot have happened, before it spoils a state."""
+    least = least_chance(learner, actions)
+    if not 0 <= action < actions or int(action) != action:
+        raise ValueError(f"the action must be one of 0 .. {actions - 1}, got {action}")
+    if not (0 < chance <= 1 and least <= chance):
+        raise ValueError(f"the chance of the action drawn must lie in ({least:.3g}, 1], got {chance}")
+    if play.size and not (play.min() >= least and abs(play[action] - chance) <= 1e-9):
+        raise ValueError(
+            f"the play must give the action its chance {chance} and every action at least {least:.3g}, got {play.tolist()}"
+        )
 
 
 def _distribution(play: object) -> Vector:
@@ -80,3 +107,71 @@ def _shapes(**arrays: tuple[Any, tuple[int, ...]]) -> None:
     for name, (array, shape) in arrays.items():
         if array.shape != shape:
             raise ValueError(f"{name} must have the shape {shape}, got {array.shape}")
+
+
+class Player:
+    """A learner at work in an application: one buffer, drawn from and learned into in place, a microsecond a round.
+
+    Rewards and constraints are numbers in [0, 1]. Feedback names the action and the chance it had when it was drawn, so it
+    may come late and out of order. `state` is a view: it changes as the player learns.
+
+    >>> import lewa
+    >>> player = lewa.Player(lewa.learners.BanditLewa.tuned(actions=3, horizon=10_000, floor=0.5), actions=3, seed=7)
+    >>> action, chance = player.choose()
+    >>> player.learn(action, chance, reward=1.0, constraints=0.25)
+    >>> round(float(player.play()[action]), 6)
+    0.33366
+    """
+
+    def __init__(self, learner: Any, actions: int, seed: int = 0) -> None:
+        self.learner = learner._replace(floor=as_floor(learner.floor))
+        self.actions, self.rounds = actions, 0
+        kind = type(learner)
+        self._memory = np.append(pack(self.learner, self.learner.start(actions)), 0.0)  # and a spare number, for learn_one
+        self.state = unpack(kind, self._memory)[1]
+        self._dice = keys(seed)[DICE : DICE + 1]
+        self._steps, self._feedback = loops(kind), feedback(kind)
+        self._scratch = () if self._feedback == "bandit" else (np.empty(actions),)
+        self._least = max(least_chance(self.learner, actions), np.finfo(float).tiny)
+        self._alone = self._feedback == "bandit" and self.learner.floor.size == 1
+
+    def play(self) -> Vector:
+        """The play p that the next action is drawn from."""
+        p = np.empty(self.actions)
+        self._steps.play(self._memory, p)
+        return p
+
+    def choose(self) -> tuple[int, float]:
+        """An action drawn from the play, and the chance it had."""
+        t = self.rounds
+        self.rounds = t + 1
+        return self._steps.choose(self._memory, self._dice, t, *self._scratch)
+
+    def learn(self, action: int, chance: float, reward: float, constraints: Any, play: Vector | None = None) -> None:
+        """Learn what one action earned and met; a dense learner also needs the play that it was drawn from."""
+        if (
+            self._alone
+            and type(constraints) is float
+            and self._steps.learn_one(self._memory, self.actions, self._least, action, chance, reward, constraints)
+        ):
+            return  # what it refuses is refused below, with a sentence
+        if self._feedback == "full":
+            raise TypeError(f"{type(self.learner).__name__} learns from the rewards of every action: use learn_all")
+        met = np.atleast_1d(in_unit("constraints", constraints))
+        in_unit("reward", reward)
+        if self._feedback == "dense" and play is None:
+            raise ValueError(f"{type(self.learner).__name__} needs the play that the action was drawn from")
+        p = _distribution(play) if self._feedback == "dense" else np.zeros(0)
+        _shapes(constraints=(met, self.learner.floor.shape), play=(p, (self.actions,) if p.size else (0,)))
+        _drawn(self.learner, self.actions, action, chance, p)
+        self._steps.learn_bandit(self._memory, action, chance, float(reward), met, p)
+
+    def learn_all(self, rewards: Any, constraints: Any, play: Any) -> None:
+        """Learn what every action earned and would have met, for the play that is answered."""
+        if self._feedback != "full":
+            raise TypeError(f"{type(self.learner).__name__} learns from the one action that was drawn: use learn")
+        seen = seen_full(in_unit("rewards", rewards), in_unit("constraints", constraints), _distribution(play))
+        _shapes(
+            rewards=(seen.rewards, (self.actions,)), constraints=(seen.constraints, (self.learner.floor.size, self.actions))
+        )
+        self._steps.learn_full(self._memory, *seen)

@@ -48,16 +48,16 @@ def sizes_are_whole_and_positive(game: Any) -> None:
 def setting_is_true_to_its_kind(game: Any) -> None:
     """A theorem can tell what it may assume, and a game that looks at the play says that it is adaptive."""
     adversary = checked(game.setting).adversary
-    hold(
-        adversary == "adaptive" or not hasattr(game, "reveal"), f"the game looks at the play, yet it says it is {adversary}"
-    )
+    if hasattr(game, "reveal"):
+        hold(adversary == "adaptive", f"the game looks at the play, yet it says it is {adversary}")
 
 
 def rounds_have_their_shape_and_range(game: Any) -> None:
-    """Rewards (n, K) and constraints (n, m, K), all in [0, 1]."""
+    """Rewards (n, K) and constraints (n, m, K), all float64 and in [0, 1]."""
     n, m, K = some(game), game.constraints, game.actions
     for (name, array), shape in zip(rounds(game, 0, n)._asdict().items(), ((n, K), (n, m, K)), strict=True):
         hold(array.shape == shape, f"the {name} of {n} rounds have the shape {array.shape}; it must be {shape}")
+        hold(array.dtype == np.float64, f"the {name} are {array.dtype}; they must be float64")
         hold(
             ((array >= 0) & (array <= 1)).all(),
             f"the {name} go from {array.min()} to {array.max()}; it must be within 0 and 1",

@@ -4,83 +4,26 @@ They are laws, not examples: most hold on every sequence of rounds, and are trie
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import product
-from typing import Any, NamedTuple, get_type_hints
+from linecache import getline
+from re import escape, findall
+from typing import Any, get_type_hints
 
 import numpy as np
+from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.games import Table
+from lewa.checks.worlds import MANY, World, extremes, run, shown, tell, walk, world
 from lewa.kernels import dump, load, pack
 from lewa.learners import Ewa
 from lewa.measures.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
-from lewa.play import play, ready
-from lewa.rounds import Bandit, Cube, Full, Indices, Matrix, Trace, Vector, feedback
-from lewa.single import current_play, learn, seen_full, start
+from lewa.play import ready
+from lewa.rounds import Bandit, feedback
+from lewa.single import Player, current_play, learn, start
 
 ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
-MANY = 100_000  # rounds that bring out what a few do not
 KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
-
-
-# What the laws are tried on.
-
-
-class World(NamedTuple):
-    """Rounds, and the action that is drawn in each: it is all that a bandit is shown."""
-
-    rewards: Matrix  # (T, K)
-    constraints: Cube  # (T, m, K)
-    actions: Indices  # (T,)
-
-
-class Step(NamedTuple):
-    """A round as a learner lives it."""
-
-    state: Any  # before the round
-    play: Vector  # (K,)
-    seen: Any  # Full or Bandit
-
-
-def world(learner: Any, actions: int, rounds: int = 30) -> World:
-    """Rounds without rhyme or reason, the same every time."""
-    dice, m = np.random.default_rng(12), learner.floor.size
-    return World(dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds))
-
-
-def shown(learner: Any, p: Vector, rewards: Vector, constraints: Matrix, action: int) -> Full | Bandit:
-    """What the learner sees of a round that answers the play p."""
-    p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
-    if feedback(type(learner)) == "full":
-        return seen_full(rewards, constraints, p)
-    return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p)
-
-
-def walk(learner: Any, actions: int, given: World | None = None) -> Iterator[Step]:
-    """A world, round by round, by the functions that an application calls."""
-    state = start(learner, actions)
-    for rewards, constraints, action in zip(*(given or world(learner, actions)), strict=True):
-        p = current_play(learner, state)
-        seen = shown(learner, p, rewards, constraints, int(action))
-        yield Step(state, p, seen)
-        state = learn(learner, state, seen)
-
-
-def extremes(learner: Any, actions: int) -> Iterator[tuple[str, Trace]]:
-    """Many rounds of what is hardest on the numbers, by the compiled loop."""
-    t, i = np.arange(MANY)[:, np.newaxis], np.arange(actions)
-    late, turns, ones = t >= MANY // 2, (t + i) % 2.0, np.ones((MANY, actions))
-    hardest = {
-        "all ones": (ones, ones),
-        "alternating 0 and 1": (turns, 1 - turns),
-        "floors that nothing meets at first and a winner that changes": (i == np.where(late, actions - 1, 0), late * ones),
-    }
-    for name, (rewards, constraints) in hardest.items():
-        yield name, play(learner, Table(rewards, np.stack([constraints] * learner.floor.size, axis=2)))
-
-
-# The laws.
 
 
 def examples_are_given(kind: Any) -> None:
@@ -88,12 +31,24 @@ def examples_are_given(kind: Any) -> None:
     hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must give at least one (learner, actions)")
 
 
+def rule_compiles(learner: Any, actions: int) -> None:
+    """A rule works in place, allocates nothing and calls only kernels; before it does, no law is put to it."""
+    once, file = world(learner, actions, rounds=1), type(learner).learn.__code__.co_filename
+    try:
+        list(walk(learner, actions, once))
+        run(learner, once.rewards, once.constraints)
+    except NumbaError as error:
+        at = [int(n) for n in findall(rf"{escape(file)} \((\d+)\)", str(error))]  # where, the innermost call first
+        where = f"line {at[0]}, `{getline(file, at[0]).strip()}`" if at else str(error)
+        hold(False, f"the rule does not compile: {where}; it may allocate nothing and call only lewa.kernels and math")
+    except ValueError:
+        pass  # what it computes is for the other laws to judge
+
+
 def one_line_says_what_it_is(learner: Any, actions: int) -> None:
     """The docstring begins with a sentence of one line, which stands in lists."""
     line = ((type(learner).__doc__ or "").strip().splitlines() or [""])[0]
-    hold(
-        line.endswith("."), f"the docstring begins {line!r}; its first line must be a sentence that says what the learner is"
-    )
+    hold(line.endswith("."), f"the docstring begins {line!r}; its first line must be a sentence")
 
 
 def play_is_a_distribution(learner: Any, actions: int) -> None:
@@ -107,8 +62,8 @@ def play_is_a_distribution(learner: Any, actions: int) -> None:
 def actions_are_drawn_from_the_play(learner: Any, actions: int) -> None:
     """As often as their chances say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
     rounds = 1000
-    pays = Table(np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, actions, learner.floor.size)))
-    trace = play(learner, pays, every_round=True)
+    first_pays, all_meet = np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, learner.floor.size, actions))
+    trace = run(learner, first_pays, all_meet, every_round=True)
     drawn, expected = np.bincount(trace.actions[0], minlength=actions), trace.plays[0].sum(axis=0)  # type: ignore[index]
     luck = np.sqrt(rounds / 2 * np.log(2 * actions * 1e9))
     hold(
@@ -143,12 +98,10 @@ def learner_and_state_survive_json(learner: Any, actions: int) -> None:
 
 
 def extreme_rounds_leave_no_nan(learner: Any, actions: int) -> None:
-    """After 100,000 rounds of the hardest kind every number is finite and the play still a distribution."""
+    """After 100,000 rounds of the hardest kind every number is finite, of the state and of the play."""
     for name, trace in extremes(learner, actions):
-        state = trace.states[0]
-        hold(np.isfinite(pack(state)).all(), f"after {MANY:,} rounds of {name} the state is {state}; it must be finite")
-        p = current_play(learner, state)
-        hold(abs(p.sum() - 1) <= 1e-6, f"after {MANY:,} rounds of {name} the play is {p}; it must sum to 1")
+        for record in (trace.states[0], (current_play(learner, trace.states[0]),)):
+            hold(np.isfinite(pack(record)).all(), f"{MANY:,} rounds of {name} lead to {record}; it must be finite")
 
 
 def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
@@ -177,12 +130,12 @@ def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
 
 def multiplier_stays_between_zero_and_its_cap(learner: Any, actions: int) -> None:
     """At least 0; and at most floor/delta, where the learner has a `dual` step that shrinks by delta."""
-    cap = learner.floor / learner.dual[0] if hasattr(learner, "dual") else np.inf
+    cap = learner.floor / learner.dual[0] if getattr(learner, "dual", None) else np.inf
     for name, trace in extremes(learner, actions):
         for mark, multiplier in zip(trace.marks, trace.multiplier[0], strict=True):
-            kept = (multiplier >= 0) & (multiplier <= cap * (1 + 1e-9))
             hold(
-                kept.all(), f"after {mark} rounds of {name} the multiplier is {multiplier}; it must lie between 0 and {cap}"
+                ((multiplier >= 0) & (multiplier <= cap * (1 + 1e-9))).all(),
+                f"after {mark} rounds of {name} the multiplier is {multiplier}; it must lie between 0 and {cap}",
             )
 
 
@@ -241,20 +194,24 @@ def wrong_parameters_are_refused(learner: Any, actions: int) -> None:
 
 
 def loop_and_single_steps_agree(learner: Any, actions: int) -> None:
-    """The simulator and the application run the same rule: the same rounds and draws lead to the same plays."""
+    """The simulator and the application run the same rule: the same rounds and dice lead to the same plays and actions."""
     rewards, constraints, _ = world(learner, actions)
-    trace = play(learner, Table(rewards, constraints.transpose(0, 2, 1)), every_round=True)
-    again = world(learner, actions)._replace(actions=trace.actions[0])
+    trace = run(learner, rewards, constraints, every_round=True)
+    player, again = Player(learner, actions, *trace.seeds), world(learner, actions)._replace(actions=trace.actions[0])
     for t, (now, p) in enumerate(zip(walk(learner, actions, again), trace.plays[0], strict=True)):  # type: ignore[index]
-        hold(abs(now.play - p).max() <= ROUNDING, f"after round {t} the loop plays {p} and single steps play {now.play}")
+        for who, other in (("single steps play", now.play), ("a Player plays", player.play())):
+            hold(abs(other - p).max() <= ROUNDING, f"after round {t} the loop plays {p}, {who} {other}; they must agree")
+        action, drawn = player.choose()[0], again.actions[t]
+        hold(action == drawn, f"after round {t} the loop draws action {drawn}, a Player action {action}; they must agree")
+        tell(player, now.seen)
 
 
 def any_number_of_constraints_will_do(learner: Any, actions: int) -> None:
-    """Three floors are three multipliers, and the play is still a distribution."""
+    """Three floors are three multipliers, from the first round to the last."""
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
-    multiplier = getattr(start(three, actions), "multiplier", three.floor)
-    hold(multiplier.size == 3, f"with three floors the multiplier is {multiplier}; it must have one entry for each")
-    play_is_a_distribution(three, actions)
+    for t, now in enumerate(walk(three, actions)):
+        multiplier = getattr(now.state, "multiplier", three.floor)
+        hold(multiplier.size == 3, f"after round {t} with three floors the multiplier is {multiplier}; it must be three")
 
 
 def guarantees_are_numbers_or_a_reason(learner: Any, actions: int) -> None:
@@ -301,10 +258,10 @@ LAWS: dict[str, Law] = {
 
 def check(kind: Any, laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
     """Put a class of learners to the laws: one result per example and law."""
-    given = put(examples_are_given, kind.__name__, kind)
-    examples = [] if given.sentence else [(ready(learner), actions) for learner, actions in kind.examples()]
-    return [given] + [
-        put(law, f"example {n}: {actions} actions, floor {learner.floor.tolist()}", learner, actions)
-        for n, (learner, actions) in enumerate(examples, start=1)
-        for law in laws
-    ]
+    results = [put(examples_are_given, kind.__name__, kind)]
+    for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
+        example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (ready(learner), actions)
+        results.append(put(rule_compiles, example, *subject))
+        if not results[-1].sentence:
+            results += [put(law, example, *subject) for law in laws]
+    return results

@@ -24,9 +24,11 @@ class Bernoulli:
     length = None
 
     def __init__(self, rewards: object = (0.9, 0.6, 0.3), constraints: object = ((0.2, 0.5, 0.9),)) -> None:
-        self.rewards: Vector = in_unit("mean rewards", rewards).reshape(-1)
-        self.truth: Matrix = np.atleast_2d(in_unit("mean constraints", constraints))
-        if self.truth.shape[1:] != self.rewards.shape:
+        self.rewards: Vector = in_unit("mean rewards", rewards)
+        if self.rewards.ndim != 1 or not self.rewards.size:
+            raise ValueError(f"mean rewards must have the shape (actions,), at least one, got {self.rewards.shape}")
+        self.truth: Matrix = np.ascontiguousarray(np.atleast_2d(in_unit("mean constraints", constraints)))
+        if self.truth.ndim != 2 or self.truth.shape[1:] != self.rewards.shape:
             raise ValueError(f"mean constraints must have the shape (m, {self.rewards.size}), got {self.truth.shape}")
 
     def __repr__(self) -> str:

@@ -1,13 +1,21 @@
 """A game from a table: rounds that happened, or that you made up."""
 
+from typing import Any
+
 import numpy as np
 
 from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Cube, Matrix, Words, in_unit
+from lewa.rounds import Block, Matrix, Words, in_unit
+
+CHUNK = 1 << 20  # numbers that are checked at a time
 
 
 class Table:
-    """Rewards (T, K) and constraints (T, K, m), row by row; (T, K) is one constraint, (K,) one that never changes.
+    """Rounds given as arrays, row by row.
+
+    Rewards (T, K) and constraints (T, K, m); (T, K) is one constraint, (K,) one that never changes. All lie in [0, 1].
+    The arrays may be float64, float32 or integers, in memory or memory-mapped files larger than it: they stay as they are,
+    and are read and converted a block at a time.
 
     >>> import lewa
     >>> game = lewa.games.Table(rewards=[[1, 0], [0, 1]], constraints=[0.2, 0.9])
@@ -18,11 +26,11 @@ class Table:
     about = "rounds given as arrays"
 
     def __init__(self, rewards: object, constraints: object) -> None:
-        self.rewards: Matrix = in_unit("rewards", rewards)
+        self.rewards = _numbers("rewards", rewards)
         if self.rewards.ndim != 2 or self.rewards.size == 0:
             raise ValueError(f"rewards must have the shape (rounds, actions), both at least 1, got {self.rewards.shape}")
         T, K = self.rewards.shape
-        given = in_unit("constraints", constraints)
+        given = _numbers("constraints", constraints)
         shape = given.shape
         if given.ndim == 1:
             given = np.broadcast_to(given, (T, *shape))
@@ -32,34 +40,57 @@ class Table:
             raise ValueError(
                 f"constraints must have the shape ({T}, {K}, m), ({T}, {K}) or ({K},) to match rewards {(T, K)}, got {shape}"
             )
-        self.rows: Cube = np.ascontiguousarray(given.transpose(0, 2, 1))
-        self.constant = bool((self.rows == self.rows[0]).all())
+        self.rows = given.transpose(0, 2, 1)  # (T, m, K)
+        self._check("rewards", self.rewards)
+        self._check("constraints", given)
+        self.constant = all(bool((self.rows[a:b] == self.rows[0]).all()) for a, b in self._chunks())
+
+    def _chunks(self) -> Any:
+        step = max(1, CHUNK // (self.actions * (1 + self.constraints)))
+        return ((start, min(start + step, self.length)) for start in range(0, self.length, step))
+
+    def _check(self, name: str, array: Any) -> None:
+        if array.strides[0] == 0:  # one row, repeated
+            array = array[:1]
+        for start, stop in self._chunks():
+            in_unit(name, array[start:stop], first=start)
 
     def __repr__(self) -> str:
         return f"Table({self.length} rounds, {self.actions} actions, {self.constraints} constraints)"
 
     @property
     def length(self) -> int:
-        return self.rewards.shape[0]
+        return int(self.rewards.shape[0])
 
     @property
     def actions(self) -> int:
-        return self.rewards.shape[1]
+        return int(self.rewards.shape[1])
 
     @property
     def constraints(self) -> int:
-        return self.rows.shape[1]
+        return int(self.rows.shape[1])
 
     @property
     def truth(self) -> Matrix | None:
-        return self.rows[0] if self.constant else None
+        return np.ascontiguousarray(self.rows[0], dtype=np.float64) if self.constant else None
 
     @property
     def setting(self) -> Setting:
         return Setting(constraints="constant" if self.constant else "arbitrary", adversary="oblivious")
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        return Block(self.rewards[start:stop], self.rows[start:stop])
+        rewards = np.ascontiguousarray(self.rewards[start:stop], dtype=np.float64)
+        return Block(rewards, np.ascontiguousarray(self.rows[start:stop], dtype=np.float64))
 
     def means(self) -> None:
         return None
+
+
+def _numbers(name: str, given: object) -> np.ndarray[Any, Any]:
+    try:
+        array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers in rows of equal length") from None
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be numbers, got {array.dtype}")
+    return array

@@ -54,9 +54,10 @@ def observe(p: Vector, seen: Full) -> float:
 
 
 @rule
-def average(mean: Matrix, x: Matrix, n: float) -> None:
-    """mean <- mean + (x - mean)/n: the running mean when x is the n-th to come."""
-    share = 1 / n
-    for j in range(mean.shape[0]):
-        for i in range(mean.shape[1]):
-            mean[j, i] += (x[j, i] - mean[j, i]) * share
+def average(mean: Vector, x: Vector, n: float, p: Vector) -> float:
+    """mean <- mean + (x - mean)/n, the running mean when x is the n-th to come; and p . mean, in one pass."""
+    share, z = 1 / n, 0.0
+    for i in range(mean.size):
+        mean[i] += (x[i] - mean[i]) * share
+        z += p[i] * mean[i]
+    return z

@@ -16,19 +16,12 @@ def exp(x: float) -> float:
     """e^x to 2 ulp; below -708 it is e^-708, above 709 it is e^709, so the result is never 0, infinite or NaN."""
     x = min(max(x, LOWEST), HIGHEST)
     k = math.floor(x * PER_LN2 + 0.5)
-    y = (x - k * LN2_HIGH) - k * LN2_LOW  # |y| <= ln(2)/2: thirteen terms of the series reach the last bit
-    s = 1 / 6227020800.0
-    s = s * y + 1 / 479001600.0
-    s = s * y + 1 / 39916800.0
-    s = s * y + 1 / 3628800.0
-    s = s * y + 1 / 362880.0
-    s = s * y + 1 / 40320.0
-    s = s * y + 1 / 5040.0
-    s = s * y + 1 / 720.0
-    s = s * y + 1 / 120.0
-    s = s * y + 1 / 24.0
-    s = s * y + 1 / 6.0
-    s = s * y + 0.5
-    s = s * y + 1.0
-    s = s * y + 1.0
+    y = (x - k * LN2_HIGH) - k * LN2_LOW  # |y| <= ln(2)/2: the series to y^13/13! reaches the last bit
+    # 1 + (y + y^2 (1/2! + y/3! + ... + y^11/13!)), its terms paired (Estrin) so that few of them wait for each other.
+    y2 = y * y
+    y4 = y2 * y2
+    low = (1 / 2.0 + y * (1 / 6.0)) + (1 / 24.0 + y * (1 / 120.0)) * y2
+    middle = (1 / 720.0 + y * (1 / 5040.0)) + (1 / 40320.0 + y * (1 / 362880.0)) * y2
+    high = (1 / 3628800.0 + y * (1 / 39916800.0)) + (1 / 479001600.0 + y * (1 / 6227020800.0)) * y2
+    s = 1.0 + (y + y2 * (low + (middle + high * y4) * y4))
     return float(s * np.int64((np.int64(k) + 1023) << 52).view(np.float64))  # times 2^k, by writing the exponent's bits

@@ -1,16 +1,21 @@
-"""Weights that never overflow: log w is the truth; w = exp(log w - anchor) is a cache beside it, with its sum."""
+"""Weights that never overflow: log w is the truth; w = exp(log w - anchor) is a cache beside it, with its sum.
+
+Weights that change one at a time and are drawn from can be many: above some hundreds of actions their cache is summed in
+a tree, FAN children to a node, so that a draw and a change look at O(log K) of them.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from lewa.kernels.algebra import total
-from lewa.kernels.compiling import exact, rule
+from lewa.kernels.compiling import rule
 from lewa.kernels.exponential import exp
 from lewa.rounds import Matrix, Vector
 
 SUM, ANCHOR = 0, 1  # places in head
 SMALL, LARGE = 1e-100, 1e100  # the cache is made anew, with the largest weight as 1, when its sum leaves this range
+FAN = 16
+CROSSOVER = 1024  # actions from which a tree is faster than a scan
 
 
 class Weights(NamedTuple):
@@ -19,33 +24,57 @@ class Weights(NamedTuple):
     log: Vector  # (K,)  ln w
     value: Vector  # (K,)  exp(ln w - anchor)
     head: Vector  # (2,)  sum of value, anchor
+    tree: Vector  # sums of FAN values, above them sums of FAN sums, and so on; the uppermost level first, or nothing
+    level: Vector  # where each level starts in tree, the uppermost first, and at last where the tree ends
 
 
-def ones(actions: int) -> Weights:
-    """w = 1"""
-    return Weights(np.zeros(actions), np.ones(actions), np.array([float(actions), 0.0]))
+def ones(actions: int, drawn: bool = False) -> Weights:
+    """w = 1; `drawn` weights change one at a time and are drawn from, and get a tree when they are many."""
+    sizes: list[int] = []
+    if drawn and actions >= CROSSOVER:
+        size = actions
+        while size > FAN:
+            size = -(-size // FAN)
+            sizes.insert(0, size)
+    level = np.cumsum([0.0, *sizes])
+    head = np.array([float(actions), 0.0])
+    tree = np.zeros(int(level[-1]))
+    weights = Weights(np.zeros(actions), np.ones(actions), head, tree, level)
+    if tree.size:
+        settle(weights)
+    return weights
 
 
-@exact
-def _refresh(log: Vector, value: Vector, anchor: float) -> None:
+# Each of these passes sums as it goes. The sums may be reassociated, the exponentials in between (`exact`) may not.
+
+
+@rule
+def _refresh(log: Vector, value: Vector, anchor: float) -> float:
+    z = 0.0
     for i in range(log.size):
         value[i] = exp(log[i] - anchor)
+        z += value[i]
+    return z
 
 
-@exact
-def _sweep(log: Vector, value: Vector, anchor: float, eta: float, r: Vector) -> None:
+@rule
+def _sweep(log: Vector, value: Vector, anchor: float, eta: float, r: Vector) -> float:
+    z = 0.0
     for i in range(log.size):
-        x = log[i] + eta * r[i]
-        log[i] = x
-        value[i] = exp(x - anchor)
+        log[i] += eta * r[i]
+        value[i] = exp(log[i] - anchor)
+        z += value[i]
+    return z
 
 
-@exact
-def _sweep_priced(log: Vector, value: Vector, anchor: float, eta: float, r: Vector, lam: float, c: Vector) -> None:
+@rule
+def _sweep_priced(log: Vector, value: Vector, anchor: float, eta: float, r: Vector, lam: float, c: Vector) -> float:
+    z = 0.0
     for i in range(log.size):
-        x = log[i] + eta * (r[i] + lam * c[i])
-        log[i] = x
-        value[i] = exp(x - anchor)
+        log[i] += eta * (r[i] + lam * c[i])
+        value[i] = exp(log[i] - anchor)
+        z += value[i]
+    return z
 
 
 @rule
@@ -59,22 +88,100 @@ def _add(log: Vector, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
 
 
 @rule
+def _family(below: Vector, start: int, size: int, node: int) -> float:
+    """The sum of a node's children, in a level of that size that starts there."""
+    first = FAN * node
+    z = 0.0
+    for i in range(first, min(first + FAN, size)):
+        z += below[start + i]
+    return z
+
+
+@rule
+def _children(w: Weights, k: int, node: int) -> float:
+    """The sum of the children of a node of level k: values at the lowest level, nodes of level k + 1 above it."""
+    if k == w.level.size - 2:
+        return _family(w.value, 0, w.value.size, node)
+    start = int(w.level[k + 1])
+    return _family(w.tree, start, int(w.level[k + 2]) - start, node)
+
+
+@rule
+def _sum_tree(w: Weights) -> None:
+    """Sum the whole tree up from its leaves."""
+    for k in range(w.level.size - 2, -1, -1):
+        start = int(w.level[k])
+        for node in range(int(w.level[k + 1]) - start):
+            w.tree[start + node] = _children(w, k, node)
+
+
+@rule
+def _sum_path(w: Weights, i: int) -> None:
+    """Sum the nodes above leaf i anew from their children, which no rounding can lead astray; then all."""
+    for k in range(w.level.size - 2, -1, -1):
+        i //= FAN
+        w.tree[int(w.level[k]) + i] = _children(w, k, i)
+    z = 0.0
+    for node in range(int(w.level[1])):
+        z += w.tree[node]
+    w.head[SUM] = z
+
+
+@rule
+def _descend(w: Weights, left: float) -> int:
+    """The leaf at which the values before it first sum to more than `left`."""
+    i = 0
+    for k in range(w.level.size - 1):
+        start = int(w.level[k])
+        last = min(FAN * i + FAN, int(w.level[k + 1]) - start) - 1 if k > 0 else int(w.level[1]) - 1
+        i = FAN * i if k > 0 else 0
+        while i < last and left >= w.tree[start + i]:
+            left -= w.tree[start + i]
+            i += 1
+    last = min(FAN * i + FAN, w.value.size) - 1
+    i = FAN * i
+    while i < last and left >= w.value[i]:
+        left -= w.value[i]
+        i += 1
+    return i
+
+
+@rule
+def _scan(value: Vector, left: float) -> int:
+    """The same without a tree: FAN values at a time, then one by one."""
+    K = value.size
+    i = 0
+    while i + FAN < K:
+        z = 0.0
+        for j in range(FAN):
+            z += value[i + j]
+        if left < z:
+            break
+        left -= z
+        i += FAN
+    while i < K - 1 and left >= value[i]:
+        left -= value[i]
+        i += 1
+    return i
+
+
+@rule
 def settle(w: Weights) -> None:
     """Make the cache anew from the logarithms, with the largest weight as 1."""
     largest = w.log[0]
     for i in range(w.log.size):
         largest = max(largest, w.log[i])
     w.head[ANCHOR] = largest
-    _refresh(w.log, w.value, largest)
-    w.head[SUM] = total(w.value)
+    w.head[SUM] = _refresh(w.log, w.value, largest)
+    if w.tree.size > 0:
+        _sum_tree(w)
 
 
 @rule
 def grow(w: Weights, eta: float, r: Vector) -> None:
     """w <- w exp(eta r)"""
-    _sweep(w.log, w.value, w.head[ANCHOR], eta, r)
-    w.head[SUM] = total(w.value)
-    if not SMALL < w.head[SUM] < LARGE:
+    w.head[SUM] = _sweep(w.log, w.value, w.head[ANCHOR], eta, r)
+    if w.tree.size > 0 or not SMALL < w.head[SUM] < LARGE:
         settle(w)
 
 
@@ -82,12 +189,11 @@ def grow(w: Weights, eta: float, r: Vector) -> None:
 def grow_priced(w: Weights, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
     """w <- w exp(eta (r + lam . c))"""
     if lam.size == 1:
-        _sweep_priced(w.log, w.value, w.head[ANCHOR], eta, r, lam[0], c[0])
+        w.head[SUM] = _sweep_priced(w.log, w.value, w.head[ANCHOR], eta, r, lam[0], c[0])
     else:
         _add(w.log, eta, r, lam, c)
-        _refresh(w.log, w.value, w.head[ANCHOR])
-    w.head[SUM] = total(w.value)
-    if not SMALL < w.head[SUM] < LARGE:
+        w.head[SUM] = _refresh(w.log, w.value, w.head[ANCHOR])
+    if w.tree.size > 0 or not SMALL < w.head[SUM] < LARGE:
         settle(w)
 
 
@@ -98,6 +204,8 @@ def grow_one(w: Weights, i: int, x: float) -> None:
     value = exp(w.log[i] - w.head[ANCHOR])
     w.head[SUM] += value - w.value[i]
     w.value[i] = value
+    if w.tree.size > 0:
+        _sum_path(w, i)
     if not SMALL < w.head[SUM] < LARGE:
         settle(w)
 
@@ -123,22 +231,17 @@ def mix(w: Weights, gamma: float, p: Vector) -> None:
 def draw(w: Weights, gamma: float, u: float) -> tuple[int, float]:
     """An action drawn from p = (1 - gamma) w / sum w + gamma / K by one uniform u, and its chance p_i."""
     K = w.log.size
+    z = (1 - gamma) / w.head[SUM]
     i = 0
     if u < gamma:
         i = min(int(u / gamma * K), K - 1)
     else:
         left = (u - gamma) / (1 - gamma) * w.head[SUM]
-        while i < K - 1 and left >= w.value[i]:
-            left -= w.value[i]
-            i += 1
-    return i, (1 - gamma) * (w.value[i] / w.head[SUM]) + gamma / K
+        i = _descend(w, left) if w.tree.size > 0 else _scan(w.value, left)
+    return i, w.value[i] * z + gamma / K
 
 
 @rule
 def pick(p: Vector, u: float) -> int:
     """An action drawn from p by one uniform u."""
-    i = 0
-    while i < p.size - 1 and u >= p[i]:
-        u -= p[i]
-        i += 1
-    return i
+    return _scan(p, u)

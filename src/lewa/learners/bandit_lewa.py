@@ -22,7 +22,7 @@ class BanditLewa(NamedTuple):
 
         q_t          = w_t / sum w_t
         p_t          = (1 - gamma) q_t + gamma/K
-        w_{t+1,i}    = w_{t,i} exp(eta (r_t + lambda_t c_t) / p_{t,i})          (the other weights stay)
+        w_{t+1,i}    = w_{t,i} exp(eta/p_{t,i} (r_t + lambda_t c_t))          (the other weights stay)
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (q_{t,i} c_t / p_{t,i} - c0)]+
 
     Order: the weight uses lambda_t, the multiplier uses q_t and p_t. Both q_{t,i} and p_{t,i} are those of the moment of
@@ -32,10 +32,11 @@ class BanditLewa(NamedTuple):
     the dual step, delta mu <= 1; c0 = floor. The proof needs eta K (1 + sum c0/delta)/gamma <= 1 and
     4 (e - 2) m eta K <= (1 - gamma) delta.
 
-    Reading: the box shrinks lambda by gamma and steps by eta; the analysis shrinks by delta. With one step the claimed
-    rates are out of reach: eta is then of order 1/T and neither weights nor multiplier move (`bandit-lewa@printed` shows
-    it). With a dual step of its own, delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)) and
-    eta = (gamma/K) delta/(m + delta), both rates of Theorem 3, T^(3/4), are proved, in expectation.
+    Reading: the box shrinks lambda by gamma and steps by eta; the analysis shrinks by delta. With one step for both no
+    tuning brings the proof's bounds to the claimed rates, and with the one it ends in, gamma = delta = T^(-1/2), eta is
+    of order 1/T and neither weights nor multiplier move (`bandit-lewa@printed` shows it). With a dual step of its own,
+    delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)) and eta = (gamma/K) delta/(m + delta), both rates of
+    Theorem 3, T^(3/4), are proved, in expectation.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -83,7 +84,7 @@ class BanditLewa(NamedTuple):
         check_positive(eta=self.eta)
         check_gamma(self.gamma)
         check_dual(self.delta, self.mu)
-        return PrimalDual(ones(actions), np.zeros(self.floor.size))
+        return PrimalDual(ones(actions, drawn=True), np.zeros(self.floor.size))
 
     def play(self, s: PrimalDual, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
@@ -94,7 +95,7 @@ class BanditLewa(NamedTuple):
     def learn(self, s: PrimalDual, seen: Bandit) -> None:
         i, p, c, lam = seen.action, seen.chance, seen.constraints, s.multiplier
         q = (p - self.gamma / s.weights.log.size) / (1 - self.gamma)
-        grow_one(s.weights, i, self.eta * (seen.reward + dot(lam, c)) / p)  # w_i <- w_i exp(eta (r + lam c)/p_i)
+        grow_one(s.weights, i, self.eta / p * (seen.reward + dot(lam, c)))  # w_i <- w_i exp(eta/p_i (r + lam c))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (q_i c/p_i - c0)]+
             lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (q * c[j] / p - self.floor[j]))
 

@@ -21,7 +21,7 @@ class PrintedBanditLewa(NamedTuple):
 
         q_t          = w_t / sum w_t
         p_t          = (1 - gamma) q_t + gamma/K
-        w_{t+1,i}    = w_{t,i} exp(eta (r_t + lambda_t c_t) / p_{t,i})          (the other weights stay)
+        w_{t+1,i}    = w_{t,i} exp(eta/p_{t,i} (r_t + lambda_t c_t))          (the other weights stay)
         lambda_{t+1} = [(1 - gamma eta) lambda_t - eta (q_{t,i} c_t / p_{t,i} - c0)]+
 
     Order: the weight uses lambda_t, the multiplier uses q_t and p_t.
@@ -30,12 +30,13 @@ class PrintedBanditLewa(NamedTuple):
     lines; it enters through eta = (gamma/K) delta/(delta + 1), so it is an argument of `tuned`.
 
     Reading: `tuned` takes gamma = delta = T^(-1/2), where the proof of Theorem 3 ends. There 1/eta > K T: over the whole
-    game a log-weight moves by less than about 1/K and lambda by less than c0/K, so nothing is learned, and on K = 2,
-    c = (1, 1), r = (1, 0), c0 <= 1/2 the expected regret is at least 0.377 T. What fails is the last step of the
-    proof, which replaces a/gamma + b gamma by sqrt(a b): that holds (with a factor 2) at the optimal gamma only, which is
-    of order T^(-1/4), not at gamma of order T^(-1/2). The theorem's statement leaves delta free; a constant delta is not
-    refuted by this, behaves differently (`--set delta=0.125`), and is covered by no proof. With gamma = delta = T^(-1/3)
-    the box has regret O(T^(2/3)) and violation O(T^(5/6)). The repaired learner is `bandit-lewa`.
+    game a log-weight moves by less than about 1/K and lambda by less than c0/K, so nothing is learned, and on K = 2, c =
+    (1, 1), r = (1, 0), c0 <= 1/2 the expected regret is at least 0.377 T (0.438 T, with more care: docs/errata.md). What
+    fails is the last step of the proof, which replaces a/gamma + b gamma by sqrt(a b): that holds (with a factor 2) at
+    the optimal gamma only, which is of order T^(-1/4), not at gamma of order T^(-1/2). The theorem's statement leaves
+    delta free; a constant delta is not refuted by this, behaves differently (`--set delta=0.125`), and is covered by no
+    proof. With gamma = delta = T^(-1/3) the box has regret O(T^(2/3)) and violation O(T^(5/6)). The repaired learner is
+    `bandit-lewa`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])
@@ -85,7 +86,7 @@ class PrintedBanditLewa(NamedTuple):
         check_positive(eta=self.eta)
         check_gamma(self.gamma)
         require(self.gamma * self.eta <= 1, "gamma*eta must be at most 1", gamma=self.gamma, eta=self.eta)
-        return PrimalDual(ones(actions), np.zeros(self.floor.size))
+        return PrimalDual(ones(actions, drawn=True), np.zeros(self.floor.size))
 
     def play(self, s: PrimalDual, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
@@ -96,7 +97,7 @@ class PrintedBanditLewa(NamedTuple):
     def learn(self, s: PrimalDual, seen: Bandit) -> None:
         i, p, c, lam = seen.action, seen.chance, seen.constraints, s.multiplier
         q = (p - self.gamma / s.weights.log.size) / (1 - self.gamma)
-        grow_one(s.weights, i, self.eta * (seen.reward + dot(lam, c)) / p)  # w_i <- w_i exp(eta (r + lam c)/p_i)
+        grow_one(s.weights, i, self.eta / p * (seen.reward + dot(lam, c)))  # w_i <- w_i exp(eta/p_i (r + lam c))
         for j in range(lam.size):  # lam <- [(1 - gamma eta) lam - eta (q_i c/p_i - c0)]+
             lam[j] = positive((1 - self.gamma * self.eta) * lam[j] - self.eta * (q * c[j] / p - self.floor[j]))
 

@@ -1,5 +1,6 @@
 """What a learner is, in one page, and the laws its parameters obey."""
 
+from numbers import Integral
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -9,7 +10,8 @@ from lewa.rounds import Vector, as_floor
 
 
 class Learner(Protocol):
-    """A named tuple of hyperparameters with these methods. The state is a named tuple too; the rules work on it in place.
+    """A named tuple of hyperparameters with these methods. The state is a named tuple too; the rules work on it in place,
+    and its first array has one entry per action.
 
     `learn` says by the annotation of `seen` what feedback it takes, `Full` or `Bandit`. A bandit learner that need not
     write out its whole play also has `choose(s, u) -> (action, chance)`; one without it is dense: its `learn` gets the
@@ -42,6 +44,9 @@ class Learner(Protocol):
     def _asdict(self) -> dict[str, Any]: ...
 
 
+LARGEST = 1e100  # of a step size: no number of rounds then overflows a logarithm of a weight
+
+
 def require(law: bool, sentence: str, **values: object) -> None:
     """Refuse parameters that break a law, with the law and the values in one sentence."""
     if not law:
@@ -50,16 +55,16 @@ def require(law: bool, sentence: str, **values: object) -> None:
 
 def check_size(actions: int, floor: object, horizon: int | None = None) -> Vector:
     """The floor as a vector, if it, the number of actions and the horizon make sense."""
-    require(int(actions) == actions and actions >= 1, "actions must be a whole number of at least 1", actions=actions)
-    if horizon is not None:
-        require(int(horizon) == horizon and horizon >= 1, "horizon must be a whole number of at least 1", horizon=horizon)
+    for name, value in (("actions", actions), ("horizon", horizon)):
+        whole = value is None or (isinstance(value, Integral) and value >= 1)
+        require(whole, f"{name} must be a whole number of at least 1", **{name: value})
     return as_floor(floor)
 
 
 def check_positive(**values: float) -> None:
     """Step sizes and their like."""
     for name, value in values.items():
-        require(bool(np.isfinite(value)) and value > 0, f"{name} must be positive and finite", **{name: value})
+        require(0 < value <= LARGEST, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
 
 
 def check_dual(delta: float, mu: float) -> None:

@@ -29,7 +29,7 @@ class Ewa(NamedTuple):
     can be measured beside the other learners'.
 
     Reading: nothing to decide. The tuning is eta = sqrt(8 ln K / T), with regret at most sqrt(T ln K / 2) on every
-    sequence. Every LEWA with floor 0 reduces to this learner.
+    sequence. LEWA and High-Probability LEWA with floor 0 reduce to this learner.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -94,7 +94,12 @@ class HpBanditLewa(NamedTuple):
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2)), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+            (cls.tuned(4, 100, 0.6)._replace(level=0.001), 4),
+        ]
 
     def start(self, actions: int) -> Estimated:
         check_size(actions, self.floor)

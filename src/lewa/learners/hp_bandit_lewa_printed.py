@@ -37,12 +37,12 @@ class PrintedHpBanditLewa(NamedTuple):
     Parameters: eta = eta > 0; gamma = gamma in (0, 1); delta = delta > 0 with delta eta <= 1; alpha/sqrt(KT) = bonus > 0;
     alpha_1 = radius > 0; c0 = floor.
 
-    Reading: the weight line is followed as printed, without w_t. The box's x_t, defined nowhere, is read as q_t, and
-    its lambda_1, a bold zero, as 0. Its w_1 = exp(eta alpha sqrt(KT)) is the same for every action and cancels in q_1.
-    `tuned` takes the statement's gamma = T^(-1/2) and delta = T^(-1/4), the corollary's. Without memory the
-    play stays near uniform, whatever was earned: regret is linear. Were w_t restored, the theorem would still fail as
-    stated: its last inequality contains 4 alpha_1 K sqrt(T)/(gamma delta) and 4 gamma T (delta + 1)/(beta delta), which at
-    gamma = T^(-1/4), delta = T^(-1/4) are of order T. The repaired learner is `hp-bandit-lewa`.
+    Reading: the weight line is followed as printed, without w_t. The box's x_t, defined nowhere, is read as q_t, and its
+    lambda_1, a bold zero, as 0. Its w_1 = exp(eta alpha sqrt(KT)) is the same for every action and cancels in q_1.
+    `tuned` takes the statement's gamma = T^(-1/2) and delta = T^(-1/4), the corollary's. Without memory the play stays
+    near uniform, whatever was earned: regret is linear. Were w_t restored, the proof would still not give the rates: its
+    last inequality contains 4 alpha_1 K sqrt(T)/(gamma delta) and 4 gamma T (delta + 1)/(beta delta), which at gamma =
+    T^(-1/4), delta = T^(-1/4) are of order T. The repaired learner is `hp-bandit-lewa`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.kernels import Weights, average, dot, grow_priced, ones, positive, share
+from lewa.kernels import Weights, average, grow_priced, ones, positive, share
 from lewa.learners.base import check_dual, check_epsilon, check_feasible, check_positive, check_size
 from lewa.learners.lewa import steps
 from lewa.measures import guarantees
@@ -17,6 +17,7 @@ class Averaged(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda
     mean: Matrix  # (m, K)  cbar
+    met: Vector  # (m,)    p.cbar of the last round
     clock: Vector  # (1,)    t, the rounds seen
 
 
@@ -39,8 +40,9 @@ class HpLewa(NamedTuple):
     Reading: the box does not define alpha_t. The theorem's has ln(2/epsilon), but its proof, after replacing epsilon by
     epsilon/T, needs ln(2T/epsilon), and because p_t depends on cbar_t, a union over the K actions and the m constraints:
     alpha_1 = sqrt(ln(2KmT/epsilon)/2), which is the default. `tuning="paper"` takes the statement's alpha_1 and one step
-    mu = eta; no guarantee is printed for it. The text says that only the dual update changes; the box, followed here,
-    changes both. Plain LEWA tuned with `epsilon` has high-probability bounds too, and better ones.
+    mu = eta; what that radius covers is epsilon K m T, and where this is below 1 it is what a guarantee is printed for.
+    The text says that only the dual update changes; the box, followed here, changes both. Plain LEWA, tuned with
+    `epsilon`, has high-probability bounds too, without any radius.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -81,14 +83,19 @@ class HpLewa(NamedTuple):
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2)), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+            (cls.tuned(4, 100, 0.6)._replace(radius=0.05), 4),
+        ]
 
     def start(self, actions: int) -> Averaged:
         check_size(actions, self.floor)
         check_positive(eta=self.eta, radius=self.radius)
         check_dual(self.delta, self.mu)
         m = self.floor.size
-        return Averaged(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(1))
+        return Averaged(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(m), np.zeros(1))
 
     def play(self, s: Averaged, p: Vector) -> None:
         share(s.weights, p)  # p = w / sum w
@@ -97,10 +104,11 @@ class HpLewa(NamedTuple):
         lam, cbar = s.multiplier, s.mean
         s.clock[0] += 1
         t = s.clock[0]
-        average(cbar, seen.constraints, t)  # cbar <- cbar + (c - cbar)/t
+        for j in range(lam.size):  # cbar <- cbar + (c - cbar)/t
+            s.met[j] = average(cbar[j], seen.constraints[j], t, seen.play)
         grow_priced(s.weights, self.eta, seen.rewards, lam, cbar)  # w <- w exp(eta (r + lam cbar))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.cbar + alpha_1/sqrt(t) - c0)]+
-            met = dot(seen.play, cbar[j]) + self.radius / sqrt(t)
+            met = s.met[j] + self.radius / sqrt(t)
             lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (met - self.floor[j]))
 
     @property

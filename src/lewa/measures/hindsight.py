@@ -3,8 +3,9 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from lewa.rounds import Cube, Matrix, Vector
+from lewa.rounds import Matrix, Vector
 
 TIGHT = 1e-9  # a floor missed by no more than this is met: a linear program is solved to about that
 
@@ -19,15 +20,16 @@ class Hindsight(NamedTuple):
     reachable: Vector  # (m,)  the floors themselves, or the nearest ones that some play meets
 
 
-def best_fixed_play(rewards: Vector, constraints: Matrix, floor: Vector) -> Hindsight:
+def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
     """max p.r over plays p with p.c >= floor, for mean rewards (K,) and mean constraints (m, K).
 
-    In closed form for one constraint, by linear programming (HiGHS) for more.
+        In closed form for one constraint, by linear programming (HiGHS) for more.
 
-    >>> import numpy as np
-    >>> best = best_fixed_play(np.array([0.9, 0.5]), np.array([[0.2, 0.8]]), np.array([0.5]))
-    >>> best.play.round(3).tolist(), round(best.value, 3), best.price.round(3).tolist()
-    ([0.5, 0.5], 0.7, [0.667])
+        >>> import numpy as np
+    from numpy.typing import ArrayLike
+        >>> best = best_fixed_play(np.array([0.9, 0.5]), np.array([[0.2, 0.8]]), np.array([0.5]))
+        >>> best.play.round(3).tolist(), round(best.value, 3), best.price.round(3).tolist()
+        ([0.5, 0.5], 0.7, [0.667])
     """
     r, c, c0 = (
         np.asarray(rewards, float),
@@ -109,10 +111,12 @@ def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
     return Hindsight(play, float(play @ r), np.zeros(c0.size), False, np.minimum(c0, c @ play))
 
 
-def best_play_every_round(rewards: Vector, constraints: Cube, floor: Vector) -> Hindsight:
+def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
     """The best fixed play that meets the floors in every round: constraints (T, m, K)."""
     rows = np.unique(np.asarray(constraints, float), axis=0)
-    every = by_linear_program(np.asarray(rewards, float), rows.reshape(-1, rows.shape[2]), np.tile(floor, len(rows)))
+    every = by_linear_program(
+        np.asarray(rewards, float), rows.reshape(-1, rows.shape[2]), np.tile(np.asarray(floor, float), len(rows))
+    )
     price = every.price.reshape(len(rows), -1).sum(axis=0)
     reachable = every.reachable.reshape(len(rows), -1).min(axis=0)
     return Hindsight(every.play, every.value, price, every.feasible, reachable)

@@ -1,0 +1,401 @@
+"""How fast, as ratios: variants take turns in one process, on its CPU clock, the best of several turns counts.
+
+The rulers are loops fused by hand in C (loops.c, built with gcc where there is one) and, where they are installed, the
+peers river and pymab. A ratio says how many times the ruler's time a round takes, or how many times faster it is.
+"""
+
+import ctypes
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lewa.engine import Columns, Tally, loops
+from lewa.kernels import DICE, NATURE, keys, pack
+from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Lewa
+from lewa.rounds import Block, Lazy, feedback
+from lewa.single import Player
+
+FLOOR = 0.6
+TURNS = 7
+FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
+KEY = keys(3)
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    nanoseconds: float | None  # ours, a round
+    ratio: float | None
+    goal: str
+    met: bool | None
+
+
+def best_of(turns: int, *variants: Callable[[], int]) -> list[float]:
+    """Nanoseconds a round of each variant: they take turns, and return how many rounds they played."""
+    best = [np.inf] * len(variants)
+    for _ in range(turns):
+        for n, variant in enumerate(variants):
+            start = time.process_time()
+            rounds = variant()
+            best[n] = min(best[n], (time.process_time() - start) / rounds * 1e9)
+    return best
+
+
+# Ours --------------------------------------------------------------------------------------------------------------------
+
+
+def empty(actions: int) -> tuple[Tally, Columns]:
+    """Sums at zero, and no columns."""
+    tally = Tally(*(np.zeros(1) for _ in range(5)))
+    return tally, Columns(np.zeros((0, actions)), np.zeros((0, 1)), np.zeros(0, dtype=np.int64))
+
+
+def rows_of(actions: int) -> tuple[Any, Any]:
+    """Rewards and constraints that fit the cache: the loop is measured, not the memory."""
+    rng = np.random.default_rng(0)
+    height = max(1, 100_000 // actions)
+    return rng.random((height, actions)), rng.random((height, 1, actions))
+
+
+def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
+    """The batch loop of a full-information learner on rounds in memory."""
+    rewards, constraints = rows_of(actions)
+    run, again = loops(type(learner)).run, max(1, rounds // len(rewards))
+    memory, (tally, columns) = pack(learner, learner.start(actions)), empty(actions)
+    p, met, none = np.empty(actions), np.empty(1), np.zeros((0, actions))
+
+    def variant() -> int:
+        for _ in range(again):
+            run(memory, Block(rewards, constraints), none, len(rewards), KEY[DICE:], 0, p, met, tally, columns)
+        return again * len(rewards)
+
+    variant()
+    return variant
+
+
+def coins(actions: int) -> tuple[Any, Any]:
+    """Means of a Bernoulli game."""
+    rng = np.random.default_rng(1)
+    return rng.random(actions), rng.random((1, actions))
+
+
+def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
+    """The batch loop of a bandit learner on a Bernoulli game drawn lazily."""
+    rewards, constraints = coins(actions)
+    run, memory = loops(type(learner)).run, pack(learner, learner.start(actions))
+    fresh = memory.copy()
+    tally, columns = empty(actions)
+    p, met = np.empty(actions), np.empty(1)
+    nature = Lazy(rewards, constraints, KEY[NATURE : NATURE + 1], np.zeros(1, dtype=np.int64))
+
+    def variant() -> int:
+        memory[:] = fresh
+        run(memory, nature, constraints, rounds, KEY[DICE:], 0, p, met, tally, columns)
+        return rounds
+
+    variant()
+    return variant
+
+
+def interactive(actions: int, rounds: int) -> Callable[[], int]:
+    """One round at a time, through the checked single step."""
+    player = Player(tuned(BanditLewa, actions), actions)
+    earned = coin_table(actions, rounds)
+
+    def variant() -> int:
+        for t in range(rounds):
+            action, chance = player.choose()
+            player.learn(action, chance, earned[t][action], 0.5)
+        return rounds
+
+    variant()
+    return variant
+
+
+def coin_table(actions: int, rounds: int) -> list[list[float]]:
+    """Rewards as plain Python numbers, so that no library pays for their conversion."""
+    rng = np.random.default_rng(2)
+    table: list[list[float]] = (rng.random((rounds, actions)) < coins(actions)[0]).astype(float).tolist()
+    return table
+
+
+def tuned(kind: Any, actions: int) -> Any:
+    """The learner with its recommended tuning for a million rounds."""
+    return kind.tuned(actions, 1_000_000, FLOOR)
+
+
+# C -----------------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def c_library() -> Any:
+    """loops.c, built for this machine; None where there is no gcc."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        return None
+    target = Path(tempfile.mkdtemp()) / "loops.so"
+    source = Path(__file__).with_name("loops.c")
+    subprocess.run([gcc, *FLAGS, "-shared", "-fPIC", "-o", target, source, "-lm"], check=True)
+    return ctypes.CDLL(str(target))
+
+
+def pointer(array: Any) -> Any:
+    """An array as C sees it."""
+    return array.ctypes.data_as(ctypes.c_void_p)
+
+
+def in_c(name: str, learner: Any, actions: int, rounds: int) -> Callable[[], int]:
+    """The C loop of that name with the learner's parameters."""
+    call = getattr(c_library(), name)
+    numbers = [ctypes.c_double(value) for field, value in learner._asdict().items() if field != "floor"]
+    head = [ctypes.c_int(rounds), ctypes.c_int(actions), *numbers, ctypes.c_double(FLOOR)]
+    scratch = [np.empty(actions) for _ in range(4 if name == "hp_bandit_lewa" else 2)]
+    if name == "lewa":
+        rewards, constraints = rows_of(actions)
+        world = [pointer(rewards), pointer(constraints), ctypes.c_int(len(rewards))]
+    else:
+        rewards, constraints = coins(actions)
+        world = [pointer(rewards), pointer(constraints), *(ctypes.c_uint64(int(key)) for key in KEY)]
+    sums = np.zeros(5)
+    keep = (rewards, constraints, scratch, sums)  # what C points at must stay alive as long as the variant
+
+    def variant() -> int:
+        call(*head, *world, *map(pointer, keep[2]), pointer(sums))
+        return rounds
+
+    return variant
+
+
+# Peers -------------------------------------------------------------------------------------------------------------------
+
+
+def river_exp3(actions: int, rounds: int) -> Callable[[], int]:
+    """river's Exp3, pull and update."""
+    from river import bandit as river_bandit
+
+    earned = coin_table(actions, rounds)
+
+    def variant() -> int:
+        policy, arms = river_bandit.Exp3(gamma=0.1, seed=1), list(range(actions))
+        for t in range(rounds):
+            arm = policy.pull(arms)
+            policy.update(arm, earned[t][arm])
+        return rounds
+
+    return variant
+
+
+def river_ewa(actions: int, rounds: int) -> Callable[[], int]:
+    """river's EWARegressor with constant experts, learn_one."""
+    from river import dummy, ensemble, optim, stats
+
+    class Constant(stats.base.Univariate):  # type: ignore[misc]
+        def __init__(self, value: float = 0.0) -> None:
+            self.value = value
+
+        def update(self, x: float) -> None:
+            pass
+
+        def get(self) -> float:
+            return self.value
+
+    experts = [dummy.StatisticRegressor(Constant(n / actions)) for n in range(actions)]
+    targets = np.random.default_rng(4).random(rounds).tolist()
+    features: dict[str, float] = {}
+
+    def variant() -> int:
+        model = ensemble.EWARegressor(experts, loss=optim.losses.Squared(), learning_rate=0.01)
+        for target in targets:
+            model.learn_one(features, target)
+        return rounds
+
+    return variant
+
+
+def pymab_exp3(actions: int, rounds: int) -> Callable[[], int]:
+    """pymab's EXP3 (a compiled core), select_action and update."""
+    from pymab.policies import EXP3Policy
+
+    earned = coin_table(actions, rounds)
+
+    def variant() -> int:
+        policy, rng = EXP3Policy(n_arms=actions, gamma=0.1), np.random.default_rng(1)
+        for t in range(rounds):
+            arm = policy.select_action(rng=rng)
+            policy.update(action=arm, reward=earned[t][arm])
+        return rounds
+
+    return variant
+
+
+# The table ---------------------------------------------------------------------------------------------------------------
+
+
+def length(actions: int, numbers: int = 2_000_000) -> int:
+    """Rounds that take some tens of milliseconds."""
+    return max(200, numbers // actions)
+
+
+def against_c() -> list[Row]:
+    """Each batch loop beside the C loop of the same learner."""
+    rows = []
+    for K in (10, 100, 1_000, 10_000):
+        learner, probable = tuned(Lewa, K), tuned(HpLewa, K)
+        ours = full(learner, K, length(K))
+        ruler = in_c("lewa", learner, K, length(K)) if c_library() else None
+        times = best_of(TURNS, ours, full(probable, K, length(K)), *([ruler] if ruler else []))
+        if ruler:
+            rows.append(at_most(f"LEWA against C, K = {K:,}", times[0], times[0] / times[2], 1.5))
+        rows.append(at_most(f"High-Probability LEWA against LEWA, K = {K:,}", times[1], times[1] / times[0], 1.3))
+    for name, kind, sizes in (
+        ("bandit_lewa", BanditLewa, (10, 100)),
+        ("hp_bandit_lewa", HpBanditLewa, (10, 100, 10_000)),
+    ):
+        title = "BanditLEWA" if kind is BanditLewa else "High-Probability BanditLEWA"
+        for K in sizes if c_library() else ():
+            rounds = 100_000 if kind is BanditLewa else length(K, 1_000_000)
+            learner = tuned(kind, K)
+            ours_ns, c_ns = best_of(TURNS, bandit(learner, K, rounds), in_c(name, learner, K, rounds))
+            rows.append(at_most(f"{title} against C, K = {K:,}", ours_ns, ours_ns / c_ns, 1.3))
+    return rows
+
+
+def growth_of_bandit() -> list[Row]:
+    """What a round of BanditLEWA costs with many actions."""
+    sizes = (10, 10_000, 1_000_000)
+    times = best_of(TURNS, *(bandit(tuned(BanditLewa, K), K, 200_000) for K in sizes))
+    return [
+        at_most(f"BanditLEWA, K = {K:,} against K = 10", ns, ns / times[0], goal)
+        for K, ns, goal in zip(sizes[1:], times[1:], (6, 25), strict=True)
+    ]
+
+
+def against_peers() -> list[Row]:
+    """Beside the libraries that are installed."""
+    rows = []
+    short = 5_000
+    for library, ruler, goals in (("pymab", pymab_exp3, (100, 70)), ("river", river_exp3, (100, 400))):
+        for K, goal in zip((10, 100), goals, strict=True):
+            title = f"BanditLEWA, batch, against {library}'s Exp3, K = {K}"
+            if importlib.util.find_spec(library) is None:
+                rows.append(Row(title, None, None, f"{goal}x faster", None))
+                continue
+            times = best_of(TURNS, bandit(tuned(BanditLewa, K), K, 200_000), ruler(K, short))
+            rows.append(faster(title, times[0], times[1] / times[0], goal))
+    for K, goal in ((10, 150), (100, 500)):
+        title = f"EWA, batch, against river's EWARegressor, K = {K}"
+        if importlib.util.find_spec("river") is None:
+            rows.append(Row(title, None, None, f"{goal}x faster", None))
+            continue
+        times = best_of(TURNS, full(tuned(Ewa, K), K, length(K)), river_ewa(K, short))
+        rows.append(faster(title, times[0], times[1] / times[0], goal))
+    for K, goal in ((10, 5), (100, 25)):
+        title = f"one interactive round against river's Exp3, K = {K}"
+        if importlib.util.find_spec("river") is None:
+            rows.append(Row(title, None, None, f"{goal}x faster", None))
+            continue
+        times = best_of(TURNS, interactive(K, short), river_exp3(K, short))
+        rows.append(faster(title, times[0], times[1] / times[0], goal))
+    return rows
+
+
+def on_two_cores() -> list[Row]:
+    """64 seeds on two threads against one, on the wall clock."""
+    variants = [bandit(tuned(BanditLewa, 100), 100, 100_000) for _ in range(64)]
+
+    def wall(workers: int) -> float:
+        start = time.perf_counter()
+        with ThreadPoolExecutor(workers) as pool:
+            list(pool.map(lambda variant: variant(), variants))
+        return time.perf_counter() - start
+
+    one, two = (min(wall(workers) for _ in range(5)) for workers in (1, 2))
+    return [faster("64 seeds on 2 cores against 1", one / 64 / 100_000 * 1e9, one / two, 1.8)]
+
+
+def start_up() -> list[Row]:
+    """Importing the package, and the first call of a learner that an earlier process has compiled; wall clock."""
+    clock = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
+    game = "lewa.games.Bernoulli([0.5] * 10, [[0.7] * 10])"
+    first = f"lewa.play(lewa.learners.Lewa.tuned(10, 1000, 0.5), {game}, 1000)"
+    times, call = clock.format("import lewa"), f"import lewa; {clock.format(first)}"
+    rows = []
+    for title, code, goal in (("`import lewa`", times, 0.4), ("first call from a warm cache", call, 1.0)):
+        seconds = min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5))
+        rows.append(Row(f"{title}: {seconds:.2f} s", None, None, f"below {goal} s", seconds < goal))
+    return rows
+
+
+def at_most(what: str, nanoseconds: float, ratio: float, goal: float) -> Row:
+    """A goal on time relative to a ruler."""
+    return Row(what, nanoseconds, ratio, f"at most {goal}x", ratio <= goal)
+
+
+def faster(what: str, nanoseconds: float, ratio: float, goal: float) -> Row:
+    """A goal on speed relative to a ruler."""
+    return Row(what, nanoseconds, ratio, f"{goal}x faster", ratio >= goal)
+
+
+def measure(progress: Callable[[str], None] = lambda title: None) -> list[Row]:
+    """The whole table for the machine it runs on: a minute or two."""
+    rows: list[Row] = []
+    for part in (against_c, growth_of_bandit, against_peers, on_two_cores, start_up):
+        progress((part.__doc__ or "").rstrip("."))
+        rows += part()
+    return rows
+
+
+def machine() -> str:
+    """What it was measured on."""
+    model = platform.processor() or platform.machine()
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next(line.split(":")[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):  # not Linux
+        pass
+    import numba
+
+    versions = f"Python {platform.python_version()}, NumPy {np.__version__}, Numba {numba.__version__}"
+    return f"{model}, {os.cpu_count()} cores; {versions}"
+
+
+def cost_growth(sizes: tuple[int, ...] = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)) -> dict[str, list[float]]:
+    """Nanoseconds a round of every learner at each number of actions, NaN where a round takes too long to bother."""
+    found: dict[str, list[float]] = {}
+    for name, kind in ALL.items():
+        found[name] = []
+        for K in sizes:
+            make = full if feedback(kind) == "full" else bandit
+            rounds = 100_000 if feedback(kind) == "bandit" else max(20, 500_000 // K)
+            found[name].append(best_of(3, make(tuned(kind, K), K, rounds))[0])
+    return found
+
+
+def read_bandwidth() -> float:
+    """Nanoseconds to read one float64 from memory on one core: the limit of what touches every action's numbers."""
+    numbers = np.ones(1 << 25)
+    return best_of(5, lambda: int(numbers.sum() > 0) * numbers.size)[0]
+
+
+def markdown(rows: list[Row]) -> str:
+    """The table for benchmarks/RESULTS.md."""
+    lines = ["| what | ns a round | ratio | goal | met |", "|---|---|---|---|---|"]
+    for row in rows:
+        ns = "" if row.nanoseconds is None else f"{row.nanoseconds:,.0f}"
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}x" if row.ratio < 10 else f"{row.ratio:,.0f}x"
+        met = {True: "yes", False: "no", None: "not installed"}[row.met]
+        lines.append(f"| {row.what} | {ns} | {ratio} | {row.goal} | {met} |")
+    return "\n".join(lines)

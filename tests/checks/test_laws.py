@@ -1,0 +1,45 @@
+"""Every learner and every game of ours obeys every law."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.checks import games, learners
+
+GAMES: dict[str, Any] = {
+    **{name: kind() for name, kind in lewa.games.ALL.items()},
+    "table": lewa.games.Table([[1, 0], [0, 1], [0.5, 0.5]], [[0.2, 0.9], [0.4, 0.1], [0, 1]]),
+    "constant table": lewa.games.Table([[1, 0], [0, 1], [0.5, 0.5]], [0.2, 0.9]),
+    "short table": lewa.games.Table([[1, 0]], np.ones((1, 2, 3))),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "law"), [pytest.param(name, law, id=f"{name}:{law}") for name in lewa.learners.ALL for law in learners.LAWS]
+)
+def test_learner(name: str, law: str) -> None:
+    results = learners.check(lewa.learners.ALL[name], laws=[learners.LAWS[law]])
+    assert law in {result.law for result in results}
+    assert [result for result in results if result.sentence] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "law"), [pytest.param(name, law, id=f"{name}:{law}") for name in GAMES for law in games.LAWS]
+)
+def test_game(name: str, law: str) -> None:
+    games.LAWS[law](GAMES[name])
+
+
+def test_check_takes_learners_and_games_and_nothing_else() -> None:
+    assert {result.law for result in lewa.checks.check(lewa.learners.Ewa)} == {
+        "examples_are_given",
+        "rule_compiles",
+        *learners.LAWS,
+    }
+    assert {result.law for result in lewa.checks.check(lewa.games.Bernoulli)} == {*games.LAWS}
+    with pytest.raises(ValueError, match="a learner has `learn`, a game has `block`"):
+        lewa.checks.check(dict)
+    with pytest.raises(ValueError, match="needs arguments"):
+        lewa.checks.check(lewa.games.Table)

@@ -1,0 +1,69 @@
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.kernels import dump, load, pack, unpack
+
+EVERY = [
+    pytest.param(learner, actions, id=f"{name}, {actions} actions")
+    for name, kind in lewa.learners.ALL.items()
+    for learner, actions in kind.examples()
+]
+
+
+def played(learner: Any, actions: int) -> Any:
+    rng, m = np.random.default_rng(0), learner.floor.size
+    return lewa.play(learner, lewa.games.Table(rng.random((40, actions)), 1 - rng.random((40, actions, m)) / 2)).states[0]
+
+
+def leaves(record: Any) -> list[Any]:
+    return [leaf for field in record for leaf in (leaves(field) if isinstance(field, tuple) else [field])]
+
+
+def assert_same(one: Any, other: Any) -> None:
+    assert type(one) is type(other)
+    for a, b in zip(leaves(one), leaves(other), strict=True):
+        np.testing.assert_array_equal(a, b)
+        assert np.shape(a) == np.shape(b)
+
+
+@pytest.mark.parametrize(("learner", "actions"), EVERY)
+def test_what_is_packed_is_unpacked_again(learner: Any, actions: int) -> None:
+    state = played(learner, actions)
+    again, state_again = unpack(type(learner), pack(learner, state))
+    assert_same(again, learner)
+    assert_same(state_again, state)
+
+
+@pytest.mark.parametrize(("learner", "actions"), EVERY)
+def test_unpacked_arrays_are_views_of_the_buffer_that_do_not_overlap(learner: Any, actions: int) -> None:
+    memory = pack(learner, learner.start(actions))
+    arrays = [leaf for leaf in leaves(unpack(type(learner), memory)) if isinstance(leaf, np.ndarray)]
+    for n, array in enumerate(arrays):
+        array[...] = n
+    for n, array in enumerate(arrays):
+        assert array.size == 0 or np.shares_memory(array, memory)
+        assert (array == n).all()
+
+
+@pytest.mark.parametrize(("learner", "actions"), EVERY)
+def test_packing_copies(learner: Any, actions: int) -> None:
+    state = learner.start(actions)
+    memory = pack(learner, state)
+    memory[:] = np.nan
+    assert_same(state, learner.start(actions))
+
+
+@pytest.mark.parametrize(("learner", "actions"), EVERY)
+def test_learners_and_states_survive_json_to_the_last_bit(learner: Any, actions: int) -> None:
+    state = played(learner, actions)
+    assert_same(load(type(learner), json.loads(json.dumps(dump(learner)))), learner)
+    assert_same(load(type(state), json.loads(json.dumps(dump(state)))), state)
+
+
+def test_loading_something_else_is_refused_with_the_fields_it_should_have() -> None:
+    with pytest.raises(ValueError, match=r"a saved Lewa has the fields \['delta', 'eta', 'floor', 'mu'\], got \['eta'\]"):
+        load(lewa.learners.Lewa, {"eta": 0.1})

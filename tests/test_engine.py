@@ -1,0 +1,226 @@
+import subprocess
+import sys
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lewa.games import Bernoulli, Table
+from lewa.kernels import DICE, keys, uniform
+from lewa.learners import ALL, BanditLewa, make
+from lewa.play import play
+from lewa.single import Player, current_play, learn, seen_full, start
+
+GAME = Bernoulli([0.9, 0.6, 0.3, 0.5], [[0.2, 0.5, 0.9, 0.4]])
+
+
+def run_alone(name: str, seed: int) -> tuple[bytes, bytes]:
+    trace = play(make(name, 4, 3000, 0.6), GAME, 3000, seeds=[seed])
+    return trace.reward[0].tobytes(), trace.shortfall[0].tobytes()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_results_are_the_same_bits_for_any_number_of_threads(name: str) -> None:
+    learner = make(name, 4, 3000, 0.6)
+    one, three = (play(learner, GAME, 3000, seeds=5, workers=workers) for workers in (1, 3))
+    for field in ("reward", "shortfall", "positive", "revealed", "priced", "multiplier"):
+        assert getattr(one, field).tobytes() == getattr(three, field).tobytes(), field
+
+
+def test_results_are_the_same_bits_in_other_processes() -> None:
+    names = ["lewa", "bandit-lewa", "hp-bandit-lewa"]
+    here = [run_alone(name, seed) for name in names for seed in range(2)]
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        there = list(pool.map(run_alone, [n for n in names for _ in range(2)], [0, 1] * 3))
+    assert here == there
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint8, bool])
+def test_a_table_of_any_kind_of_number_is_streamed_to_the_same_results(kind: type) -> None:
+    rng = np.random.default_rng(6)
+    rewards, constraints = rng.integers(0, 2, (500, 4)), rng.integers(0, 2, (500, 4, 1))
+    plain = play(make("lewa", 4, 500, 0.4), Table(rewards.astype(float), constraints.astype(float)))
+    other = play(make("lewa", 4, 500, 0.4), Table(rewards.astype(kind), constraints.astype(kind)))
+    assert plain.reward.tobytes() == other.reward.tobytes()
+    assert plain.shortfall.tobytes() == other.shortfall.tobytes()
+
+
+def test_a_memory_mapped_table_is_read_a_block_at_a_time(tmp_path: Path) -> None:
+    rng = np.random.default_rng(7)
+    rewards, constraints = rng.random((2000, 3)).astype(np.float32), rng.random((2000, 3, 2)).astype(np.float32)
+    np.save(tmp_path / "r.npy", rewards)
+    np.save(tmp_path / "c.npy", constraints)
+    mapped = Table(np.load(tmp_path / "r.npy", mmap_mode="r"), np.load(tmp_path / "c.npy", mmap_mode="r"))
+    assert isinstance(mapped.rewards, np.memmap)
+    learner = make("lewa", 3, 2000, (0.3, 0.4))
+    assert play(learner, mapped).reward.tobytes() == play(learner, Table(rewards, constraints)).reward.tobytes()
+    rewards[1500, 1] = np.nan
+    np.save(tmp_path / "r.npy", rewards)
+    with pytest.raises(ValueError, match=r"got nan at index \(1500, 1\)"):
+        Table(np.load(tmp_path / "r.npy", mmap_mode="r"), constraints)
+
+
+LONG = """
+import resource, lewa
+game = lewa.games.Bernoulli([0.5] * 10, [[0.7] * 10])
+for name in ("lewa", "bandit-lewa"):
+    learner = lewa.learners.make(name, 10, {rounds}, 0.6)
+    trace = lewa.play(learner, game, {rounds}, seeds={seeds})
+    assert trace.plays is None and trace.reward[:, -1].min() > 0.4 * {rounds}
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def test_a_long_run_takes_little_memory() -> None:
+    code = LONG.format(rounds=10**6, seeds=8)  # what is kept grows with the logarithm of the rounds only
+    megabytes = float(subprocess.check_output([sys.executable, "-c", code]))
+    assert megabytes < 500
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_ten_million_extreme_rounds_leave_no_nan(name: str) -> None:
+    rounds = 10**7 if name in ("lewa", "bandit-lewa") else 10**6
+    learner = make(name, 2, 1000, 0.9)._replace(eta=0.5)  # far above any tuning
+    game = Bernoulli([1.0, 0.0], [[0.0, 1.0]])
+    trace = play(learner, game, rounds)
+    p = current_play(trace.learner, trace.states[0])
+    assert np.isfinite(trace.reward).all()
+    assert np.isfinite(trace.multiplier).all()
+    assert p.min() >= 0
+    assert p.sum() == pytest.approx(1)
+
+
+def test_progress_counts_every_round_of_every_seed() -> None:
+    lock, rounds = threading.Lock(), [0]
+
+    def count(n: int) -> None:
+        with lock:
+            rounds[0] += n
+
+    play(make("lewa", 4, 5000, 0.6), GAME, 5000, seeds=3, progress=count)
+    assert rounds == [15_000]
+
+
+STOPPED = """
+import os, signal, lewa
+game, done = lewa.games.Bernoulli(), [0]
+learner = lewa.learners.make("lewa", 3, 50_000, 0.6)
+
+def count(n):
+    done[0] += n
+    if done[0] == 50_000:  # the first seed is through
+        os.kill(os.getpid(), signal.SIGINT)
+
+try:
+    lewa.play(learner, game, 50_000, seeds=2000, workers=1, progress=count)
+except KeyboardInterrupt as stopped:
+    whole = lewa.play(learner, game, 50_000, seeds=1)
+    print(len(stopped.trace.seeds), stopped.trace.reward[0].tobytes() == whole.reward[0].tobytes())
+"""
+
+
+def test_ctrl_c_leaves_the_seeds_that_were_finished() -> None:
+    seeds, same = subprocess.check_output([sys.executable, "-c", STOPPED], text=True).split()
+    assert 1 <= int(seeds) < 2000
+    assert same == "True"
+
+
+def test_an_error_in_a_game_of_the_users_stops_the_play() -> None:
+    class Broken(Bernoulli):
+        def block(self, key: object, start: int, stop: int) -> object:  # type: ignore[override]
+            raise RuntimeError("the game broke")
+
+    with pytest.raises(RuntimeError, match="the game broke"):
+        play(make("lewa", 3, 100, 0.6), Broken(), 100, seeds=4)
+
+
+@pytest.mark.parametrize("name", ["bandit-lewa", "bandit-lewa@printed", "hp-bandit-lewa", "hp-bandit-lewa@printed"])
+@pytest.mark.parametrize("m", [1, 2])
+def test_a_player_makes_the_moves_of_the_batch_loop(name: str, m: int) -> None:
+    rng = np.random.default_rng(9)
+    rewards, constraints = rng.random((60, 4)), rng.random((60, 4, m))
+    learner = make(name, 4, 60, (0.3,) * m)
+    trace = play(learner, Table(rewards, constraints), seeds=[5], every_round=True)
+    player = Player(learner, actions=4, seed=5)
+    for t in range(60):
+        p = player.play()
+        action, chance = player.choose()
+        assert action == trace.actions[0, t]
+        c = float(constraints[t, action, 0]) if m == 1 else constraints[t, action]
+        player.learn(action, chance, float(rewards[t, action]), c, play=p)
+    assert player.state.multiplier == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ewa", "lewa", "hp-lewa"])
+def test_a_full_information_player_makes_the_moves_of_the_batch_loop(name: str) -> None:
+    rng = np.random.default_rng(9)
+    rewards, constraints = rng.random((60, 4)), rng.random((60, 4, 2))
+    learner = make(name, 4, 60, (0.3, 0.4))
+    trace = play(learner, Table(rewards, constraints), seeds=[5], every_round=True)
+    assert trace.plays is not None
+    player, state = Player(learner, actions=4, seed=5), start(learner, 4)
+    for t in range(60):
+        p = player.play()
+        assert p == pytest.approx(trace.plays[0, t], abs=1e-12)
+        assert player.choose()[0] == trace.actions[0, t]
+        player.learn_all(rewards[t], constraints[t].T, p)
+        state = learn(learner, state, seen_full(rewards[t], constraints[t].T, p))
+    assert current_play(learner, state) == pytest.approx(player.play(), abs=1e-12)
+
+
+def test_a_player_refuses_bad_feedback_and_stays_as_it_was() -> None:
+    player = Player(make("bandit-lewa", 3, 100, 0.5), actions=3)
+    before = player.play().tobytes()
+    for action, chance, reward, constraint in (
+        (3, 0.5, 1.0, 1.0),
+        (-1, 0.5, 1.0, 1.0),
+        (0, 0.0, 1.0, 1.0),
+        (0, 0.5, float("nan"), 1.0),
+        (0, 0.5, 1.5, 1.0),
+        (0, 0.5, 1.0, float("nan")),
+        (0, 0.5, 1.0, 2.0),
+    ):
+        with pytest.raises(ValueError, match=r"must (be|lie)"):
+            player.learn(action, chance, reward, constraint)
+    with pytest.raises(TypeError, match="use learn"):
+        player.learn_all([1, 0, 0], [[1, 1, 1]], [1, 0, 0])
+    with pytest.raises(TypeError, match="use learn_all"):
+        Player(make("lewa", 3, 100, 0.5), actions=3).learn(0, 0.5, 1.0, 1.0)
+    with pytest.raises(ValueError, match="needs the play"):
+        Player(make("hp-bandit-lewa", 3, 100, 0.5), actions=3).learn(0, 0.5, 1.0, 1.0)
+    assert player.play().tobytes() == before
+
+
+@pytest.mark.parametrize("K", [1024, 5000, 70_000])
+def test_many_actions_are_drawn_as_an_exact_reference_draws_them(K: int) -> None:
+    rounds = 1000
+    learner = BanditLewa.tuned(K, rounds, 0.5)._replace(eta=1e-3)
+    game = Bernoulli(np.random.default_rng(3).random(K), np.random.default_rng(4).random((1, K)))
+    trace = play(learner, game, rounds, seeds=[1])
+    player, log_w, lam = Player(learner, K, seed=1), np.zeros(K), 0.0
+    dice = keys(1)[DICE]
+    block = game.block(keys(1)[:1], 0, rounds)
+    earned = 0.0
+    with np.errstate(over="ignore"):
+        for t in range(rounds):
+            q = np.exp(log_w - log_w.max())
+            q /= q.sum()
+            u = uniform(dice, t)
+            if u < learner.gamma:
+                i = min(int(u / learner.gamma * K), K - 1)
+            else:
+                i = min(int(np.searchsorted(np.cumsum(q), (u - learner.gamma) / (1 - learner.gamma), side="right")), K - 1)
+            action, chance = player.choose()
+            assert action == i
+            p = (1 - learner.gamma) * q[i] + learner.gamma / K
+            assert chance == pytest.approx(p, rel=1e-9)
+            r, c = block.rewards[t, i], block.constraints[t, 0, i]
+            earned += r
+            log_w[i] += learner.eta * (r + lam * c) / p
+            lam = max(0.0, (1 - learner.delta * learner.mu) * lam - learner.mu * (q[i] * c / p - 0.5))
+            player.learn(action, chance, float(r), float(c))
+    assert trace.reward[0, -1] == earned
+    assert trace.multiplier[0, -1, 0] == pytest.approx(lam, rel=1e-9)

@@ -1,0 +1,376 @@
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.kernels import NATURE, keys, pack
+from lewa.measures.regret import totals
+
+SUMS = ("reward", "shortfall", "positive", "revealed", "priced", "multiplier", "earnings", "kept")
+ARRAYS = (*SUMS, "plays", "multipliers", "actions")
+EVERY = pytest.mark.parametrize("name", lewa.learners.ALL)
+BERNOULLI = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2], constraints=[[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]])
+FLOOR = (0.45, 0.4)
+
+
+def tabled(rounds: int = 300) -> lewa.games.Table:
+    eighths = np.random.default_rng(0).integers(0, 9, (rounds, 3, 3)) / 8  # their sums are exact in any order
+    return lewa.games.Table(eighths[:, :, 0], eighths[:, :, 1:])
+
+
+def learner(name: str, horizon: int = 300) -> Any:
+    return lewa.learners.ALL[name].tuned(actions=3, horizon=horizon, floor=FLOOR)
+
+
+def assert_same(one: Any, other: Any) -> None:
+    for field in ARRAYS:
+        np.testing.assert_array_equal(getattr(one, field), getattr(other, field), err_msg=field)
+
+
+# What comes out
+
+
+@EVERY
+def test_play_is_a_distribution_after_any_round(name: str) -> None:
+    for game in (BERNOULLI, tabled()):
+        plays: Any = lewa.play(learner(name), game, rounds=300, seeds=2, every_round=True).plays
+        assert plays.shape == (2, 300, 3)
+        assert (plays > 0).all()
+        np.testing.assert_allclose(plays.sum(axis=2), 1, rtol=0, atol=1e-12)
+
+
+@EVERY
+def test_violation_is_measured_by_the_true_means_where_the_game_knows_them(name: str) -> None:
+    trace: Any = lewa.play(learner(name), BERNOULLI, rounds=300, every_round=True)
+    chosen = trace.plays[0] if trace.measured_on == "play" else np.eye(3)[trace.actions[0]]
+    short = trace.floor - chosen @ BERNOULLI.truth.T
+    at = trace.marks - 1
+    np.testing.assert_allclose(trace.shortfall[0], short.cumsum(axis=0)[at], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(trace.positive[0], short.clip(min=0).cumsum(axis=0)[at], rtol=0, atol=1e-10)
+
+
+def test_every_round_is_written_down_only_when_it_is_asked_for() -> None:
+    trace = lewa.play(learner("lewa"), BERNOULLI, rounds=50)
+    assert trace.plays is None
+    assert trace.multipliers is None
+    assert trace.actions is None
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 3, 10, 999, 10**6])
+def test_marks_run_from_the_first_round_to_the_last(rounds: int) -> None:
+    marks = sys.modules["lewa.play"].log_spaced(rounds)
+    assert marks[0] == 1
+    assert marks[-1] == rounds
+    assert (np.diff(marks) > 0).all()
+
+
+def test_a_single_number_is_a_floor_for_one_constraint() -> None:
+    trace = lewa.play(lewa.learners.Lewa(0.1, 0.05, 0.1, 0.5), lewa.games.Bernoulli(), rounds=20)  # type: ignore[arg-type]
+    assert trace.floor.tolist() == [0.5]
+
+
+# The same seed, the same results
+
+
+@EVERY
+def test_a_seed_gives_the_same_alone_and_among_others(name: str) -> None:
+    among: Any = lewa.play(learner(name), BERNOULLI, rounds=300, seeds=[4, 9, 2], every_round=True)
+    alone: Any = lewa.play(learner(name), BERNOULLI, rounds=300, seeds=[9], every_round=True)
+    for field in ARRAYS:
+        if getattr(alone, field) is not None:
+            np.testing.assert_array_equal(getattr(among, field)[1], getattr(alone, field)[0], err_msg=field)
+
+
+def test_a_number_of_seeds_stands_for_the_first_ones() -> None:
+    three = lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=3, every_round=True)
+    assert three.seeds == (0, 1, 2)
+    assert_same(three, lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=iter([0, 1, 2]), every_round=True))
+
+
+def test_the_number_of_threads_does_not_matter() -> None:
+    one = lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=5, every_round=True, workers=1)
+    assert_same(one, lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=5, every_round=True, workers=4))
+
+
+@EVERY
+@pytest.mark.parametrize("size", [1, 100, 1000])
+def test_the_size_of_blocks_does_not_matter(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for game in (BERNOULLI, tabled()):
+        whole = lewa.play(learner(name), game, rounds=300, seeds=2, every_round=True)
+        monkeypatch.setattr(sys.modules["lewa.play"], "BLOCK", size)
+        assert_same(lewa.play(learner(name), game, rounds=300, seeds=2, every_round=True), whole)
+        monkeypatch.undo()
+
+
+def test_every_learner_meets_the_same_nature_on_a_seed() -> None:
+    met = [totals(lewa.play(learner(name), BERNOULLI, rounds=300, seeds=[5]), 0) for name in lewa.learners.ALL]
+    for earnings, kept in met[1:]:
+        np.testing.assert_array_equal(earnings, met[0][0])
+        np.testing.assert_array_equal(kept, met[0][1])
+
+
+@pytest.mark.parametrize("name", ["bandit-lewa", "hp-bandit-lewa"])
+def test_a_bandit_earns_what_full_information_would_have_seen_there(name: str) -> None:
+    trace: Any = lewa.play(learner(name), BERNOULLI, rounds=300, seeds=[5], every_round=True)
+    nature = BERNOULLI.block(keys(5)[NATURE : NATURE + 1], 0, 300)
+    rounds, drawn, at = np.arange(300), trace.actions[0], trace.marks - 1
+    seen = nature.constraints[rounds, :, drawn]
+    np.testing.assert_array_equal(trace.reward[0], nature.rewards[rounds, drawn].cumsum()[at])
+    np.testing.assert_allclose(trace.revealed[0], (trace.floor - seen).cumsum(axis=0)[at], rtol=0, atol=1e-10)
+
+
+# Compiled code on disk
+
+RULE = """
+from typing import NamedTuple
+
+from lewa.kernels import Weights, grow, ones, share
+from lewa.rounds import Full, Vector
+from step import scaled
+
+
+class State(NamedTuple):
+    weights: Weights
+
+
+class Mine(NamedTuple):
+    floor: Vector
+
+    def start(self, actions: int) -> State:
+        return State(ones(actions))
+
+    def play(self, s: State, p: Vector) -> None:
+        share(s.weights, p)
+
+    def learn(self, s: State, seen: Full) -> None:
+        grow(s.weights, scaled(0.5), seen.rewards)
+"""
+STEP = """
+from lewa.kernels import rule
+
+
+@rule
+def scaled(eta: float) -> float:
+    return 1.0 * eta
+"""
+RUN = """
+import numpy as np
+
+import lewa
+from lewa.engine import loops
+from mine import Mine
+
+game = lewa.games.Table(rewards=[[1, 0], [1, 0], [0, 1]], constraints=[1, 1])
+reward = lewa.play(Mine(np.array([0.5])), game).reward[0, -1]
+stats = loops(Mine).run.stats
+print(reward, sum(stats.cache_hits.values()), stats.cache_path)
+"""
+
+
+def run(folder: Path, **environment: str) -> tuple[float, int, str]:
+    """The reward of `Mine`, how many of its loops were found on disk, and where on disk that is."""
+    here = Path(lewa.__file__).parents[1]
+    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{here}", **environment}
+    found = subprocess.run(
+        [sys.executable, "-c", RUN], env=environment, cwd=folder, check=True, capture_output=True, text=True
+    )
+    reward, hits, path = found.stdout.split()
+    return float(reward), int(hits), path
+
+
+def test_a_loop_is_found_on_disk_again_and_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(RULE)
+    (tmp_path / "step.py").write_text(STEP)
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
+    first, hits, _ = run(tmp_path, **cache)
+    assert hits == 0
+    assert run(tmp_path, **cache)[:2] == (first, 1)
+    (tmp_path / "mine.py").write_text(RULE.replace("scaled(0.5)", "scaled(0.7)"))
+    edited, hits, _ = run(tmp_path, **cache)
+    assert edited != first
+    assert hits == 0
+    (tmp_path / "step.py").write_text(STEP.replace("1.0 * eta", "2.0 * eta"))
+    assert run(tmp_path, **cache)[0] not in (first, edited)
+
+
+def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(RULE)
+    (tmp_path / "step.py").write_text(STEP)
+    shutil.copytree(Path(lewa.__file__).parent, tmp_path / "lewa", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in [tmp_path / "lewa", *(tmp_path / "lewa").rglob("*/")]:
+        (folder / "__pycache__").touch()  # a file where a directory would have to be
+    below_a_file = str(tmp_path / "mine.py" / "cache")
+    nowhere = dict.fromkeys(("NUMBA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"), below_a_file)
+    reward, hits, path = run(tmp_path, **nowhere)
+    assert 1 < reward < 2
+    assert hits == 0
+    assert path == "None"
+
+
+# Extremes
+
+
+@EVERY
+def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
+    game = lewa.games.Bernoulli(rewards=[1, 0, 0], constraints=[[0, 1, 1], [1, 0, 1]])
+    large = learner(name, horizon=200_000)._replace(eta=20.0)
+    trace = lewa.play(large, game, rounds=200_000)
+    assert np.isfinite(pack(large, trace.states[0])).all()
+    assert all(np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "priced", "multiplier"))
+    assert lewa.current_play(large, trace.states[0]).sum() == pytest.approx(1, abs=1e-12)
+
+
+@EVERY
+def test_one_action_and_one_round_are_enough(name: str) -> None:
+    only = lewa.learners.ALL[name].tuned(actions=1, horizon=1, floor=0.25)
+    trace: Any = lewa.play(only, lewa.games.Table([[0.75]], [[0.5]]), every_round=True)
+    assert trace.plays.tolist() == [[[1.0]]]
+    assert trace.reward.tolist() == [[0.75]]
+    assert trace.shortfall.tolist() == [[[-0.25]]]
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("rewards", "constraints", "sentence"),
+    [
+        ([[1, np.nan]], [1, 1], r"^rewards must be finite numbers in \[0, 1\], got nan at index \(0, 1\)$"),
+        ([[1, np.inf]], [1, 1], r"^rewards must be finite numbers in \[0, 1\], got inf at index \(0, 1\)$"),
+        (
+            [[1, 0], [0, 7]],
+            [1, 1],
+            r"^rewards .* got 7.0 at index \(1, 1\); scale them first: \(x - low\) / \(high - low\)$",
+        ),
+        ([[1, 0]], [[1, -0.5]], r"^constraints .* got -0.5 at index .*; scale them first"),
+        ([[1, 0]], [[[1], [np.nan]]], r"^constraints .* got nan at index \(0, 1, 0\)$"),
+        ([1, 0], [1, 1], r"^rewards must have the shape \(rounds, actions\), both at least 1, got \(2,\)$"),
+        (np.zeros((0, 2)), [1, 1], r"^rewards must have the shape .* got \(0, 2\)$"),
+        ([[1, 0]], [1, 1, 1], r"^constraints must have the shape \(1, 2, m\), .* got \(3,\)$"),
+        ([[1, 0]], [[[1, 1, 1]]], r"^constraints must have the shape \(1, 2, m\), .* got \(1, 1, 3\)$"),
+    ],
+)
+def test_a_bad_table_is_refused_with_a_sentence(rewards: object, constraints: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        lewa.games.Table(rewards, constraints)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "constraints", "sentence"),
+    [
+        ([0.9, 1.1], [[0.2, 0.8]], r"^mean rewards must be finite numbers in \[0, 1\], got 1.1 at index \(1,\); scale"),
+        ([0.9, 0.5], [[0.2, np.nan]], r"^mean constraints must be finite numbers in \[0, 1\], got nan at index \(0, 1\)$"),
+        ([0.9, 0.5], [[0.2, 0.8, 0.1]], r"^mean constraints must have the shape \(m, 2\), got \(1, 3\)$"),
+    ],
+)
+def test_bad_means_are_refused_with_a_sentence(rewards: object, constraints: object, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        lewa.games.Bernoulli(rewards, constraints)
+
+
+def floored(floor: object) -> Any:
+    return learner("ewa")._replace(floor=floor)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"rounds": 301}, r"^rounds must be at most the game's 300, got 301$"),
+        ({"rounds": 0}, r"^rounds must be a whole number of at least 1, got 0$"),
+        ({"rounds": 2.5}, r"^rounds must be a whole number of at least 1, got 2.5$"),
+        ({"seeds": 0}, r"^seeds must be how many there are, at least 1, or different whole numbers from 0 on, got 0$"),
+        ({"seeds": []}, r"^seeds must be how many there are, at least 1, or different whole numbers from 0 on, got \[\]$"),
+        (
+            {"seeds": [1, -1]},
+            r"^seeds must be how many there are, at least 1, or different whole numbers from 0 on, got \[1, -1\]$",
+        ),
+        ({"game": BERNOULLI}, r"^rounds must be a whole number of at least 1, got None$"),
+        ({"learner": floored(0.5)}, r"^the learner must have one floor per constraint, got 1 for a game with 2$"),
+        ({"learner": floored([0.5, 1.5])}, r"^floor must be finite numbers in \[0, 1\], got 1.5 at index \(1,\); scale"),
+        ({"learner": floored([0.5, np.nan])}, r"^floor must be finite numbers in \[0, 1\], got nan at index \(1,\)$"),
+        (
+            {"learner": floored([[0.5, 0.5]])},
+            r"^floor must be one number per constraint, .* got an array of shape \(1, 2\)$",
+        ),
+        ({"learner": learner("lewa")._replace(mu=1e9)}, r"^delta\*mu must be at most 1, got delta=.*, mu=1000000000.0$"),
+    ],
+)
+def test_a_bad_request_is_refused_with_a_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        lewa.play(**{"learner": learner("ewa"), "game": tabled(), **arguments})
+
+
+@pytest.mark.parametrize(
+    "game",
+    [
+        lewa.games.Bernoulli(rewards=[0.9, 0.5, 0.1], constraints=[[0.2, 0.3, 0.4], [1, 1, 1]]),
+        lewa.games.Table(rewards=[[1, 0, 0]] * 50, constraints=[[0.2, 0.3, 0.4]] * 50),
+    ],
+)
+def test_a_floor_that_no_play_meets_is_warned_about_and_played(game: Any) -> None:
+    demanding = learner("lewa")._replace(floor=np.array(FLOOR[: game.constraints]))
+    with pytest.warns(UserWarning, match="no play meets the floor"):
+        assert lewa.play(demanding, game, rounds=50).rounds == 50
+
+
+# Games that react
+
+
+class Contrary:
+    """Pays for the action that is played least, and keeps what the play says."""
+
+    actions, constraints, length, truth = 3, 2, 300, None
+    setting = lewa.Setting(constraints="arbitrary", adversary="adaptive")
+
+    def __init__(self) -> None:
+        self.plays: list[Any] = []
+
+    def means(self) -> None:
+        return None
+
+    def reveal(self, t: int, p: Any) -> tuple[Any, Any]:
+        assert t == len(self.plays)
+        self.plays.append(p)
+        return np.eye(3)[p.argmin()], np.array([1 - p, (1 + p) / 2])
+
+
+@EVERY
+def test_a_game_that_reacts_sees_each_play_before_it_answers(name: str) -> None:
+    game = Contrary()
+    trace: Any = lewa.play(learner(name), game, every_round=True)
+    plays = np.array(game.plays)
+    np.testing.assert_array_equal(trace.plays[0], plays)
+    np.testing.assert_array_equal(trace.earnings[0, -1], np.bincount(plays.argmin(axis=1), minlength=3))
+    np.testing.assert_allclose(trace.kept[0, -1], [(1 - plays).sum(axis=0), (1 + plays).sum(axis=0) / 2], rtol=1e-12)
+    chosen = plays if trace.measured_on == "play" else np.eye(3)[trace.actions[0]]
+    met = [(chosen * (1 - plays)).sum(), (chosen * (1 + plays)).sum() / 2]
+    np.testing.assert_allclose(trace.shortfall[0, -1], 300 * trace.floor - met, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        (([1, 0], np.ones((2, 3))), r"^round 0 must show rewards \(3,\) and constraints \(2, 3\), got \(2,\) and \(2, 3\)$"),
+        (
+            ([1, 0, 0], np.ones((2, 2))),
+            r"^round 0 must show rewards \(3,\) and constraints \(2, 3\), got \(3,\) and \(2, 2\)$",
+        ),
+        (
+            ([1, 0, np.nan], np.ones((2, 3))),
+            r"^rewards of round 0 must be finite numbers in \[0, 1\], got nan at index \(2,\)$",
+        ),
+        (([1, 0, 0], 2 * np.ones((2, 3))), r"^constraints of round 0 .* got 2.0 at index \(0, 0\); scale them first"),
+    ],
+)
+def test_a_bad_answer_of_a_game_is_refused_with_its_round(
+    answer: tuple[Any, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Contrary, "reveal", lambda self, t, p: answer)
+    with pytest.raises(ValueError, match=sentence):
+        lewa.play(learner("lewa"), Contrary())
