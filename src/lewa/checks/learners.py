@@ -178,7 +178,7 @@ def wrong_feedback_is_refused(learner: Any, actions: int) -> None:
     used = [name for name in now.seen._fields if name != "play" or feedback(type(learner)) != "bandit"]
     for name in used:
         given = np.asarray(getattr(now.seen, name), dtype=np.float64)
-        wrong = [actions, -1] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]
+        wrong = [actions, -1, 0.5] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]
         for value in wrong + [np.append(given, 0.0)] * (given.ndim > 0):
             refuse(f"{name} = {value}", learn, learner, now.state, now.seen._replace(**{name: value}))
     hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")

@@ -14,7 +14,7 @@ from lewa.rounds import Matrix, Vector
 
 SUM, ANCHOR = 0, 1  # places in head
 SMALL, LARGE = 1e-100, 1e100  # the cache is made anew, with the largest weight as 1, when its sum leaves this range
-FAN = 16
+FAN, EIGHT = 16, 8
 CROSSOVER = 1024  # actions from which a tree is faster than a scan
 
 
@@ -128,40 +128,47 @@ def _sum_path(w: Weights, i: int) -> None:
 
 
 @rule
+def _pass(x: Vector, first: int, last: int, left: float) -> tuple[int, float]:
+    """Where the sum of x from `first` on first exceeds `left`, at most `last`; and what is left there.
+
+    Every number up to `last` is looked at: to stop early is a jump that no processor foresees, and costs more.
+    """
+    i, passed, z = first, 0.0, 0.0
+    for j in range(first, last):
+        z += x[j]
+        if left >= z:
+            i, passed = j + 1, z
+    return i, left - passed
+
+
+@rule
 def _descend(w: Weights, left: float) -> int:
-    """The leaf at which the values before it first sum to more than `left`."""
-    i = 0
-    for k in range(w.level.size - 1):
-        start = int(w.level[k])
-        last = min(FAN * i + FAN, int(w.level[k + 1]) - start) - 1 if k > 0 else int(w.level[1]) - 1
-        i = FAN * i if k > 0 else 0
-        while i < last and left >= w.tree[start + i]:
-            left -= w.tree[start + i]
-            i += 1
-    last = min(FAN * i + FAN, w.value.size) - 1
-    i = FAN * i
-    while i < last and left >= w.value[i]:
-        left -= w.value[i]
-        i += 1
+    """The leaf at which the sum of the values first exceeds `left`, from the top of the tree down."""
+    i, left = _pass(w.tree, 0, int(w.level[1]) - 1, left)
+    for k in range(1, w.level.size - 1):
+        start, size = int(w.level[k]), int(w.level[k + 1] - w.level[k])
+        i, left = _pass(w.tree, start + FAN * i, start + min(FAN * i + FAN, size) - 1, left)
+        i -= start
+    i, left = _pass(w.value, FAN * i, min(FAN * i + FAN, w.value.size) - 1, left)
     return i
 
 
 @rule
 def _scan(value: Vector, left: float) -> int:
-    """The same without a tree: FAN values at a time, then one by one."""
+    """The same without a tree: EIGHT values at a time, then one by one; few are only looked at one by one."""
     K = value.size
-    i = 0
-    while i + FAN < K:
-        z = 0.0
-        for j in range(FAN):
-            z += value[i + j]
-        if left < z:
-            break
-        left -= z
-        i += FAN
-    while i < K - 1 and left >= value[i]:
-        left -= value[i]
-        i += 1
+    i, longest = 0, FAN
+    if K > FAN:
+        longest = EIGHT
+        while i + EIGHT < K:
+            z = 0.0
+            for j in range(EIGHT):
+                z += value[i + j]
+            if left < z:
+                break
+            left -= z
+            i += EIGHT
+    i, left = _pass(value, i, min(i + longest, K) - 1, left)
     return i
 
 
