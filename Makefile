@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test lint types tests wheel falsify golden clean
+.PHONY: install reproduce test lint types tests wheel falsify golden bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -41,11 +41,17 @@ wheel: $(VENV)/tested
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/wheel/env
 	build/wheel/env/bin/python -m pip install --quiet build/wheel/lewa-*.whl
-	cd build/wheel && env/bin/python -I ../../tests/core_only.py
+	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
 
 # A long hunt for a counterexample to the pathwise bounds; HUNT says how many instances each law is tried on.
 falsify: $(VENV)/tested
 	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems
+
+# Speed beside C and the peers, who get an environment of their own: writes benchmarks/RESULTS.md and the plot.
+bench:
+	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
+	build/bench/bin/python -m pip install --quiet --editable '.[cli]' river pymab matplotlib
+	build/bench/bin/python benchmarks/write.py
 
 # Write the golden traces anew; read the diff before you commit it.
 golden: $(VENV)/tested

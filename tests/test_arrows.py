@@ -19,7 +19,7 @@ ARROWS = {
     "replay": {"rounds", "kernels", "engine", "games", "play"},
     "show": {"rounds", "measures"},
     "checks": {"rounds", "kernels", "engine", "measures", "learners", "games", "single", "play"},
-    "lab": {"rounds", "kernels", "measures", "learners", "games", "play", "show"},
+    "lab": {"rounds", "kernels", "engine", "single", "measures", "learners", "games", "play", "show"},
 }
 
 

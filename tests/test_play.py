@@ -331,10 +331,13 @@ class Contrary:
     def __init__(self) -> None:
         self.plays: list[Any] = []
 
+    def __deepcopy__(self, memo: object) -> "Contrary":  # let the test look at what the only seed's copy saw
+        return self
+
     def means(self) -> None:
         return None
 
-    def reveal(self, t: int, p: Any) -> tuple[Any, Any]:
+    def reveal(self, t: int, p: Any, key: object) -> tuple[Any, Any]:
         assert t == len(self.plays)
         self.plays.append(p)
         return np.eye(3)[p.argmin()], np.array([1 - p, (1 + p) / 2])
@@ -363,14 +366,14 @@ def test_a_game_that_reacts_sees_each_play_before_it_answers(name: str) -> None:
         ),
         (
             ([1, 0, np.nan], np.ones((2, 3))),
-            r"^rewards of round 0 must be finite numbers in \[0, 1\], got nan at index \(2,\)$",
+            r"^rewards must be finite numbers in \[0, 1\], got nan at index \(0, 2\)$",
         ),
-        (([1, 0, 0], 2 * np.ones((2, 3))), r"^constraints of round 0 .* got 2.0 at index \(0, 0\); scale them first"),
+        (([1, 0, 0], 2 * np.ones((2, 3))), r"^constraints must .* got 2.0 at index \(0, 0, 0\); scale them first"),
     ],
 )
 def test_a_bad_answer_of_a_game_is_refused_with_its_round(
     answer: tuple[Any, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Contrary, "reveal", lambda self, t, p: answer)
+    monkeypatch.setattr(Contrary, "reveal", lambda self, t, p, key: answer)
     with pytest.raises(ValueError, match=sentence):
         lewa.play(learner("lewa"), Contrary())

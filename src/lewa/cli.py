@@ -132,7 +132,7 @@ def _play(
         raise ValueError(f"there is no folder {trace.parent} to write the trace to")
     traces: dict[str, Trace] = {}
     stopped = False
-    with Progress(console=err, transient=True) as bar:
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         for name, learner in made.items():
             task = bar.add_task(name, total=rounds * seeds)
             try:

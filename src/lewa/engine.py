@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from numba.extending import overload
@@ -122,7 +123,8 @@ UNSAVED = "unsaved"  # the stamp of a class typed at a prompt: it has no source 
 class Loops(NamedTuple):
     """What is compiled for one class of learner, each when it is first called."""
 
-    run: Callable[..., None]  # rounds in a row, in the form its feedback asks for
+    run: Callable[..., None]  # rounds in a row that are laid out, in the form its feedback asks for
+    run_lazy: Callable[..., None]  # the same for rounds that are drawn lazily
     play: Callable[[Vector, Vector], None]  # the play, into an array
     choose: Callable[..., tuple[int, float]]  # an action and its chance, by the dice of round t
     learn_full: Callable[[Vector, Vector, Matrix, Vector, Vector], None]
@@ -283,8 +285,22 @@ def _loops(learner: Any) -> Loops:
 
     run = {"full": full, "bandit": bandit, "dense": dense}[feedback(learner)]
     one_choice = draw_one if feedback(learner) == "bandit" else draw_from_play
-    functions: tuple[Any, ...] = (run, one_play, one_choice, learn_full, learn_bandit, learn_one)
-    return Loops(*(program(function, keep=stamp != UNSAVED) for function in functions))
+    # Numba keeps one index on disk for a function's name and writes it without a lock: two processes that compile two
+    # learners, or one for two types, could each overwrite what the other wrote. So each has a name of its own.
+    functions: dict[str, Any] = {
+        "run": run,
+        "run_lazy": run,
+        "play": one_play,
+        "choose": one_choice,
+        "learn_full": learn_full,
+        "learn_bandit": learn_bandit,
+        "learn_one": learn_one,
+    }
+    for name, function in functions.items():
+        own = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
+        own.__module__, own.__qualname__ = __name__, f"{name}.{learner.__module__}.{learner.__qualname__}"
+        functions[name] = program(own, keep=stamp != UNSAVED)
+    return Loops(**functions)
 
 
 def loops(learner: Any) -> Loops:

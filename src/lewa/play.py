@@ -3,6 +3,8 @@
 import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from copy import deepcopy
+from functools import partial
 from numbers import Integral
 from operator import index
 from os import cpu_count
@@ -14,7 +16,7 @@ import numpy as np
 from lewa.engine import Columns, Loops, Tally, loops
 from lewa.kernels import DICE, NATURE, keys, pack, unpack
 from lewa.measures.hindsight import best_fixed_play
-from lewa.rounds import Block, Indices, Lazy, Matrix, Trace, Vector, as_floor, feedback, in_unit
+from lewa.rounds import Block, Indices, Lazy, Matrix, Trace, Vector, Words, as_floor, feedback, in_unit, plain
 
 BLOCK = 1 << 16  # numbers of a block that is laid out at a time
 LONGEST = 1 << 20  # rounds that are played without a look at the clock, where nothing is laid out
@@ -155,13 +157,15 @@ def _run(
     run = loops(type(learner))
     key = keys(seed)
     tally = Tally(np.zeros(1), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
-    truth = np.zeros((0, K)) if game.truth is None else np.ascontiguousarray(game.truth)
+    truth = np.zeros((0, K)) if game.truth is None else plain(game.truth)
     p, met, earned, kept = np.empty(K), np.empty(m), np.zeros(K), np.zeros((m, K))
     height = T if every_round else 0
     columns = Columns(np.zeros((height, K)), np.zeros((height, m)), np.zeros(height, dtype=np.int64))
     state = unpack(type(learner), memory)[1]
-    lazy = None if feedback(type(learner)) == "full" else game.means()
     adaptive = hasattr(game, "reveal")
+    if adaptive:
+        game = deepcopy(game)  # it may remember what it saw: each seed meets its own
+    lazy = None if adaptive or feedback(type(learner)) == "full" else game.means()
     most = LONGEST if lazy is not None else 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
     sums: dict[str, list[Any]] = {name: [] for name in (*Tally._fields, "multiplier", "earnings", "kept")}
 
@@ -175,14 +179,15 @@ def _run(
             if lazy is not None:
                 nature = Lazy(lazy[0], lazy[1], key[NATURE : NATURE + 1], np.array([start]))
             else:
-                nature = (
-                    _asked(game, run, memory, p, start) if adaptive else game.block(key[NATURE : NATURE + 1], start, stop)
-                )
+                laid_out = game.block if not adaptive else partial(_asked, game, run, memory, p)
+                nature = _checked(game, laid_out(key[NATURE : NATURE + 1], start, stop), start, stop)
                 earned += nature.rewards.sum(axis=0)
                 kept += nature.constraints.sum(axis=0)
             here = Columns(columns.plays[start:stop], columns.multipliers[start:stop], columns.actions[start:stop])
             with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
-                run.run(memory, nature, truth, stop - start, key[DICE : DICE + 1], start, p, met, tally, here)
+                (run.run if lazy is None else run.run_lazy)(
+                    memory, nature, truth, stop - start, key[DICE : DICE + 1], start, p, met, tally, here
+                )
             if progress is not None:
                 progress(stop - start)
             start = stop
@@ -200,15 +205,34 @@ def _run(
     return found
 
 
-def _asked(game: Any, run: Loops, memory: Vector, p: Vector, t: int) -> Block:
-    """One round of a game that looks at the play before it answers."""
+def _asked(game: Any, run: Loops, memory: Vector, p: Vector, key: Words, start: int, stop: int) -> Block:
+    """The one round, `start`, of a game that looks at the play before it answers."""
     run.play(memory, p)
-    rewards, constraints = game.reveal(t, p.copy())
-    K, m = game.actions, game.constraints
-    r, c = in_unit(f"rewards of round {t}", rewards), in_unit(f"constraints of round {t}", constraints)
-    if r.shape != (K,) or c.shape not in ((m, K), (K,) if m == 1 else (m, K)):
-        raise ValueError(f"round {t} must show rewards ({K},) and constraints ({m}, {K}), got {r.shape} and {c.shape}")
-    return Block(r.reshape(1, K), c.reshape(1, m, K))
+    rewards, constraints = game.reveal(start, p.copy(), key)
+    r, c = np.asarray(rewards), np.asarray(constraints)
+    if r.shape != (game.actions,) or c.shape not in (
+        (game.constraints, game.actions),
+        (game.actions,) * (game.constraints == 1),
+    ):
+        raise ValueError(
+            f"round {start} must show rewards ({game.actions},) and constraints ({game.constraints}, {game.actions}), "
+            f"got {r.shape} and {c.shape}"
+        )
+    return Block(r[np.newaxis], c.reshape(1, game.constraints, game.actions))
+
+
+def _checked(game: Any, block: Block, start: int, stop: int) -> Block:
+    """A block in the layout of the loops; what a game of the user's lays out is checked before anyone learns from it."""
+    if not type(game).__module__.startswith("lewa."):
+        K, m = game.actions, game.constraints
+        shapes = np.shape(block.rewards), np.shape(block.constraints)
+        if shapes != ((stop - start, K), (stop - start, m, K)):
+            raise ValueError(
+                f"rounds {start} to {stop} must have the shapes {(stop - start, K)} and {(stop - start, m, K)}, got {shapes}"
+            )
+        in_unit("rewards", block.rewards, first=start)
+        in_unit("constraints", block.constraints, first=start)
+    return Block(*(plain(array) for array in block))
 
 
 def ready(learner: Any) -> Any:

@@ -108,6 +108,11 @@ def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dty
     return array
 
 
+def plain(array: Any) -> Any:
+    """The array in the layout that loops are compiled for: float64, contiguous, writable. Another is compiled anew."""
+    return np.require(array, np.float64, ["C", "W"])
+
+
 def as_floor(floor: object) -> Vector:
     """One floor per constraint, each in [0, 1]; a single number stands for one constraint."""
     array = np.atleast_1d(in_unit("floor", floor))

@@ -6,7 +6,7 @@ import numpy as np
 
 from lewa.engine import loops
 from lewa.kernels import DICE, keys, pack, unpack
-from lewa.rounds import Bandit, Full, Vector, as_floor, feedback, in_unit
+from lewa.rounds import Bandit, Full, Vector, as_floor, feedback, in_unit, plain
 
 
 def start(learner: Any, actions: int) -> Any:
@@ -43,14 +43,15 @@ def learn(learner: Any, state: Any, seen: Full | Bandit) -> Any:
         rewards, constraints = in_unit("rewards", seen.rewards), in_unit("constraints", seen.constraints)
         met, play = in_unit("met", seen.met), _distribution(seen.play)
         _shapes(rewards=(rewards, (K,)), constraints=(constraints, (m, K)), met=(met, (m,)), play=(play, (K,)))
-        loops(type(learner)).learn_full(memory, rewards, np.ascontiguousarray(constraints), met, play)
+        loops(type(learner)).learn_full(memory, *(plain(x) for x in (rewards, constraints, met, play)))
     else:
         chance, reward = float(seen.chance), float(in_unit("reward", seen.reward))
         constraints = in_unit("constraints", seen.constraints)
         play = _distribution(seen.play) if kind == "dense" else np.zeros(0)
         _shapes(constraints=(constraints, (m,)), play=(play, (K,) if kind == "dense" else (0,)))
         _drawn(learner, K, seen.action, chance, play)
-        loops(type(learner)).learn_bandit(memory, int(seen.action), chance, reward, constraints, play)
+        arrays = (plain(x) for x in (constraints, play))
+        loops(type(learner)).learn_bandit(memory, int(seen.action), chance, reward, *arrays)
     return unpack(type(learner), memory)[1]
 
 
@@ -164,7 +165,8 @@ class Player:
         p = _distribution(play) if self._feedback == "dense" else np.zeros(0)
         _shapes(constraints=(met, self.learner.floor.shape), play=(p, (self.actions,) if p.size else (0,)))
         _drawn(self.learner, self.actions, action, chance, p)
-        self._steps.learn_bandit(self._memory, action, chance, float(reward), met, p)
+        arrays = (plain(x) for x in (met, p))
+        self._steps.learn_bandit(self._memory, int(action), float(chance), float(reward), *arrays)
 
     def learn_all(self, rewards: Any, constraints: Any, play: Any) -> None:
         """Learn what every action earned and would have met, for the play that is answered."""
@@ -174,4 +176,4 @@ class Player:
         _shapes(
             rewards=(seen.rewards, (self.actions,)), constraints=(seen.constraints, (self.learner.floor.size, self.actions))
         )
-        self._steps.learn_full(self._memory, *seen)
+        self._steps.learn_full(self._memory, *(plain(x) for x in seen))

@@ -271,7 +271,7 @@ class NoConstraints(Bernoulli):
 
 
 class SaysItDoesNotLook(Table):
-    def reveal(self, t: int, p: Vector) -> tuple[Vector, Matrix]:
+    def reveal(self, t: int, p: Vector, key: object) -> tuple[Vector, Matrix]:
         return 1 - p, self.rows[0]
 
 

@@ -66,13 +66,13 @@ def test_lewa_states_each_setting_by_its_formula(m: int, shrinkage: float) -> No
     B, A = log(K) / eta + eta * T / 4 + m * mu * T / 2, 2 * (delta * T + 1 / mu)
     V = sqrt(A * (T + B))
 
-    outside, inside, slater = learner.guarantees(K, T, lewa.Setting(slater=S))
+    slater, outside, inside = learner.guarantees(K, T, lewa.Setting(slater=S))
     states(outside, B, V, "expected [E V]+")
     states(inside, B, V + sqrt(T) / 2, "expected E[V]+")
     states(slater, B, (A / S + sqrt((A / S) ** 2 + 4 * A * B)) / 2, "expected [E V]+")
     total = B + variation
     for constraints, kind in (("iid", "expected [E V]+"), ("constant", "pathwise")):
-        varied = learner.guarantees(K, T, lewa.Setting(constraints, slater=S, variation=variation))[-1]
+        varied = learner.guarantees(K, T, lewa.Setting(constraints, slater=S, variation=variation))[0]
         states(varied, B, (A / S + sqrt((A / S) ** 2 + 4 * A * total)) / 2, kind)
     for adversary in ("oblivious", "adaptive"):
         states(guarantee(learner, K, T, constraints="constant", adversary=adversary), B, V, "pathwise")
@@ -299,7 +299,7 @@ def test_better_conditions_never_make_a_bound_worse() -> None:
     K, T, learner = 5, 10**6, Lewa.tuned(5, 10**6, 0.5, epsilon=0.1)
 
     def last(**setting: Any) -> float:
-        found = learner.guarantees(K, T, lewa.Setting(**setting))[-1]
+        found = learner.guarantees(K, T, lewa.Setting(**setting))[0]
         assert found.violation is not None
         return found.violation[0]
 

@@ -121,7 +121,10 @@ class World:
             self.dice, self.noise = rng.random(T), rng.random((T, m, K))
             self.reveal = self._reveal  # what makes a game adaptive
 
-    def _reveal(self, t: int, p: Vector) -> tuple[Vector, Matrix]:
+    def __deepcopy__(self, memo: object) -> "World":  # what its only seed was shown can be read off afterwards
+        return self
+
+    def _reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         if self.x.rewards in REACTIONS:
             self.rewards[t] = REACTIONS[self.x.rewards](self.x, p, self.dice[t])
         if self.x.varying:

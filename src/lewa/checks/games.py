@@ -19,7 +19,7 @@ def rounds(game: Any, start: int, stop: int) -> Block:
         block: Block = game.block(keys(SEED)[NATURE : NATURE + 1], start, stop)
         return block
     K, m = game.actions, game.constraints
-    shown = [game.reveal(t, np.full(K, 1 / K)) for t in range(start, stop)]
+    shown = [game.reveal(t, np.full(K, 1 / K), keys(SEED)[NATURE : NATURE + 1]) for t in range(start, stop)]
     return Block(np.array([r for r, _ in shown]), np.array([np.reshape(c, (m, K)) for _, c in shown]))
 
 

@@ -9,7 +9,8 @@ from lewa.rounds import Block, Matrix, Vector, Words
 class Game(Protocol):
     """A game lays out blocks of rounds, and says what it knows about itself.
 
-    An adaptive game, whose rewards react to the learner, has `reveal(t, p) -> (rewards, constraints)` instead of `block`.
+    An adaptive game, whose rewards react to the learner, has `reveal(t, p, key) -> (rewards, constraints)` instead of
+    `block`. Each seed meets a copy of it, which may remember what it saw; chance is `kernels.uniform` of nature's key.
     """
 
     about: ClassVar[str]

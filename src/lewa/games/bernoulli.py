@@ -32,7 +32,7 @@ class Bernoulli:
             raise ValueError(f"mean constraints must have the shape (m, {self.rewards.size}), got {self.truth.shape}")
 
     def __repr__(self) -> str:
-        return f"Bernoulli(rewards={self.rewards.tolist()}, constraints={self.truth.tolist()})"
+        return f"{type(self).__name__}(rewards={self.rewards.tolist()}, constraints={self.truth.tolist()})"
 
     @property
     def actions(self) -> int:

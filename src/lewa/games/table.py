@@ -79,8 +79,7 @@ class Table:
         return Setting(constraints="constant" if self.constant else "arbitrary", adversary="oblivious")
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        rewards = np.ascontiguousarray(self.rewards[start:stop], dtype=np.float64)
-        return Block(rewards, np.ascontiguousarray(self.rows[start:stop], dtype=np.float64))
+        return Block(self.rewards[start:stop], self.rows[start:stop])
 
     def means(self) -> None:
         return None

@@ -95,7 +95,7 @@ def coins(actions: int) -> tuple[Any, Any]:
 def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
     """The batch loop of a bandit learner on a Bernoulli game drawn lazily."""
     rewards, constraints = coins(actions)
-    run, memory = loops(type(learner)).run, pack(learner, learner.start(actions))
+    run, memory = loops(type(learner)).run_lazy, pack(learner, learner.start(actions))
     fresh = memory.copy()
     tally, columns = empty(actions)
     p, met = np.empty(actions), np.empty(1)
