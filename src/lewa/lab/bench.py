@@ -113,23 +113,22 @@ def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
 def interactive(actions: int, rounds: int) -> Callable[[], int]:
     """One round at a time, through the checked single step."""
     player = Player(tuned(BanditLewa, actions), actions)
-    earned = coin_table(actions, rounds)
+    means, uniforms = plain_coins(actions, rounds)
 
     def variant() -> int:
-        for t in range(rounds):
+        for u in uniforms:
             action, chance = player.choose()
-            player.learn(action, chance, earned[t][action], 0.5)
+            player.learn(action, chance, 1.0 if u < means[action] else 0.0, 0.5)
         return rounds
 
     variant()
     return variant
 
 
-def coin_table(actions: int, rounds: int) -> list[list[float]]:
-    """Rewards as plain Python numbers, so that no library pays for their conversion."""
-    rng = np.random.default_rng(2)
-    table: list[list[float]] = (rng.random((rounds, actions)) < coins(actions)[0]).astype(float).tolist()
-    return table
+def plain_coins(actions: int, rounds: int) -> tuple[list[float], list[float]]:
+    """Means and uniforms as plain Python numbers: the action pays 1.0 where its mean exceeds the round's uniform."""
+    means: list[float] = coins(actions)[0].tolist()
+    return means, np.random.default_rng(2).random(rounds).tolist()
 
 
 def tuned(kind: Any, actions: int) -> Any:
@@ -186,13 +185,13 @@ def river_exp3(actions: int, rounds: int) -> Callable[[], int]:
     """river's Exp3, pull and update."""
     from river import bandit as river_bandit
 
-    earned = coin_table(actions, rounds)
+    means, uniforms = plain_coins(actions, rounds)
 
     def variant() -> int:
         policy, arms = river_bandit.Exp3(gamma=0.1, seed=1), list(range(actions))
-        for t in range(rounds):
+        for u in uniforms:
             arm = policy.pull(arms)
-            policy.update(arm, earned[t][arm])
+            policy.update(arm, 1.0 if u < means[arm] else 0.0)
         return rounds
 
     return variant
@@ -229,13 +228,13 @@ def pymab_exp3(actions: int, rounds: int) -> Callable[[], int]:
     """pymab's EXP3 (a compiled core), select_action and update."""
     from pymab.policies import EXP3Policy
 
-    earned = coin_table(actions, rounds)
+    means, uniforms = plain_coins(actions, rounds)
 
     def variant() -> int:
         policy, rng = EXP3Policy(n_arms=actions, gamma=0.1), np.random.default_rng(1)
-        for t in range(rounds):
+        for u in uniforms:
             arm = policy.select_action(rng=rng)
-            policy.update(action=arm, reward=earned[t][arm])
+            policy.update(action=arm, reward=1.0 if u < means[arm] else 0.0)
         return rounds
 
     return variant

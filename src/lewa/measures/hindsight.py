@@ -23,13 +23,12 @@ class Hindsight(NamedTuple):
 def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
     """max p.r over plays p with p.c >= floor, for mean rewards (K,) and mean constraints (m, K).
 
-        In closed form for one constraint, by linear programming (HiGHS) for more.
+    In closed form for one constraint, by linear programming (HiGHS) for more.
 
-        >>> import numpy as np
-    from numpy.typing import ArrayLike
-        >>> best = best_fixed_play(np.array([0.9, 0.5]), np.array([[0.2, 0.8]]), np.array([0.5]))
-        >>> best.play.round(3).tolist(), round(best.value, 3), best.price.round(3).tolist()
-        ([0.5, 0.5], 0.7, [0.667])
+    >>> import numpy as np
+    >>> best = best_fixed_play(np.array([0.9, 0.5]), np.array([[0.2, 0.8]]), np.array([0.5]))
+    >>> best.play.round(3).tolist(), round(best.value, 3), best.price.round(3).tolist()
+    ([0.5, 0.5], 0.7, [0.667])
     """
     r, c, c0 = (
         np.asarray(rewards, float),
