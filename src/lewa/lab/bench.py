@@ -156,8 +156,8 @@ def pointer(array: Any) -> Any:
     return array.ctypes.data_as(ctypes.c_void_p)
 
 
-def in_c(name: str, learner: Any, actions: int, rounds: int) -> Callable[[], int]:
-    """The C loop of that name with the learner's parameters."""
+def in_c(name: str, learner: Any, actions: int, rounds: int, sums: Any = None) -> Callable[[], int]:
+    """The C loop of that name with the learner's parameters; it adds what it measures to `sums`, in the order of Tally."""
     call = getattr(c_library(), name)
     numbers = [ctypes.c_double(value) for field, value in learner._asdict().items() if field != "floor"]
     head = [ctypes.c_int(rounds), ctypes.c_int(actions), *numbers, ctypes.c_double(FLOOR)]
@@ -168,7 +168,7 @@ def in_c(name: str, learner: Any, actions: int, rounds: int) -> Callable[[], int
     else:
         rewards, constraints = coins(actions)
         world = [pointer(rewards), pointer(constraints), *(ctypes.c_uint64(int(key)) for key in KEY)]
-    sums = np.zeros(5)
+    sums = np.zeros(5) if sums is None else sums
     keep = (rewards, constraints, scratch, sums)  # what C points at must stay alive as long as the variant
 
     def variant() -> int:
