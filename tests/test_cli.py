@@ -11,6 +11,7 @@ from pyarrow import csv, parquet
 
 from lewa import cli
 from lewa.games import Table
+from lewa.games.files import read
 from lewa.learners import Lewa
 from lewa.play import play
 
@@ -116,6 +117,21 @@ def test_epsilon_asks_for_high_probability(lewa_: Any) -> None:
         assert found["epsilon"] == pytest.approx(0.1)
 
 
+def test_epsilon_only_asks_where_the_tuning_is_given(lewa_: Any) -> None:
+    words = ("--actions", 3, "--rounds", 10_000, "--floor", 0.5, "--epsilon", 0.1, "--json")
+    for more in (("lewa@printed",), ("lewa", "--set", "tuning=paper"), ("lewa", "--set", "b=0.6")):
+        status, printed, _ = lewa_("guarantee", *more, *words)
+        assert status == 0
+        assert "needs delta > m*eta/2" in json.loads(printed)["reason"]
+
+
+def test_an_assumption_nobody_made_is_no_headline(lewa_: Any) -> None:
+    words = ("lewa", "--actions", 3, "--rounds", 100_000, "--floor", 0.5, "--slater", 0.5, "--json")
+    found = json.loads(lewa_("guarantee", *words)[1])
+    assert found["source"] == "LEWA (a), (b)"
+    assert found["statements"][-1]["source"] == "LEWA, stochastic rewards"
+
+
 def test_lists_name_everything_in_the_registries(lewa_: Any) -> None:
     from lewa import games, learners
 
@@ -171,6 +187,27 @@ def test_replay_reads_every_kind_of_file_alike(lewa_: Any, tmp_path: Path, kind:
     assert found["learners"]["lewa"]["reward"]["per_seed"] == [trace.reward[0, -1]] * 2
 
 
+def test_a_table_as_pandas_writes_it_is_read(lewa_: Any, tmp_path: Path) -> None:
+    file = tmp_path / "table.csv"
+    rows = [
+        f"{n},{t},{a},{REWARDS[t, i]},0.5"
+        for n, (t, i, a) in enumerate((t, i, a) for t in range(40) for i, a in enumerate("xyz"))
+    ]
+    file.write_text(",round,action,reward,c\n" + "\n".join(rows))
+    status, printed, _ = lewa_("replay", file, "--learner", "lewa", "--floor", 0.4, "--seeds", 2, "--json")
+    assert status == 0
+    assert json.loads(printed)["rounds"] == 40
+
+
+def test_constraints_are_taken_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "many.csv"
+    names = [f"c{j}" for j in range(1, 12)]
+    file.write_text(f"round,action,reward,{','.join(names)}\n0,x,1,{','.join(f'{j / 20}' for j in range(1, 12))}\n")
+    game = read(file)
+    assert isinstance(game, Table)
+    assert game.block(np.zeros(1, dtype=np.uint64), 0, 1).constraints[0, :, 0] == pytest.approx(np.arange(1, 12) / 20)
+
+
 def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_path: Path) -> None:
     file = tmp_path / "log.csv"
     action = RNG.integers(0, 2, 400)
@@ -206,6 +243,21 @@ BAD_INPUT = {
         ("guarantee", "lewa", "--actions", 2, "--rounds", 9, "--floor", 0.5, "--epsilon", 1),
         "epsilon must lie",
     ),
+    "a word for a number": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=abc"), "eta must be a number, got 'abc'"),
+    "a delta of 0": (
+        ("guarantee", "bandit-lewa", "--actions", 2, "--rounds", 9, "--floor", 0.5, "--set", "delta=0"),
+        "delta must be positive",
+    ),
+    "a slack that no constraint leaves": (
+        ("guarantee", "lewa", "--actions", 2, "--rounds", 9, "--floor", 0.6, "--slater", 0.9),
+        "no play exceeds a floor of 0.6",
+    ),
+    "another step for the printed box": (
+        ("guarantee", "lewa@printed", "--actions", 2, "--rounds", 9, "--floor", 0.6, "--set", "mu=0.1"),
+        "lewa@printed has no parameter 'mu'",
+    ),
+    "more seeds than fit": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**14), "too large for this machine"),
+    "a trace in a folder's place": ((*BERNOULLI, "--floor", 0.5, "--trace", "."), "a trace is written to a file"),
     "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be a whole number"),
     "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
     "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),

@@ -17,12 +17,11 @@ import lewa
 from lewa import checks, games, learners
 from lewa.games.files import read
 from lewa.games.log import Log
-from lewa.learners import nearest
 from lewa.measures.guarantees import Setting, checked
 from lewa.play import Interrupted
 from lewa.play import play as play_game
 from lewa.replay import replay_log
-from lewa.rounds import Trace, as_floor, feedback
+from lewa.rounds import Trace, as_floor, feedback, nearest
 from lewa.show.summary import promise, summary, summary_of_log
 from lewa.show.tables import number, numbers, print_summary, table
 
@@ -128,8 +127,8 @@ def _play(
     made = _make(names, game.actions, rounds, floor, settings, shown)
     if trace is not None and len(made) > 1:
         raise ValueError(f"a trace is of one learner, got {', '.join(made)}")
-    if trace is not None and not trace.parent.is_dir():
-        raise ValueError(f"there is no folder {trace.parent} to write the trace to")
+    if trace is not None and (not trace.parent.is_dir() or trace.is_dir()):
+        raise ValueError(f"a trace is written to a file in a folder that exists, got {trace}")
     traces: dict[str, Trace] = {}
     stopped = False
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
@@ -149,7 +148,8 @@ def _play(
         _say(f"stopped; finished: {done or 'nothing'}")
     if trace is not None and traces:
         run = next(iter(traces.values()))
-        np.savez_compressed(trace, plays=run.plays, multipliers=run.multipliers, actions=run.actions)  # type: ignore[arg-type]
+        with trace.open("wb") as file:
+            np.savez_compressed(file, plays=run.plays, multipliers=run.multipliers, actions=run.actions)  # type: ignore[arg-type]
     if traces:
         _show(summary(traces), as_json)
     if stopped:
@@ -229,8 +229,10 @@ def guarantee(
 ) -> None:
     """What is proved. Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper"""
     setting = checked(Setting(epsilon=epsilon, slater=slater, variation=variation))
-    if epsilon is not None and "epsilon" in learners.settings_of(learner):
-        settings = [f"epsilon={epsilon}", *settings]
+    chosen = {text.partition("=")[0] for text in settings if text != "tuning=recommended"}
+    free = learner not in learners.PRINTED_TUNING and not chosen & {"tuning", "b", "epsilon"}
+    if epsilon is not None and free and "epsilon" in learners.settings_of(learner):
+        settings = [f"epsilon={epsilon}", *settings]  # the recommended tuning is that for the guarantee that is asked for
     made = next(iter(_make([learner], actions, rounds, floor, settings, None).values()))
     statements = [promise(statement) for statement in made.guarantees(actions, rounds, setting)]
     parameters = {name: np.asarray(value).tolist() for name, value in made._asdict().items()}
@@ -243,7 +245,7 @@ def guarantee(
     title = f"{learner}: {actions} actions, {rounds:,} rounds, floor {numbers(floor)}\n{shown}"
     out.print(table(title, "kind", "regret at most", "violation at most", "source (docs/theory.md)", rows=rows))
     for statement in statements:
-        sentence = statement["reason"] or "if " + "; ".join(statement["assumptions"])
+        sentence = statement["reason"] or "; ".join(statement["assumptions"])
         out.print(f"{statement['source']}: {sentence}.", style="dim", highlight=False)
 
 
@@ -316,12 +318,15 @@ def main() -> None:
         warnings.showwarning = _warn
         try:
             code = app(standalone_mode=False)
-        except (ValueError, TypeError, OSError) as error:
+        except (ValueError, OSError) as error:
             code = _say(f"lewa: {error}")
+        except (MemoryError, OverflowError) as error:
+            code = _say(f"lewa: these numbers are too large for this machine ({type(error).__name__})")
         except Exception as error:
             if not hasattr(error, "format_message"):  # not the parser's, so a bug: it keeps its traceback
                 raise
-            code = _say(f"lewa: {' '.join(error.format_message().split())}")
+            message = " ".join(error.format_message().split())
+            code = _say(f"lewa: {message}") if message else 2  # without a command the help was shown
     sys.exit(code or 0)
 
 

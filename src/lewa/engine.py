@@ -5,16 +5,14 @@ kernels/memory.py). So a loop is compiled once per class, found on disk by the n
 came from are hashed into the closure too, never found stale.
 """
 
-import ast
 import hashlib
-import importlib.util
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import FunctionType
-from typing import Any, NamedTuple
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, NamedTuple, get_type_hints
 
+import numpy as np
 from numba.extending import overload
 
 from lewa.kernels import means, observe, pick, place, positive, uniform, unpack
@@ -117,7 +115,11 @@ overload(reveal, jit_options=INLINE, strict=False)(
 )
 
 
-UNSAVED = "unsaved"  # the stamp of a class typed at a prompt: it has no source to tell versions apart
+UNSAVED = "unsaved"  # the stamp of a class typed at a prompt, which no other process will find again
+HERE = Path(__file__).parent
+OWN = b"".join(
+    file.read_bytes() for file in sorted([*HERE.glob("engine.py"), *HERE.glob("rounds.py"), *HERE.glob("kernels/*.py")])
+)
 
 
 class Loops(NamedTuple):
@@ -286,7 +288,8 @@ def _loops(learner: Any) -> Loops:
     run = {"full": full, "bandit": bandit, "dense": dense}[feedback(learner)]
     one_choice = draw_one if feedback(learner) == "bandit" else draw_from_play
     # Numba keeps one index on disk for a function's name and writes it without a lock: two processes that compile two
-    # learners, or one for two types, could each overwrite what the other wrote. So each has a name of its own.
+    # learners, two versions of one, or one for two types, could each overwrite what the other wrote. So each has a name
+    # of its own. A single step keeps Python's lock: it is then atomic, and faster.
     functions: dict[str, Any] = {
         "run": run,
         "run_lazy": run,
@@ -298,8 +301,8 @@ def _loops(learner: Any) -> Loops:
     }
     for name, function in functions.items():
         own = FunctionType(function.__code__, function.__globals__, function.__name__, None, function.__closure__)
-        own.__module__, own.__qualname__ = __name__, f"{name}.{learner.__module__}.{learner.__qualname__}"
-        functions[name] = program(own, keep=stamp != UNSAVED)
+        own.__module__, own.__qualname__ = __name__, f"{name}.{learner.__module__}.{learner.__qualname__}.{stamp[:16]}"
+        functions[name] = program(own, keep=stamp != UNSAVED, alone=name in ("run", "run_lazy"))
     return Loops(**functions)
 
 
@@ -309,38 +312,47 @@ def loops(learner: Any) -> Loops:
 
 
 def _stamp(learner: Any) -> str:
-    """A hash of the sources that a learner's loop is made of; a class without a source file is not kept on disk."""
-    if learner.__module__ == "__main__" or _file(learner.__module__) is None:
+    """A hash of what a learner's loop is made of: the package's own sources, and the code and constants the rule reaches.
+
+    It is the code in memory that is hashed, as that is what is compiled: a file may have been edited since it was read.
+    """
+    if learner.__module__ == "__main__":
         return UNSAVED
-    files: dict[str, Path] = {}
-    _follow("lewa.engine", files)
-    _follow(learner.__module__, files)
-    return hashlib.sha256(b"".join(files[name].read_bytes() for name in sorted(files))).hexdigest()
+    digest, met = hashlib.sha256(OWN), set()
 
+    def follow(thing: Any) -> None:
+        thing = getattr(thing, "py_func", thing)
+        if id(thing) in met:
+            return
+        met.add(id(thing))
+        if isinstance(thing, FunctionType):
+            names = read(thing.__code__)
+            frozen = [cell.cell_contents for cell in thing.__closure__ or ()]
+            for value in [*frozen, *(thing.__globals__[name] for name in names if name in thing.__globals__)]:
+                follow(value)
+                if isinstance(value, ModuleType):
+                    for name in names:
+                        follow(getattr(value, name, None))
+        elif isinstance(thing, type) and hasattr(thing, "_fields"):
+            digest.update(repr(thing._fields).encode())
+            for name in ("start", "play", "choose", "learn"):
+                follow(getattr(thing, name, None))
+            for kind in get_type_hints(thing).values():
+                follow(kind)
+        elif isinstance(thing, np.ndarray | np.generic):
+            digest.update(thing.tobytes())
+        elif isinstance(thing, int | float | str | tuple):
+            digest.update(repr(thing).encode())
 
-def _follow(name: str, files: dict[str, Path]) -> None:
-    """Note the module's file, and those of the modules it imports: a rule may use their functions and constants."""
-    file = _file(name)
-    if file is None or name in files:
-        return
-    files[name] = file
-    package = sys.modules[name].__package__ or ""
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                _follow(alias.name, files)
-        elif isinstance(node, ast.ImportFrom):
-            base = (
-                importlib.util.resolve_name("." * node.level + (node.module or ""), package) if node.level else node.module
-            )
-            for name in (base or "", *(f"{base}.{alias.name}" for alias in node.names)):
-                _follow(name, files)
+    def read(code: CodeType) -> list[str]:
+        digest.update(code.co_code)
+        names = list(code.co_names)
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                names += read(constant)
+            else:
+                digest.update(repr(constant).encode())
+        return names
 
-
-def _file(name: str) -> Path | None:
-    """The source of a module that a rule could be made of: not the standard library, not Numba, not the measures."""
-    top, *rest = name.split(".")
-    if top in sys.stdlib_module_names or top in ("numba", "numpy", "scipy") or (top == "lewa" and rest[:1] == ["measures"]):
-        return None
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return Path(file) if file and file.endswith(".py") else None
+    follow(learner)
+    return digest.hexdigest()

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from lewa.engine import Columns, Loops, Tally, loops
-from lewa.kernels import DICE, NATURE, keys, pack, unpack
+from lewa.kernels import DICE, keys, pack, unpack
 from lewa.measures.hindsight import best_fixed_play
 from lewa.rounds import Block, Indices, Lazy, Matrix, Trace, Vector, Words, as_floor, feedback, in_unit, plain
 
 BLOCK = 1 << 16  # numbers of a block that is laid out at a time
 LONGEST = 1 << 20  # rounds that are played without a look at the clock, where nothing is laid out
+MOST = 1 << 23  # numbers that are kept at all marks of a seed
 PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
 
 
@@ -56,21 +57,23 @@ def play(
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     learner.start(game.actions)  # refuse what breaks a law before anything is compiled
-    marks = log_spaced(rounds)
+    marks = log_spaced(rounds, game.actions * (1 + game.constraints))
     loops(type(learner))  # once, before the threads ask for them
     stop = Event()
 
     def one(seed: int) -> dict[str, Any] | None:
-        return _run(learner, game, seed, marks, every_round, stop, progress)
+        with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
+            return _run(learner, game, seed, marks, every_round, stop, progress)
 
     with ThreadPoolExecutor(min(len(names), workers or cpu_count() or 1)) as pool:
-        futures = [pool.submit(one, seed) for seed in names]
+        futures: list[Future[Any]] = []
         try:
+            futures += [pool.submit(one, seed) for seed in names]
             while wait(futures, timeout=0.1, return_when=FIRST_EXCEPTION).not_done and not _failed(futures):
                 pass  # a signal is only noticed between two waits
         except KeyboardInterrupt:
             stop.set()  # every thread stops after the block it is at
-            done = {seed: run for seed, future in zip(names, futures, strict=True) if (run := future.result()) is not None}
+            done = {seed: run for seed, future in zip(names, futures, strict=False) if (run := future.result()) is not None}
             raise Interrupted(_gather(learner, game, marks, done) if done else None) from None
         finally:
             stop.set()
@@ -117,9 +120,12 @@ def seed_names(seeds: int | Iterable[int]) -> tuple[int, ...]:
     return names
 
 
-def log_spaced(rounds: int) -> Indices:
-    """Rounds at which the running sums are read: 1, then evenly on a logarithmic scale, then the last."""
-    count = max(2, int(PER_DECADE * np.log10(rounds)) + 1)
+def log_spaced(rounds: int, numbers: int = 1) -> Indices:
+    """Rounds at which the running sums are read: 1, then evenly on a logarithmic scale, then the last.
+
+    `numbers` is how many are kept at each; where they are many, marks are few.
+    """
+    count = max(2, min(int(PER_DECADE * np.log10(rounds)) + 1, MOST // numbers))
     return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
 
 
@@ -134,6 +140,8 @@ def _length(game: Any, rounds: int | None) -> int:
 
 
 def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
+    if floor.size == 1 and constraints.max() >= floor[0]:
+        return
     best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
     if not best.feasible:
         nearest = best.reachable.round(6).tolist()
@@ -152,62 +160,70 @@ def _run(
     progress: Callable[[int], None] | None,
 ) -> dict[str, Any] | None:
     """One seed: from mark to mark, block by block; None if it was told to stop."""
-    K, m, T = game.actions, game.constraints, int(marks[-1])
+    if stop_now.is_set():
+        return None
+    K, m, n, T = game.actions, game.constraints, len(marks), int(marks[-1])
     memory = pack(learner, learner.start(K))
-    run = loops(type(learner))
-    key = keys(seed)
+    steps, state = loops(type(learner)), unpack(type(learner), memory)[1]
+    nature_key, dice = np.split(keys(seed), [DICE])
     tally = Tally(np.zeros(1), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
     truth = np.zeros((0, K)) if game.truth is None else plain(game.truth)
-    p, met, earned, kept = np.empty(K), np.empty(m), np.zeros(K), np.zeros((m, K))
-    height = T if every_round else 0
-    columns = Columns(np.zeros((height, K)), np.zeros((height, m)), np.zeros(height, dtype=np.int64))
-    state = unpack(type(learner), memory)[1]
+    p, met = np.empty(K), np.empty(m)
     adaptive = hasattr(game, "reveal")
     if adaptive:
         game = deepcopy(game)  # it may remember what it saw: each seed meets its own
-    lazy = None if adaptive or feedback(type(learner)) == "full" else game.means()
-    most = LONGEST if lazy is not None else 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
-    sums: dict[str, list[Any]] = {name: [] for name in (*Tally._fields, "multiplier", "earnings", "kept")}
+    means = None if adaptive or feedback(type(learner)) == "full" else game.means()
+    run = steps.run if means is None else steps.run_lazy
+    lazy = None if means is None else Lazy(means[0], means[1], nature_key, np.zeros(1, dtype=np.int64))
+    laid_out = partial(_asked, game, steps, memory, p) if adaptive else game.block
+    most = 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
+    if lazy is not None and feedback(type(learner)) == "bandit" and not every_round:
+        most = LONGEST
+    height = T if every_round else 0
+    columns = Columns(np.zeros((height, K)), np.zeros((height, m)), np.zeros(height, dtype=np.int64))
+    sums = Tally(np.zeros((n, 1)), *(np.zeros((n, m)) for _ in range(4)))
+    multiplier = np.zeros((n, m))
+    earnings, kept = (None, None) if lazy is not None else (np.zeros((n, K)), np.zeros((n, m, K)))
 
     start = 0
-    for mark in marks.tolist():
-        while start < mark:
+    for mark, end in enumerate(marks.tolist()):
+        while start < end:
             if stop_now.is_set():
                 return None
-            stop = min(start + most, mark)
-            nature: Any
-            if lazy is not None:
-                nature = Lazy(lazy[0], lazy[1], key[NATURE : NATURE + 1], np.array([start]))
+            stop = min(start + most, end)
+            nature: Any = lazy
+            if earnings is None or kept is None:
+                lazy.start[0] = start  # type: ignore[union-attr]
             else:
-                laid_out = game.block if not adaptive else partial(_asked, game, run, memory, p)
-                nature = _checked(game, laid_out(key[NATURE : NATURE + 1], start, stop), start, stop)
-                earned += nature.rewards.sum(axis=0)
-                kept += nature.constraints.sum(axis=0)
-            here = Columns(columns.plays[start:stop], columns.multipliers[start:stop], columns.actions[start:stop])
-            with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
-                (run.run if lazy is None else run.run_lazy)(
-                    memory, nature, truth, stop - start, key[DICE : DICE + 1], start, p, met, tally, here
-                )
+                nature = _checked(game, laid_out(nature_key, start, stop), start, stop)
+                earnings[mark] += nature.rewards.sum(axis=0)
+                kept[mark] += nature.constraints.sum(axis=0)
+            here = columns
+            if every_round:
+                here = Columns(columns.plays[start:stop], columns.multipliers[start:stop], columns.actions[start:stop])
+            run(memory, nature, truth, stop - start, dice, start, p, met, tally, here)
             if progress is not None:
                 progress(stop - start)
             start = stop
-        for name, value in tally._asdict().items():
-            sums[name].append(value.copy())
-        sums["multiplier"].append(state.multiplier.copy() if hasattr(state, "multiplier") else np.zeros(m))
-        if lazy is None:
-            sums["earnings"].append(earned.copy())
-            sums["kept"].append(kept.copy())
+        for total, value in zip(sums, tally, strict=True):
+            total[mark] = value
+        if hasattr(state, "multiplier"):
+            multiplier[mark] = state.multiplier
 
-    found: dict[str, Any] = {name: np.array(values) if values else None for name, values in sums.items()}
-    found["reward"] = found["reward"][:, 0]
-    found["state"] = state
-    found |= columns._asdict() if every_round else dict.fromkeys(Columns._fields)
-    return found
+    return {
+        **sums._asdict(),
+        "reward": sums.reward[:, 0],
+        "multiplier": multiplier,
+        "earnings": None if earnings is None else np.cumsum(earnings, axis=0),
+        "kept": None if kept is None else np.cumsum(kept, axis=0),
+        "state": state,
+        **(columns._asdict() if every_round else dict.fromkeys(Columns._fields)),
+    }
 
 
-def _asked(game: Any, run: Loops, memory: Vector, p: Vector, key: Words, start: int, stop: int) -> Block:
+def _asked(game: Any, steps: Loops, memory: Vector, p: Vector, key: Words, start: int, stop: int) -> Block:
     """The one round, `start`, of a game that looks at the play before it answers."""
-    run.play(memory, p)
+    steps.play(memory, p)
     rewards, constraints = game.reveal(start, p.copy(), key)
     r, c = np.asarray(rewards), np.asarray(constraints)
     if r.shape != (game.actions,) or c.shape not in (

@@ -10,18 +10,21 @@ from lewa.games.log import Log
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.kernels.streams import uniform
 from lewa.play import ready, seed_names
-from lewa.rounds import Matrix, Vector, feedback
+from lewa.rounds import Cube, Matrix, Vector, feedback
 
 
 class Replayed(NamedTuple):
-    """What the learner got over the rounds that counted: as many for each seed as for the seed with the fewest."""
+    """What the learner got in each round that counted: as many for each seed as for the seed with the fewest."""
 
-    rounds: int
     seeds: tuple[int, ...]
-    reward: Vector  # (S,)
-    shortfall: Matrix  # (S, m)  on the actions drawn
-    positive: Matrix  # (S, m)  likewise
-    multiplier: Matrix  # (S, m)
+    reward: Matrix  # (S, n)
+    short: Cube  # (S, n, m)  floor - c of the action drawn
+    multiplier: Cube  # (S, n, m)  after the round
+
+    @property
+    def rounds(self) -> int:
+        """n"""
+        return self.reward.shape[1]
 
 
 def replay_log(learner: Any, log: Log, seeds: int | Iterable[int] = 1) -> Replayed:
@@ -36,10 +39,8 @@ def replay_log(learner: Any, log: Log, seeds: int | Iterable[int] = 1) -> Replay
     rounds = min(len(run[0]) for run in runs)
     if rounds == 0:
         raise ValueError(f"no row of the log was the action that the learner drew: {log.rows} rows are too few")
-    reward = np.array([sum(run[0][:rounds]) for run in runs])
-    short = np.array([learner.floor - np.array(run[1][:rounds]) for run in runs])
-    multiplier = np.array([run[2][rounds - 1] for run in runs])
-    return Replayed(rounds, names, reward, short.sum(axis=1), np.maximum(short, 0).sum(axis=1), multiplier)
+    rewards, met, prices = (np.array([run[k][:rounds] for run in runs]) for k in range(3))
+    return Replayed(names, rewards, learner.floor - met, prices)
 
 
 def _walk(learner: Any, log: Log, seed: int) -> tuple[list[float], list[Vector], list[Vector]]:

@@ -1,6 +1,7 @@
 """The nouns: the shapes of arrays, what one round shows a learner, and what a run leaves behind."""
 
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeAlias, get_type_hints
 
 import numpy as np
@@ -51,7 +52,7 @@ class Lazy(NamedTuple):
     start: Indices  # (1,)    the first round
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     """What happened: running sums at some rounds (`marks`) for each seed, and every round where it was asked for.
 
@@ -89,6 +90,12 @@ def feedback(learner: type) -> str:
     if kind not in (Full, Bandit):
         raise TypeError(f"{learner.__name__}.learn must say what it sees, `seen: Full` or `seen: Bandit`, got {kind}")
     return "full" if kind is Full else "bandit" if hasattr(learner, "choose") else "dense"
+
+
+def nearest(word: str, words: list[str]) -> str:
+    """'; did you mean X?', where some X is near."""
+    close = get_close_matches(word, words, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(words))}"
 
 
 def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -1,5 +1,6 @@
 """One round at a time, as pure functions: what an application, a test or a notebook calls."""
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -87,7 +88,7 @@ def least_chance(learner: Any, actions: int) -> float:
 def _drawn(learner: Any, actions: int, action: Any, chance: float, play: Vector) -> None:
     """Refuse what cannot have happened, before it spoils a state."""
     least = least_chance(learner, actions)
-    if not 0 <= action < actions or int(action) != action:
+    if not isinstance(action, int | np.integer) or not 0 <= action < actions:
         raise ValueError(f"the action must be one of 0 .. {actions - 1}, got {action}")
     if not (0 < chance <= 1 and least <= chance):
         raise ValueError(f"the chance of the action drawn must lie in ({least:.3g}, 1], got {chance}")
@@ -114,7 +115,7 @@ class Player:
     """A learner at work in an application: one buffer, drawn from and learned into in place, a microsecond a round.
 
     Rewards and constraints are numbers in [0, 1]. Feedback names the action and the chance it had when it was drawn, so it
-    may come late and out of order. `state` is a view: it changes as the player learns.
+    may come late and out of order. Each call is atomic: threads may share a player.
 
     >>> import lewa
     >>> player = lewa.Player(lewa.learners.BanditLewa.tuned(actions=3, horizon=10_000, floor=0.5), actions=3, seed=7)
@@ -126,15 +127,19 @@ class Player:
 
     def __init__(self, learner: Any, actions: int, seed: int = 0) -> None:
         self.learner = learner._replace(floor=as_floor(learner.floor))
-        self.actions, self.rounds = actions, 0
+        self.actions, self.rounds, self._round = actions, 0, count()
         kind = type(learner)
         self._memory = np.append(pack(self.learner, self.learner.start(actions)), 0.0)  # and a spare number, for learn_one
-        self.state = unpack(kind, self._memory)[1]
         self._dice = keys(seed)[DICE : DICE + 1]
         self._steps, self._feedback = loops(kind), feedback(kind)
         self._scratch = () if self._feedback == "bandit" else (np.empty(actions),)
         self._least = max(least_chance(self.learner, actions), np.finfo(float).tiny)
         self._alone = self._feedback == "bandit" and self.learner.floor.size == 1
+
+    @property
+    def state(self) -> Any:
+        """The state, as a view: it changes as the player learns."""
+        return unpack(type(self.learner), self._memory)[1]
 
     def play(self) -> Vector:
         """The play p that the next action is drawn from."""
@@ -144,7 +149,7 @@ class Player:
 
     def choose(self) -> tuple[int, float]:
         """An action drawn from the play, and the chance it had."""
-        t = self.rounds
+        t = next(self._round)
         self.rounds = t + 1
         return self._steps.choose(self._memory, self._dice, t, *self._scratch)
 
@@ -152,7 +157,8 @@ class Player:
         """Learn what one action earned and met; a dense learner also needs the play that it was drawn from."""
         if (
             self._alone
-            and type(constraints) is float
+            and type(action) is int
+            and type(chance) is type(reward) is type(constraints) is float  # what the step is compiled for
             and self._steps.learn_one(self._memory, self.actions, self._least, action, chance, reward, constraints)
         ):
             return  # what it refuses is refused below, with a sentence
@@ -160,6 +166,7 @@ class Player:
             raise TypeError(f"{type(self.learner).__name__} learns from the rewards of every action: use learn_all")
         met = np.atleast_1d(in_unit("constraints", constraints))
         in_unit("reward", reward)
+        chance = float(chance)
         if self._feedback == "dense" and play is None:
             raise ValueError(f"{type(self.learner).__name__} needs the play that the action was drawn from")
         p = _distribution(play) if self._feedback == "dense" else np.zeros(0)

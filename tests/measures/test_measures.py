@@ -69,7 +69,7 @@ def test_hindsight_of_a_lazily_drawn_game_is_that_of_the_nature_met() -> None:
         for a, b in zip(lewa.hindsight(lazy, constraint), lewa.hindsight(laid_out, constraint), strict=True):
             assert a.value == pytest.approx(b.value)
             assert a.play == pytest.approx(b.play)
-    with pytest.raises(ValueError, match="'auto', 'known' or 'trace'"):
+    with pytest.raises(ValueError, match="'auto', 'known', 'trace' or 'every round'"):
         lewa.hindsight(lazy, "guessed")
 
 
@@ -113,3 +113,24 @@ def test_no_guarantee_applies_where_no_play_meets_the_floor() -> None:
     assert not lewa.hindsight(trace)[0].feasible
     with pytest.raises(ValueError, match=r"the floor must be reachable; the nearest any play comes is \[0.9\]"):
         Lewa.tuned(3, 100, 0.95, means=[[0.2, 0.5, 0.9]])
+
+
+def test_hindsight_can_be_asked_to_meet_the_floor_in_every_round() -> None:
+    game = Table([[1, 0], [1, 0]], np.array([[[1.0], [0.5]], [[0.0], [0.5]]]))
+    trace = play(Lewa.tuned(2, 2, 0.5), game)
+    assert lewa.hindsight(trace)[0].value == pytest.approx(1.0)
+    assert lewa.hindsight(trace, "every round")[0].value == pytest.approx(0.0, abs=1e-9)
+
+
+def test_realised_violation_is_that_of_what_was_revealed() -> None:
+    trace = play(BanditLewa.tuned(2, 300, 0.7), Bernoulli([0.9, 0.5], [[0.2, 0.8]]), 300, every_round=True)
+    assert lewa.violation(trace, realised=True)[0] == pytest.approx(np.maximum(trace.revealed[0, -1], 0))
+    assert lewa.violation(trace, realised=True)[0] != pytest.approx(lewa.violation(trace)[0])
+
+
+def test_bad_means_are_refused() -> None:
+    for means in ([float("nan"), 0.95], [5, 7], [[0.1, 0.9], [0.2, 0.9]]):
+        with pytest.raises(ValueError, match="means must"):
+            Lewa.tuned(2, 100, 0.5, means=means)
+    with pytest.raises(ValueError, match="constraints must be finite"):
+        lewa.best_fixed_play([0.1, 0.2], [[float("nan"), 0.5]], [0.4])

@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,10 @@ def read(path: str | Path) -> Table | Log:
         return _from_columns(_columns(path), path)
     except (OSError, EOFError, zipfile.BadZipFile, gzip.BadGzipFile) as error:
         raise ValueError(f"{path.name} cannot be read, it may be cut short: {error}") from error
+    except ValueError as error:
+        if "allow_pickle" in str(error):  # NumPy's advice for what is no array file at all
+            raise ValueError(f"{path.name} is no .npz file of arrays") from None
+        raise
 
 
 def _from_npz(path: Path) -> Table:
@@ -53,6 +58,9 @@ def _columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
             raise ValueError(f"a table is a .npz, .csv, .csv.gz or .parquet file, got {path.name}")
     except ArrowInvalid as error:
         raise ValueError(f"{path.name} cannot be read: {str(error).splitlines()[0]}") from error
+    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
+    if twice:
+        raise ValueError(f"{path.name} has two columns named {twice[0]!r}")
     return {name: table.column(name).to_numpy() for name in table.column_names}
 
 
@@ -69,7 +77,7 @@ def _from_columns(columns: dict[str, np.ndarray[Any, Any]], path: Path) -> Table
         return Table(rewards, np.stack(kept, axis=2))
 
     clock = next((name for name in ("round", "t") if name in columns), "round")
-    kept_names = sorted(name for name in columns if name == "c" or (name[0] == "c" and name[1:].isdigit()))
+    kept_names = sorted((name for name in columns if re.fullmatch(r"c\d*", name)), key=lambda name: int(name[1:] or 0))
     missing = [name for name in (clock, "action", "reward", *(kept_names or ["c"])) if name not in columns]
     if missing:
         raise ValueError(f"{path.name} lacks the column {missing[0]}; {LAYOUT}")

@@ -29,6 +29,15 @@ def dot(x: Vector, y: Vector) -> float:
 
 
 @rule
+def dot_above(x: Vector, least: float, y: Vector) -> float:
+    """(x - least) . y"""
+    z = 0.0
+    for i in range(x.size):
+        z += (x[i] - least) * y[i]
+    return z
+
+
+@rule
 def means(p: Vector, c: Matrix, out: Vector) -> None:
     """out_j <- p . c_j"""
     for j in range(out.size):

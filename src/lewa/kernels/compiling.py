@@ -1,6 +1,7 @@
 """How a rule is compiled: one place for the options, among them the one private to Numba."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
@@ -24,16 +25,36 @@ def exact(function: F) -> F:
     return cast(F, numba.njit(function, **{**INLINE, "fastmath": {"contract"}}))
 
 
-def program(function: F, keep: bool = True) -> F:
-    """Compile a function that Python calls: it lets other threads run, and is kept on disk where that is possible.
+def program(function: F, keep: bool = True, alone: bool = True) -> F:
+    """Compile a function that Python calls: it lets other threads run if it can be left `alone`, and is kept on disk.
 
     What is kept is made anew when the function's own file changes, and only then: a function that calls into other files
     needs a stamp of them in its closure (see engine.py).
     """
-    options = {**OPTIONS, "fastmath": SUMS, "nogil": True}
+    options = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
     if keep:
         try:
-            return cast(F, numba.njit(function, cache=True, **options))
+            kept = numba.njit(function, cache=True, **options)
         except RuntimeError:  # no directory can be written to: compile in every process
             pass
+        else:
+            _forgive(kept)
+            return cast(F, kept)
     return cast(F, numba.njit(function, **options))
+
+
+def _forgive(kept: Any) -> None:
+    """A disk that is full while the compiled form is written must not stop the run that asked for it."""
+    cache = getattr(kept, "_cache", None)
+    if cache is None:  # the JIT is off
+        return
+    save = cache.save_overload
+
+    def attempt(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError:  # the index may already name what was not written
+            with suppress(OSError):
+                cache.flush()
+
+    cache.save_overload = attempt

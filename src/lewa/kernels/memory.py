@@ -54,7 +54,7 @@ def pack(*records: tuple[Any, ...]) -> Vector:
 
 
 def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, tuple):
+    if hasattr(value, "_fields"):
         for field in value:
             yield from _leaves(field)
     else:

@@ -43,7 +43,7 @@ def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constrai
     m, K = q.shape
     for t in range(rewards.shape[0]):
         for i in range(K):
-            n = place(start + t, i, K, m)
-            rewards[t, i] = 1.0 if uniform(key[0], n) < p[i] else 0.0
-            for j in range(m):
-                constraints[t, j, i] = 1.0 if uniform(key[0], n + 1 + j) < q[j, i] else 0.0
+            rewards[t, i] = 1.0 if uniform(key[0], place(start + t, i, K, m)) < p[i] else 0.0
+        for j in range(m):  # along the actions, which vectorises
+            for i in range(K):
+                constraints[t, j, i] = 1.0 if uniform(key[0], place(start + t, i, K, m) + 1 + j) < q[j, i] else 0.0

@@ -15,7 +15,7 @@ from lewa.rounds import Matrix, Vector
 SUM, ANCHOR = 0, 1  # places in head
 SMALL, LARGE = 1e-100, 1e100  # the cache is made anew, with the largest weight as 1, when its sum leaves this range
 FAN, EIGHT = 16, 8
-CROSSOVER = 1024  # actions from which a tree is faster than a scan
+CROSSOVER = 640  # actions from which a tree is faster than a scan
 
 
 class Weights(NamedTuple):

@@ -30,6 +30,19 @@ static inline double uniform(uint64_t key, uint64_t n) {
     return (double)(z >> 11) * 0x1p-53;
 }
 
+/* Eight values at a time, then one by one: where their sum first exceeds `left`. */
+static inline int draw(int K, const double *x, double left) {
+    int i = 0;
+    while (i + 8 < K) {
+        double sum = ((x[i] + x[i + 1]) + (x[i + 2] + x[i + 3])) + ((x[i + 4] + x[i + 5]) + (x[i + 6] + x[i + 7]));
+        if (left < sum) break;
+        left -= sum;
+        i += 8;
+    }
+    while (i < K - 1 && left >= x[i]) left -= x[i++];
+    return i;
+}
+
 static double settle(int K, double *restrict log_w, double *restrict w, double *anchor) {
     double largest = log_w[0], z = 0;
     for (int i = 0; i < K; i++) largest = log_w[i] > largest ? log_w[i] : largest;
@@ -82,8 +95,7 @@ void bandit_lewa(int T, int K, double eta, double gamma, double delta, double mu
             i = (int)(u / gamma * K);
             i = i < K - 1 ? i : K - 1;
         } else {
-            double left = (u - gamma) / (1 - gamma) * z;
-            while (i < K - 1 && left >= w[i]) left -= w[i++];
+            i = draw(K, w, (u - gamma) / (1 - gamma) * z);
         }
         double share = w[i] * over, chance = (1 - gamma) * share + gamma / K;
         uint64_t n = ((uint64_t)t * K + i) * 2;
@@ -113,8 +125,7 @@ void hp_bandit_lewa(int T, int K, double eta, double gamma, double delta, double
 #pragma omp simd reduction(+ : kept)
         for (int i = 0; i < K; i++) { play[i] = w[i] * scale + least; kept += play[i] * q[i]; }
         double u = uniform(dice, t);
-        int a = 0;
-        while (a < K - 1 && u >= play[a]) u -= play[a++];
+        int a = draw(K, play, u);
         uint64_t n = ((uint64_t)t * K + a) * 2;
         double r = uniform(nature, n) < p[a] ? 1 : 0, c = uniform(nature, n + 1) < q[a] ? 1 : 0;
         sums[0] += r;

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from lewa.kernels import dot, draw, grow_one, mix, ones, positive
-from lewa.learners.base import check_dual, check_feasible, check_gamma, check_positive, check_size, log_actions
+from lewa.learners.base import check_dual, check_feasible, check_gamma, check_positive, check_size, lawful, log_actions
 from lewa.learners.lewa import PrimalDual
 from lewa.measures import guarantees
 from lewa.measures.guarantees import Guarantee, Setting
@@ -29,7 +29,7 @@ class BanditLewa(NamedTuple):
     the draw: they travel with the feedback, so a late answer is weighted rightly.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1), the exploration; delta = delta > 0, the shrinkage; mu = mu > 0,
-    the dual step, delta mu <= 1; c0 = floor. The proof needs eta K (1 + sum c0/delta)/gamma <= 1 and
+    the dual step, delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs eta K (1 + sum c0/delta)/gamma <= 1 and
     4 (e - 2) m eta K <= (1 - gamma) delta.
 
     Reading: the box shrinks lambda by gamma and steps by eta; the analysis shrinks by delta. With one step for both no
@@ -71,9 +71,8 @@ class BanditLewa(NamedTuple):
         gamma = min(0.2, sqrt(actions * log_actions(actions)) * horizon**-0.25) if gamma is None else gamma
         delta = horizon**-0.5 if delta is None else delta
         mu = horizon**-0.5 if mu is None else mu
-        learner = cls(gamma / actions * delta / (floor.size + delta), gamma, delta, mu, floor)
-        learner.start(actions)
-        return learner
+        check_positive(delta=delta)
+        return lawful(cls(gamma / actions * delta / (floor.size + delta), gamma, delta, mu, floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:

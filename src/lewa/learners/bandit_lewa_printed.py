@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from lewa.kernels import dot, draw, grow_one, mix, ones, positive
-from lewa.learners.base import check_feasible, check_gamma, check_positive, check_size, require
+from lewa.learners.base import check_feasible, check_gamma, check_positive, check_size, lawful, require
 from lewa.learners.lewa import PrimalDual
 from lewa.measures import guarantees
 from lewa.measures.guarantees import Guarantee, Setting
@@ -26,17 +26,17 @@ class PrintedBanditLewa(NamedTuple):
 
     Order: the weight uses lambda_t, the multiplier uses q_t and p_t.
 
-    Parameters: eta = eta > 0; gamma = gamma in (0, 1); c0 = floor. The box's third argument, delta, does not occur in its
-    lines; it enters through eta = (gamma/K) delta/(delta + 1), so it is an argument of `tuned`.
+    Parameters: eta = eta > 0; gamma = gamma in (0, 1); c0 = floor, each in [0, 1]. The box's third argument, delta, does not
+    occur in its lines; it enters through eta = (gamma/K) delta/(delta + 1), so it is an argument of `tuned`.
 
     Reading: `tuned` takes gamma = delta = T^(-1/2), where the proof of Theorem 3 ends. There 1/eta > K T: over the whole
-    game a log-weight moves by less than about 1/K and lambda by less than c0/K, so nothing is learned, and on K = 2, c =
-    (1, 1), r = (1, 0), c0 <= 1/2 the expected regret is at least 0.377 T (0.438 T, with more care: docs/errata.md). What
-    fails is the last step of the proof, which replaces a/gamma + b gamma by sqrt(a b): that holds (with a factor 2) at
-    the optimal gamma only, which is of order T^(-1/4), not at gamma of order T^(-1/2). The theorem's statement leaves
-    delta free; a constant delta is not refuted by this, behaves differently (`--set delta=0.125`), and is covered by no
-    proof. With gamma = delta = T^(-1/3) the box has regret O(T^(2/3)) and violation O(T^(5/6)). The repaired learner is
-    `bandit-lewa`.
+    game a log-weight moves by about 1/K, in expectation, and lambda by less than c0/K, so nothing is learned, and on K =
+    2, c = (1, 1), r = (1, 0), c0 <= 1/2 the expected regret is at least 0.377 T (0.438 T, with more care:
+    docs/errata.md). What fails is the last step of the proof, which replaces a/gamma + b gamma by sqrt(a b): that holds
+    (with a factor 2) at the optimal gamma only, which is of order T^(-1/4), not at gamma of order T^(-1/2). The
+    theorem's statement leaves delta free; a constant delta is not refuted by this, behaves differently (`--set
+    delta=0.125`), and is covered by no proof. With gamma = delta = T^(-1/3) the box has regret O(T^(2/3)) and violation
+    O(T^(5/6)). The repaired learner is `bandit-lewa`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])
@@ -68,9 +68,7 @@ class PrintedBanditLewa(NamedTuple):
         gamma = min(0.5, horizon**-0.5) if gamma is None else gamma
         delta = min(0.5, horizon**-0.5) if delta is None else delta
         check_positive(delta=delta)
-        learner = cls(gamma / actions * delta / (delta + 1), gamma, floor)
-        learner.start(actions)
-        return learner
+        return lawful(cls(gamma / actions * delta / (delta + 1), gamma, floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:

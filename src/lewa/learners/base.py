@@ -1,12 +1,12 @@
 """What a learner is, in one page, and the laws its parameters obey."""
 
 from numbers import Integral
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
 from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Vector, as_floor
+from lewa.rounds import Vector, as_floor, in_unit
 
 
 class Learner(Protocol):
@@ -89,13 +89,25 @@ def check_feasible(floor: Vector, means: object) -> None:
         return
     from lewa.measures.hindsight import best_fixed_play  # scipy: only where it is needed
 
-    constraints = np.atleast_2d(np.asarray(means, dtype=np.float64))
+    constraints = np.atleast_2d(in_unit("means", means))
+    require(
+        constraints.ndim == 2 and len(constraints) == floor.size, f"means must have the shape ({floor.size}, K)", means=means
+    )
     best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
     require(
         best.feasible,
         f"the floor must be reachable; the nearest any play comes is {best.reachable.tolist()}",
         floor=floor.tolist(),
     )
+
+
+L = TypeVar("L")
+
+
+def lawful(learner: L) -> L:
+    """The learner, if its parameters break no law; one action is enough to tell."""
+    learner.start(1)  # type: ignore[attr-defined]
+    return learner
 
 
 def log_actions(actions: int) -> float:

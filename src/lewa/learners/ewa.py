@@ -4,7 +4,7 @@ from math import sqrt
 from typing import Any, NamedTuple, Self
 
 from lewa.kernels import Weights, grow, ones, share
-from lewa.learners.base import check_positive, check_size, log_actions
+from lewa.learners.base import check_positive, check_size, lawful, log_actions
 from lewa.measures import guarantees
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Full, Vector
@@ -50,9 +50,7 @@ class Ewa(NamedTuple):
     def tuned(cls, actions: int, horizon: int, floor: object, eta: float | None = None) -> Self:
         """eta = sqrt(8 ln K / T)"""
         floor = check_size(actions, floor, horizon)
-        learner = cls(eta if eta is not None else sqrt(8 * log_actions(actions) / horizon), floor)
-        learner.start(actions)
-        return learner
+        return lawful(cls(eta if eta is not None else sqrt(8 * log_actions(actions) / horizon), floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:

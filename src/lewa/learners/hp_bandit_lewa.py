@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.kernels import Weights, dot, grow_priced, mix, ones, positive, total
+from lewa.kernels import Weights, dot_above, grow_priced, mix, ones, positive
 from lewa.learners.base import (
     check_dual,
     check_epsilon,
@@ -13,6 +13,7 @@ from lewa.learners.base import (
     check_gamma,
     check_positive,
     check_size,
+    lawful,
     log_actions,
 )
 from lewa.measures import guarantees
@@ -49,7 +50,7 @@ class HpBanditLewa(NamedTuple):
     and `learn` needs the whole play it is answered for, which travels with the feedback.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1); delta = delta > 0 and mu = mu > 0 with delta mu <= 1;
-    bonus = bonus in (0, 1]; L = level > 0; c0 = floor.
+    bonus = bonus in (0, 1]; L = level > 0; c0 = floor, each in [0, 1].
 
     Reading: four things of the box are changed. The weights keep their past (the box lacks w_t; literally it has no
     memory, see `hp-bandit-lewa@printed`). The estimates are clipped, and stand in both updates (the box has ctilde in one
@@ -88,9 +89,7 @@ class HpBanditLewa(NamedTuple):
         eta = gamma / (4 * K)
         bonus = min(1.0, sqrt(log(3 * K / epsilon) / (K * T)))
         mu = min(T**-0.5, 1 / (4 * m * eta))
-        learner = cls(eta, gamma, 4 * m * eta, mu, bonus, hp_bandit_level(K, T, m, epsilon), floor)
-        learner.start(actions)
-        return learner
+        return lawful(cls(eta, gamma, 4 * m * eta, mu, bonus, hp_bandit_level(K, T, m, epsilon), floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:
@@ -126,7 +125,7 @@ class HpBanditLewa(NamedTuple):
         grow_priced(s.weights, self.eta, s.gain, lam, s.estimate)  # w <- w exp(eta (rhat + bonus/p + lam ctilde))
         kappa = min(1.0, sqrt(2 * K * self.level / (self.gamma * t)) + 2 * K * self.level / (3 * self.gamma * t))
         for j in range(m):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+,  p = (1 - gamma) q + gamma/K
-            met = (dot(p, s.estimate[j]) - self.gamma / K * total(s.estimate[j])) / (1 - self.gamma)
+            met = dot_above(p, self.gamma / K, s.estimate[j]) / (1 - self.gamma)
             lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (met + kappa - self.floor[j]))
 
     @property

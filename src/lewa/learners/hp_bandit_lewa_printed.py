@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from lewa.kernels import Weights, mix, ones, positive, settle
-from lewa.learners.base import check_epsilon, check_feasible, check_gamma, check_positive, check_size, require
+from lewa.learners.base import check_epsilon, check_feasible, check_gamma, check_positive, check_size, lawful, require
 from lewa.measures.guarantees import Guarantee, Setting, none, one_action
 from lewa.rounds import Bandit, Matrix, Vector
 
@@ -35,7 +35,7 @@ class PrintedHpBanditLewa(NamedTuple):
     Order: ctilde_t contains round t; the weights use lambda_t, the multiplier uses q_t.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1); delta = delta > 0 with delta eta <= 1; alpha/sqrt(KT) = bonus > 0;
-    alpha_1 = radius > 0; c0 = floor.
+    alpha_1 = radius > 0; c0 = floor, each in [0, 1].
 
     Reading: the weight line is followed as printed, without w_t. The box's x_t, defined nowhere, is read as q_t, and its
     lambda_1, a bold zero, as 0. Its w_1 = exp(eta alpha sqrt(KT)) is the same for every action and cancels in q_1.
@@ -83,9 +83,7 @@ class PrintedHpBanditLewa(NamedTuple):
         alpha = 2 * sqrt(log(4 * K * T / epsilon))
         check_positive(delta=delta)
         eta = gamma / (max(3.0, 1 + 2 * radius) * K) * delta / (delta + 1)
-        learner = cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor)
-        learner.start(actions)
-        return learner
+        return lawful(cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:
@@ -129,4 +127,9 @@ class PrintedHpBanditLewa(NamedTuple):
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         if actions == 1:
             return one_action(self.floor)
-        return (none("HP-BanditLEWA as printed", "the box has no memory: its play stays near uniform and regret is linear"),)
+        return (
+            none(
+                "HP-BanditLEWA as printed",
+                "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear",
+            ),
+        )

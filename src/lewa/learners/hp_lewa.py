@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from lewa.kernels import Weights, average, grow_priced, ones, positive, share
-from lewa.learners.base import check_dual, check_epsilon, check_feasible, check_positive, check_size
+from lewa.learners.base import check_dual, check_epsilon, check_feasible, check_positive, check_size, lawful
 from lewa.learners.lewa import steps
 from lewa.measures import guarantees
 from lewa.measures.guarantees import Guarantee, Setting, hp_radius
@@ -35,7 +35,8 @@ class HpLewa(NamedTuple):
 
     Order: cbar_t contains c_t; the weights use lambda_t, the multiplier uses p_t.
 
-    Parameters: eta = eta > 0; delta = delta > 0; mu = mu > 0 with delta mu <= 1; alpha_1 = radius > 0; c0 = floor.
+    Parameters: eta = eta > 0; delta = delta > 0; mu = mu > 0 with delta mu <= 1; alpha_1 = radius > 0; c0 = floor, each in
+    [0, 1].
 
     Reading: the box does not define alpha_t. The theorem's has ln(2/epsilon), but its proof, after replacing epsilon by
     epsilon/T, needs ln(2T/epsilon), and because p_t depends on cbar_t, a union over the K actions and the m constraints:
@@ -77,9 +78,7 @@ class HpLewa(NamedTuple):
         check_feasible(floor, means)
         eta, delta, mu = steps(actions, horizon, floor.size, tuning, None, None)
         corrected = hp_radius(actions, horizon, floor.size, epsilon)
-        learner = cls(eta, delta, mu, sqrt(0.5 * log(2 / epsilon)) if tuning == "paper" else corrected, floor)
-        learner.start(actions)
-        return learner
+        return lawful(cls(eta, delta, mu, sqrt(0.5 * log(2 / epsilon)) if tuning == "paper" else corrected, floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:

@@ -12,6 +12,7 @@ from lewa.learners.base import (
     check_feasible,
     check_positive,
     check_size,
+    lawful,
     log_actions,
     require,
 )
@@ -46,7 +47,8 @@ class Lewa(NamedTuple):
     constant, so mu is a parameter. `tuning="paper"` is the theorem's own, eta = mu = sqrt(4 ln K/(9 T)), delta = eta/2,
     for which regret <= 2 sqrt(T ln K) is proved (the paper says 3). `tuning="recommended"` is eta = 2 sqrt(ln K/(m T)),
     delta = m eta/2, mu = 1/sqrt(m T); with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)); with
-    `epsilon` delta is doubled, which gives this unmodified algorithm bounds with probability 1 - epsilon. The theorem
+    `epsilon`, eta = 2 sqrt((ln K + ln(2K/epsilon)/2)/(m T)) and delta = m eta, which gives this unmodified algorithm bounds
+    with probability 1 - epsilon. The theorem
     takes an expectation and then maximises inside it; what survives of that is stated in docs/theory.md, 1 (a) to (g).
 
     >>> import lewa
@@ -80,9 +82,7 @@ class Lewa(NamedTuple):
         floor = check_size(actions, floor, horizon)
         check_feasible(floor, means)
         eta, delta, mu = steps(actions, horizon, floor.size, tuning, b, epsilon)
-        learner = cls(eta, delta, mu, floor)
-        learner.start(actions)
-        return learner
+        return lawful(cls(eta, delta, mu, floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:

@@ -7,9 +7,12 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in t
 """
 
 from math import e, exp, inf, log, sqrt
+from numbers import Integral
 from typing import Any, NamedTuple
 
-from lewa.rounds import Vector, as_floor
+from lewa.rounds import Vector, as_floor, nearest
+
+TINY = 1e-300  # the least epsilon that is spoken of
 
 PATHWISE = "pathwise"
 EXPECTED = "expected [E V]+"
@@ -53,9 +56,14 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     >>> round(lewa.guarantee(learner, actions=10, rounds=100_000).regret, 1)  # 2 sqrt(T ln K)
     959.7
     """
-    if actions < 1 or rounds < 1:
-        raise ValueError(f"actions and rounds must be at least 1, got {actions=}, {rounds=}")
+    for name, value in (("actions", actions), ("rounds", rounds)):
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
+    for name in setting:
+        if name not in Setting._fields:
+            raise ValueError(f"a setting has no {name!r}{nearest(name, list(Setting._fields))}")
     learner = learner._replace(floor=as_floor(learner.floor))
+    learner.start(1)  # nothing is proved of parameters that break a law
     statements: tuple[Guarantee, ...] = learner.guarantees(actions, rounds, checked(Setting(**setting)))
     return statements[0]
 
@@ -72,6 +80,8 @@ def checked(setting: Setting) -> Setting:
         raise ValueError(f"slater must lie in (0, 1], got {setting.slater}")
     if setting.variation is not None and not setting.variation >= 0:
         raise ValueError(f"variation must be at least 0, got {setting.variation}")
+    if setting.variation is not None and setting.slater is None:
+        raise ValueError(f"a variation says something only together with slater, got variation={setting.variation} alone")
     return setting
 
 
@@ -145,7 +155,7 @@ def ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee
     if actions == 1:
         return one_action(floor)
     regret = log(actions) / eta + eta * rounds / 8
-    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("violation: only the trivial bound",)),)
+    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("of violation only the trivial bound is claimed",)),)
 
 
 # LEWA ------------------------------------------------------------------------------------------------------------------
@@ -175,7 +185,8 @@ def lewa(
             "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
             f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(T)):.6g}"
         )
-        return (none("LEWA (e)", reason),)
+        every_round = "against plays that meet the floors in every round, and if there is one; violation as revealed"
+        return (none("LEWA (e)", reason), proved(Bound(B, V), T, floor, PATHWISE, f"LEWA (e){with_f}", (every_round,)))
     statements: list[Guarantee] = []
     world: tuple[str, ...]
     if setting.epsilon is not None and setting.constraints != "constant":  # there every path keeps the bound
@@ -205,6 +216,8 @@ def lewa(
             f"regret: only the trivial bound, as (d) needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}"
         )
         statements.append(proved(Bound(inf, V), T, floor, EXPECTED, f"LEWA (b){with_f}", (FEASIBLE, MEAN, trivial)))
+    if setting.slater is not None and setting.slater > 1 - floor.max():
+        raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
     if setting.slater and setting.adversary == "oblivious":
         slack = f"some play exceeds every floor by {setting.slater:g}"
         still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
@@ -219,8 +232,9 @@ def lewa(
         )
         source = ("LEWA, stochastic rewards" if still else "LEWA, variation") + with_f
         sharper = proved(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
-        probable = [statement for statement in statements if statement.source == "LEWA, high probability"]
-        statements.insert(len(probable), sharper)  # what was asked for stands first
+        # What was asked for stands first; that rewards have a fixed mean was not.
+        asked = [statement for statement in statements if statement.source == "LEWA, high probability"]
+        statements.insert(len(statements) if still else len(asked), sharper)
     return tuple(statements)
 
 
@@ -247,7 +261,7 @@ def hp_lewa(
     if setting.constraints == "arbitrary":
         return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
     covered = 2 * actions * m * T * exp(-2 * radius * radius)  # the epsilon that this radius stands for
-    epsilon = max(setting.epsilon or 0.0, covered) if setting.epsilon is None else setting.epsilon
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     holds = {
         "drift": delta >= m * eta / 2 * (1 - 1e-12),
         "dual": delta * mu <= 1,
@@ -337,7 +351,7 @@ def hp_bandit_lewa(
     if setting.constraints == "arbitrary":
         return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
     covered = 6 * K * m * T * exp(-level)
-    epsilon = covered if setting.epsilon is None else setting.epsilon
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     holds = {
         "small_bonus": 0 < bonus <= 1,
         "gentle": eta * ((1 + bonus) * K / gamma + float(floor.sum()) / delta) <= 1 + 1e-12,

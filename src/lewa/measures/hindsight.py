@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.rounds import Matrix, Vector
+from lewa.rounds import Matrix, Vector, as_floor, in_unit
 
-TIGHT = 1e-9  # a floor missed by no more than this is met: a linear program is solved to about that
+TIGHT = 1e-7  # a floor missed by no more than this is met: a linear program is solved to about that
 
 
 class Hindsight(NamedTuple):
@@ -30,11 +30,7 @@ def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike
     >>> best.play.round(3).tolist(), round(best.value, 3), best.price.round(3).tolist()
     ([0.5, 0.5], 0.7, [0.667])
     """
-    r, c, c0 = (
-        np.asarray(rewards, float),
-        np.atleast_2d(np.asarray(constraints, float)),
-        np.atleast_1d(np.asarray(floor, float)),
-    )
+    r, c, c0 = in_unit("rewards", rewards), np.atleast_2d(in_unit("constraints", constraints)), as_floor(floor)
     if r.ndim != 1 or c.shape != (c0.size, r.size):
         raise ValueError(f"constraints must have the shape ({c0.size}, {r.size}) to match floor and rewards, got {c.shape}")
     return one_constraint(r, c[0], float(c0[0])) if c0.size == 1 else by_linear_program(r, c, c0)
@@ -112,10 +108,13 @@ def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
 
 def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
     """The best fixed play that meets the floors in every round: constraints (T, m, K)."""
-    rows = np.unique(np.asarray(constraints, float), axis=0)
-    every = by_linear_program(
-        np.asarray(rewards, float), rows.reshape(-1, rows.shape[2]), np.tile(np.asarray(floor, float), len(rows))
-    )
+    r, given, c0 = in_unit("rewards", rewards), in_unit("constraints", constraints), as_floor(floor)
+    if r.ndim != 1 or given.ndim != 3 or given.shape[1:] != (c0.size, r.size):
+        raise ValueError(
+            f"constraints must have the shape (T, {c0.size}, {r.size}) to match floor and rewards, got {given.shape}"
+        )
+    rows = np.unique(given, axis=0)
+    every = by_linear_program(r, rows.reshape(-1, rows.shape[2]), np.tile(c0, len(rows)))
     price = every.price.reshape(len(rows), -1).sum(axis=0)
     reachable = every.reachable.reshape(len(rows), -1).min(axis=0)
     return Hindsight(every.play, every.value, price, every.feasible, reachable)

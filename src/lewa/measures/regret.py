@@ -1,21 +1,38 @@
 """Regret: what the best fixed play under the floors would have earned, less what was earned."""
 
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
 import numpy as np
 
 from lewa.kernels import NATURE, keys
-from lewa.measures.hindsight import Hindsight, best_fixed_play
-from lewa.rounds import Cube, Matrix, Trace, Vector
+from lewa.measures.hindsight import Hindsight, best_fixed_play, best_play_every_round
+from lewa.rounds import Block, Cube, Matrix, Trace, Vector, in_unit
 
+# What was found out for a trace: to lay a lazily drawn nature out takes longer than to play it.
+KEPT: WeakKeyDictionary[Trace, dict[str, tuple[Hindsight, ...]]] = WeakKeyDictionary()
 CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is added up
 
 
 def hindsight(trace: Trace, constraint: str = "auto") -> tuple[Hindsight, ...]:
     """The best fixed play in hindsight for each seed, against the rewards of that seed.
 
-    `constraint` says which mean constraint a play has to meet: "known" (the game's true mean), "trace" (the mean of what
-    the nature of that seed held), or "auto": known where the game knows it.
+    `constraint` says what a play has to meet: the game's true mean constraint ("known"), the mean of what the nature of
+    that seed held ("trace"), the constraints of every round ("every round"), or, by "auto", the true mean where the game
+    knows it and else that of the trace.
     """
-    return tuple(row[-1] for row in _hindsights(trace, constraint, last_only=True))
+    known = KEPT.setdefault(trace, {})
+    if constraint not in known:
+        if constraint == "every round":
+            known[constraint] = tuple(_every_round(trace, s) for s in range(len(trace.seeds)))
+        else:
+            known[constraint] = tuple(row[-1] for row in _hindsights(trace, constraint, last_only=True))
+    return known[constraint]
+
+
+def _every_round(trace: Trace, s: int) -> Hindsight:
+    blocks = [block.constraints for _, block in _nature(trace, s)]
+    return best_play_every_round(totals(trace, s)[0][-1] / trace.rounds, np.concatenate(blocks), trace.floor)
 
 
 def regret(trace: Trace, constraint: str = "auto") -> Vector:
@@ -34,7 +51,7 @@ def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
 
 def _hindsights(trace: Trace, constraint: str, last_only: bool) -> list[list[Hindsight]]:
     if constraint not in ("auto", "known", "trace"):
-        raise ValueError(f"constraint must be 'auto', 'known' or 'trace', got {constraint!r}")
+        raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {constraint!r}")
     truth = trace.game.truth
     if constraint == "known" and truth is None:
         raise ValueError("the game does not know its mean constraint: use 'trace'")
@@ -58,19 +75,24 @@ def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
         return trace.earnings[s], trace.kept[s]
     K, m = trace.game.actions, trace.game.constraints
     earnings, kept = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
+    for n, block in _nature(trace, s):
+        earnings[n] += block.rewards.sum(axis=0)
+        kept[n] += block.constraints.sum(axis=0)
+    return np.cumsum(earnings, axis=0), np.cumsum(kept, axis=0)
+
+
+def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
+    """The rounds that a seed met, in blocks, each with the mark that it leads up to."""
+    if hasattr(trace.game, "reveal"):
+        raise ValueError("what a game that reacts would have shown is not known: only its sums are kept")
     key = keys(trace.seeds[s])[NATURE : NATURE + 1]
-    most = max(1, CHUNK // (K * (1 + m)))
+    most = max(1, CHUNK // (trace.game.actions * (1 + trace.game.constraints)))
     start = 0
     for n, mark in enumerate(trace.marks.tolist()):
-        if n:
-            earnings[n], kept[n] = earnings[n - 1], kept[n - 1]
         while start < mark:
             stop = min(start + most, mark)
-            block = trace.game.block(key, start, stop)
-            earnings[n] += block.rewards.sum(axis=0)
-            kept[n] += block.constraints.sum(axis=0)
+            yield n, trace.game.block(key, start, stop)
             start = stop
-    return earnings, kept
 
 
 def variation(rewards: Matrix) -> float:
@@ -79,5 +101,5 @@ def variation(rewards: Matrix) -> float:
     >>> variation(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
     2.0
     """
-    rewards = np.asarray(rewards, dtype=np.float64)
+    rewards = in_unit("rewards", rewards)
     return float(np.abs(rewards - rewards.mean(axis=0)).max(axis=1).sum())

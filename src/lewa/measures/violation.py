@@ -5,9 +5,12 @@ import numpy as np
 from lewa.rounds import Cube, Matrix, Trace
 
 
-def violation(trace: Trace) -> Matrix:
-    """[sum_t (floor - p_t.c)]+ after the last round, (S, m): rounds above the line make up for rounds below it."""
-    net: Matrix = np.maximum(trace.shortfall[:, -1], 0.0)
+def violation(trace: Trace, realised: bool = False) -> Matrix:
+    """[sum_t (floor - p_t.c)]+ after the last round, (S, m): rounds above the line make up for rounds below it.
+
+    `realised` takes the constraints that were revealed, of the action drawn under bandit feedback, for the mean c.
+    """
+    net: Matrix = np.maximum((trace.revealed if realised else trace.shortfall)[:, -1], 0.0)
     return net
 
 

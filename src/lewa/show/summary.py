@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lewa.measures import hindsight, judge, positive_violation, regret, violation
+from lewa.measures.guarantees import none
 from lewa.rounds import Trace
 
 
@@ -60,26 +61,29 @@ def spread(per_seed: Any) -> dict[str, Any]:
 
 
 def summary_of_log(replays: dict[str, Any], log: Any, floor: Any) -> dict[str, Any]:
-    """The same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret."""
+    """The same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret.
+
+    Learners are compared over the same number of rounds, the fewest that counted for any of them.
+    """
     reason = "a log shows one action a row; nothing is proved of a learner replayed on it"
-    learners = {
-        name: {
-            "reward": spread(run.reward),
+    nothing = {"holds": None, **promise(none("bandit log", reason))}
+    rounds = min(run.rounds for run in replays.values())
+    learners = {}
+    for name, run in replays.items():
+        short = run.short[:, :rounds]
+        learners[name] = {
+            "reward": spread(run.reward[:, :rounds].sum(axis=1)),
             "regret": None,
-            "violation": spread(np.maximum(run.shortfall, 0)),
-            "positive_violation": spread(run.positive),
-            "multiplier": run.multiplier.mean(axis=0).tolist(),
-            "rounds": run.rounds,
+            "violation": spread(np.maximum(short.sum(axis=1), 0)),
+            "positive_violation": spread(np.maximum(short, 0).sum(axis=1)),
+            "multiplier": run.multiplier[:, rounds - 1].mean(axis=0).tolist(),
             "measured_on": "action",
-            "guarantee": {"regret": None, "violation": None, "kind": None, "reason": reason, "holds": None},
+            "guarantee": nothing,
         }
-        for name, run in replays.items()
-    }
-    first = next(iter(replays.values()))
     return {
-        "rounds": first.rounds,
+        "rounds": rounds,
         "actions": log.actions,
-        "seeds": len(first.seeds),
+        "seeds": len(next(iter(replays.values())).seeds),
         "floor": np.asarray(floor).tolist(),
         "hindsight": None,
         "learners": learners,

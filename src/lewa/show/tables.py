@@ -50,7 +50,16 @@ def print_summary(result: dict[str, Any], console: Console) -> None:
         )
         for name, got in result["learners"].items()
     ]
-    columns = ("learner", "reward", "regret", "proved", "violation", "proved", "positive violation", "holds")
+    columns = (
+        "learner",
+        "reward",
+        "regret",
+        "proved: at most",
+        "violation",
+        "proved: at most",
+        "positive violation",
+        "holds",
+    )
     console.print(
         table(title, *columns, rows=rows, caption="means over seeds; a dash: nothing is proved, or runs cannot tell")
     )

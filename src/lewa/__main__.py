@@ -1,0 +1,17 @@
+"""The command `lewa`, or a sentence that says what it takes."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, whose packages are an extra."""
+    try:
+        from lewa import cli
+    except ModuleNotFoundError as error:
+        print(f"lewa: the command line takes {error.name}: pip install 'lewa[cli]'", file=sys.stderr)
+        sys.exit(2)
+    cli.main()
+
+
+if __name__ == "__main__":
+    main()
