@@ -1,6 +1,6 @@
 """Compiled primitives: everything a learner's rule may call."""
 
-from lewa.kernels.algebra import average, dot, dot_above, means, observe, positive, total
+from lewa.kernels.algebra import average, clipped, dot, means, observe, positive, total
 from lewa.kernels.compiling import exact, program, rule
 from lewa.kernels.exponential import exp
 from lewa.kernels.memory import dump, load, pack, unpack
@@ -12,8 +12,8 @@ __all__ = [
     "NATURE",
     "Weights",
     "average",
+    "clipped",
     "dot",
-    "dot_above",
     "draw",
     "dump",
     "exact",

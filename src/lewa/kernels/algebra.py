@@ -29,15 +29,6 @@ def dot(x: Vector, y: Vector) -> float:
 
 
 @rule
-def dot_above(x: Vector, least: float, y: Vector) -> float:
-    """(x - least) . y"""
-    z = 0.0
-    for i in range(x.size):
-        z += (x[i] - least) * y[i]
-    return z
-
-
-@rule
 def means(p: Vector, c: Matrix, out: Vector) -> None:
     """out_j <- p . c_j"""
     for j in range(out.size):
@@ -69,4 +60,14 @@ def average(mean: Vector, x: Vector, n: float, p: Vector) -> float:
     for i in range(mean.size):
         mean[i] += (x[i] - mean[i]) * share
         z += p[i] * mean[i]
+    return z
+
+
+@rule
+def clipped(total: Vector, n: float, mean: Vector, p: Vector, least: float) -> float:
+    """mean <- min(total/n, 1), the mean of n non-negative estimates, clipped; and (p - least) . mean, in one pass."""
+    share, z = 1 / n, 0.0
+    for i in range(mean.size):
+        mean[i] = min(total[i] * share, 1.0)
+        z += (p[i] - least) * mean[i]
     return z

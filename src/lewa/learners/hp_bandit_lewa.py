@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.kernels import Weights, dot_above, grow_priced, mix, ones, positive
+from lewa.kernels import Weights, clipped, grow_priced, mix, ones, positive
 from lewa.learners.base import (
     check_dual,
     check_epsilon,
@@ -27,6 +27,7 @@ class Estimated(NamedTuple):
     gain: Vector  # (K,)    rhat + bonus/p of the last round
     sums: Matrix  # (m, K)  chat_1 + ... + chat_t
     estimate: Matrix  # (m, K)  ctilde
+    met: Vector  # (m,)    q.ctilde of the last round
     clock: Vector  # (1,)    t, the rounds answered
 
 
@@ -106,7 +107,7 @@ class HpBanditLewa(NamedTuple):
         check_gamma(self.gamma)
         check_dual(self.delta, self.mu)
         K, m = actions, self.floor.size
-        return Estimated(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.zeros((m, K)), np.zeros(1))
+        return Estimated(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.zeros((m, K)), np.zeros(m), np.zeros(1))
 
     def play(self, s: Estimated, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
@@ -115,18 +116,16 @@ class HpBanditLewa(NamedTuple):
         i, p, c, lam = seen.action, seen.play, seen.constraints, s.multiplier
         s.clock[0] += 1
         t, K, m = s.clock[0], p.size, lam.size
-        for j in range(m):  # ctilde = mean of chat, clipped
+        for j in range(m):  # ctilde = mean of chat, clipped; and q.ctilde, as p = (1 - gamma) q + gamma/K
             s.sums[j, i] += c[j] / seen.chance
-            for k in range(K):
-                s.estimate[j, k] = min(s.sums[j, k] / t, 1.0)
+            s.met[j] = clipped(s.sums[j], t, s.estimate[j], p, self.gamma / K) / (1 - self.gamma)
         for k in range(K):
             s.gain[k] = self.bonus / p[k]
         s.gain[i] += seen.reward / seen.chance
         grow_priced(s.weights, self.eta, s.gain, lam, s.estimate)  # w <- w exp(eta (rhat + bonus/p + lam ctilde))
         kappa = min(1.0, sqrt(2 * K * self.level / (self.gamma * t)) + 2 * K * self.level / (3 * self.gamma * t))
-        for j in range(m):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+,  p = (1 - gamma) q + gamma/K
-            met = dot_above(p, self.gamma / K, s.estimate[j]) / (1 - self.gamma)
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (met + kappa - self.floor[j]))
+        for j in range(m):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+
+            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (s.met[j] + kappa - self.floor[j]))
 
     @property
     def dual(self) -> tuple[float, float]:
