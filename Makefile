@@ -9,12 +9,12 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,tables]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab]'
 	touch $@
 
 # What the tests need on top.
 $(VENV)/tested: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab,test]'
 	touch $@
 
 install: $(VENV)/installed

@@ -293,6 +293,30 @@ def test_a_file_cut_short_or_with_wrong_contents_is_refused_with_a_sentence(lewa
     assert "scale them first" in lewa_("replay", tmp_path / "big.npz", "--learner", "lewa", "--floor", 0.5)[2]
 
 
+def test_a_game_is_posed_for_the_floor_and_the_rounds_asked_for(lewa_: Any) -> None:
+    words = ("--learner", "lewa", "--floor", 0.6, "--rounds", 10_000, "--seeds", 1, "--json")
+    status, printed, _ = lewa_("play", "slow-burn", *words)
+    assert status == 0
+    assert json.loads(printed)["learners"]["lewa"]["violation"]["mean"][0] == pytest.approx(1000, rel=0.05)  # T^(3/4)
+
+
+def test_a_study_runs_and_goes_on_where_it_was(lewa_: Any, tmp_path: Path) -> None:
+    study = tmp_path / "small.toml"
+    study.write_text(
+        'name = "small"\nrounds = [50, 100]\nseeds = 2\n'
+        '[[games]]\nname = "bernoulli"\nfloor = 0.6\n[[learners]]\nname = "lewa"\n'
+    )
+    words = ("run", study, "--out", tmp_path / "out", "--workers", 1)
+    status, printed, _ = lewa_(*words)
+    assert status == 0
+    assert parquet.read_table(printed.strip()).num_rows == 4
+    assert lewa_(*words)[0] == 0
+    study.write_text(study.read_text().replace("floor", "flor"))
+    status, _, complaint = lewa_(*words)
+    assert (status, complaint.count("\n")) == (2, 1)
+    assert "did you mean 'floor'?" in complaint
+
+
 def test_an_infeasible_floor_is_played_with_a_warning(lewa_: Any) -> None:
     status, printed, complaint = lewa_(*BERNOULLI, "--floor", 0.95, "--rounds", 100, "--seeds", 2, "--json")
     assert status == 0

@@ -65,7 +65,7 @@ def list_games(as_json: Json = False) -> None:
     for name, kind in games.ALL.items():
         game = kind()
         facts = {"actions": game.actions, "constraints": game.constraints, "setting": game.setting.constraints}
-        rows.append({"name": name, **facts, "rewards": game.setting.adversary, "about": about(kind)})
+        rows.append({"name": name, **facts, "rewards": game.setting.adversary, "about": kind.about})
     if as_json:
         print(json.dumps(rows))
     else:
@@ -87,7 +87,7 @@ def play(
     """Play learners against a game. Example: lewa play bernoulli --learner lewa --learner ewa --floor 0.6 --rounds 10000"""
     if game not in games.ALL:
         raise ValueError(f"unknown game {game!r}{nearest(game, list(games.ALL))}")
-    _play(games.ALL[game](), learner, floor, rounds, seeds, settings, trace, as_json, None)
+    _play(games.ALL[game].posed(as_floor(floor), rounds), learner, floor, rounds, seeds, settings, trace, as_json, None)
 
 
 @app.command()
@@ -280,6 +280,32 @@ def reproduce() -> None:
     run(out)
 
 
+@app.command("run")
+def run_a_study(
+    study: Annotated[Path, typer.Argument(help="A study: one TOML file, as docs/studies.md shows.")],
+    folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/NAME.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="The address of a Dask scheduler to run on instead.")] = None,
+) -> None:
+    """Run a study, or go on with one that was stopped. Example: lewa run study.toml --out results/mine --workers 2"""
+    try:
+        from lewa.lab.run import run_study
+        from lewa.lab.study import read as read_study
+    except ModuleNotFoundError as error:
+        raise ValueError(f"studies take {error.name}: pip install 'lewa[lab]'") from None
+    asked = read_study(study)
+    with Progress(*Progress.get_default_columns(), console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task(asked.name, total=None)
+        measures = run_study(
+            asked,
+            folder or Path("results") / asked.name,
+            workers=workers,
+            cluster=cluster,
+            progress=lambda now: bar.update(task, completed=now.rounds_done, total=now.rounds_total),
+        )
+    out.print(f"{measures}", highlight=False, soft_wrap=True)
+
+
 @app.command()
 def bench(
     out_file: Annotated[Path | None, typer.Option("--out", help="Also write the table to this Markdown file.")] = None,
@@ -320,6 +346,9 @@ def main() -> None:
             code = app(standalone_mode=False)
         except (ValueError, OSError) as error:
             code = _say(f"lewa: {error}")
+        except KeyboardInterrupt:
+            code = 130
+            _say("lewa: stopped; what was finished is kept")
         except (MemoryError, OverflowError) as error:
             code = _say(f"lewa: these numbers are too large for this machine ({type(error).__name__})")
         except Exception as error:

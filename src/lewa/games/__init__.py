@@ -2,14 +2,44 @@
 
 from typing import Any
 
-from lewa.games.base import Game
+from lewa.games.anti_leader import AntiLeader
+from lewa.games.base import Facts, Game, assumed, facts
 from lewa.games.bernoulli import Bernoulli
 from lewa.games.counterexample import Counterexample
+from lewa.games.drifting import Drifting
+from lewa.games.low_variation import LowVariation
+from lewa.games.penalty_breaker import PenaltyBreaker
+from lewa.games.slater import Slater
+from lewa.games.slow_burn import SlowBurn
+from lewa.games.switching import Switching
 from lewa.games.table import Table
 
 ALL: dict[str, Any] = {
     "bernoulli": Bernoulli,
+    "switching": Switching,
+    "drifting": Drifting,
+    "low-variation": LowVariation,
+    "slow-burn": SlowBurn,
+    "slater": Slater,
+    "anti-leader": AntiLeader,
+    "penalty-breaker": PenaltyBreaker,
     "counterexample": Counterexample,
 }
 
-__all__ = ["ALL", "Bernoulli", "Counterexample", "Game", "Table"]
+__all__ = [
+    "ALL",
+    "AntiLeader",
+    "Bernoulli",
+    "Counterexample",
+    "Drifting",
+    "Facts",
+    "Game",
+    "LowVariation",
+    "PenaltyBreaker",
+    "Slater",
+    "SlowBurn",
+    "Switching",
+    "Table",
+    "assumed",
+    "facts",
+]

@@ -1,5 +1,7 @@
 """The Bernoulli game: every reward and every constraint is an independent coin."""
 
+from typing import Self
+
 import numpy as np
 
 from lewa.kernels import toss
@@ -34,6 +36,11 @@ class Bernoulli:
     def __repr__(self) -> str:
         return f"{type(self).__name__}(rewards={self.rewards.tolist()}, constraints={self.truth.tolist()})"
 
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """The same game for every floor and horizon."""
+        return cls()
+
     @property
     def actions(self) -> int:
         return self.rewards.size
@@ -56,3 +63,11 @@ class Bernoulli:
 
     def means(self) -> tuple[Vector, Matrix]:
         return self.rewards, self.truth
+
+    def mean_rewards(self, rounds: int) -> Vector:
+        """The means of the coins; what falls varies about them."""
+        return self.rewards
+
+    def variation(self, rounds: int) -> float | None:
+        """0 where every coin is certain; else it is another one for each seed."""
+        return 0.0 if np.isin(self.rewards, (0.0, 1.0)).all() else None

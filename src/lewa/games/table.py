@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from lewa.games.base import Fixed
 from lewa.measures.guarantees import Setting
 from lewa.rounds import Block, Matrix, Words, in_unit
 
 CHUNK = 1 << 20  # numbers that are checked at a time
 
 
-class Table:
+class Table(Fixed):
     """Rounds given as arrays, row by row.
 
     Rewards (T, K) and constraints (T, K, m); (T, K) is one constraint, (K,) one that never changes. All lie in [0, 1].
@@ -43,16 +44,16 @@ class Table:
         self.rows = given.transpose(0, 2, 1)  # (T, m, K)
         self._check("rewards", self.rewards)
         self._check("constraints", given)
-        self.constant = all(bool((self.rows[a:b] == self.rows[0]).all()) for a, b in self._chunks())
+        self.constant = all(bool((self.rows[a:b] == self.rows[0]).all()) for a, b in self._cuts())
 
-    def _chunks(self) -> Any:
+    def _cuts(self) -> Any:
         step = max(1, CHUNK // (self.actions * (1 + self.constraints)))
         return ((start, min(start + step, self.length)) for start in range(0, self.length, step))
 
     def _check(self, name: str, array: Any) -> None:
         if array.strides[0] == 0:  # one row, repeated
             array = array[:1]
-        for start, stop in self._chunks():
+        for start, stop in self._cuts():
             in_unit(name, array[start:stop], first=start)
 
     def __repr__(self) -> str:
@@ -77,6 +78,9 @@ class Table:
     @property
     def setting(self) -> Setting:
         return Setting(constraints="constant" if self.constant else "arbitrary", adversary="oblivious")
+
+    def script(self, start: int, stop: int) -> Matrix:
+        return self.rewards[start:stop]
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         return Block(self.rewards[start:stop], self.rows[start:stop])

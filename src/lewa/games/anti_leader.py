@@ -1,0 +1,51 @@
+"""An adversary that pays whatever the learner does not expect."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lewa.games.base import Endless, coins
+from lewa.measures.guarantees import Setting
+from lewa.rounds import Matrix, Vector, Words, in_unit
+
+PAYS = ("least", "rivals")
+
+
+@dataclass(frozen=True)
+class AntiLeader(Endless):
+    """It looks at the play and pays the action that is least likely.
+
+    With `pays="least"` the least likely action, the first of equals, is worth 1 and the others 0; with `pays="rivals"` all
+    are worth 1 but the likeliest. Constraints are coins with the means `kept` (K,), or the means themselves if not `noisy`.
+
+    It goes with docs/theory.md, 1.4, and errata E2: rewards that react, for which the paper's theorem may not move the best
+    play in hindsight out of the expectation. With "least" no learner earns more than 1/K a round, and one that follows
+    the leader earns nothing.
+
+    >>> import lewa
+    >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=2000, floor=0.5, epsilon=0.05)
+    >>> trace = lewa.play(learner, lewa.games.AntiLeader(), rounds=2000)
+    >>> bound = lewa.guarantee(learner, actions=3, rounds=2000, adversary="adaptive")
+    >>> f"regret {lewa.regret(trace)[0]:.1f} (bound {bound.regret:.1f}), violation {lewa.violation(trace)[0, 0]:.0f}"
+    'regret 19.4 (bound 83.9), violation 0'
+    """
+
+    about = "adaptive: it pays the action that the learner plays least"
+
+    pays: str = "least"
+    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    noisy: bool = True
+
+    def __post_init__(self) -> None:
+        if self.pays not in PAYS:
+            raise ValueError(f"pays must be 'least' or 'rivals', got {self.pays!r}")
+        in_unit("mean constraints", self.kept)
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(constraints="iid" if self.noisy else "constant", adversary="adaptive")
+
+    def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
+        paid = np.eye(self.actions)
+        rewards: Vector = paid[p.argmin()] if self.pays == "least" else 1 - paid[p.argmax()]
+        return rewards, coins(self.truth, key, t, t + 1)[0] if self.noisy else self.truth

@@ -1,0 +1,57 @@
+"""Rewards that hardly vary: where the variation bound has something to say."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from lewa.games.base import Scripted, check_rounds
+from lewa.rounds import Matrix, in_unit
+
+
+@dataclass(frozen=True)
+class LowVariation(Scripted):
+    """Rewards hardly vary from one round to another.
+
+    In even rounds every second action, from the first on, pays its mean plus `swing` and the others theirs less `swing`;
+    in odd rounds it is the other way round. Constraints are coins with the means `kept` (K,), or the means themselves if
+    not `noisy`. Posed, swing = T^(-1/2), at most 0.1.
+
+    It goes with the variation bound (docs/theory.md, 1.10): the variation is swing T, which is sqrt(T) when posed, and
+    below a floor with room to spare LEWA's violation is then O(sqrt(T)), where 1.2 promises no more than T^(3/4).
+
+    >>> import lewa
+    >>> T = 10_000
+    >>> game = lewa.games.LowVariation.posed(floor=0.6, rounds=T)
+    >>> known = lewa.games.facts(game, floor=0.6, rounds=T)
+    >>> f"variation {known.variation:.1f}, some play exceeds the floor by {known.slater:.1f}, price {known.price[0]:.1f}"
+    'variation 100.0, some play exceeds the floor by 0.3, price 1.0'
+    >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=T, floor=0.6)
+    >>> bounds = [bound.violation[0] for bound in learner.guarantees(3, T, lewa.games.assumed(game, 0.6, T))]
+    >>> trace = lewa.play(learner, game, rounds=T)
+    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bounds {bounds[0]:.0f} by variation, {bounds[1]:.0f} without)"
+    'violation 142 (bounds 1438 by variation, 2040 without)'
+    """
+
+    about = "rewards hardly vary: the variation bound promises a violation of order sqrt(T)"
+
+    swing: float = 0.01
+    rewards: tuple[float, ...] = (0.8, 0.6, 0.2)
+    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    noisy: bool = True
+
+    def __post_init__(self) -> None:
+        rewards, kept = in_unit("rewards", self.rewards), in_unit("mean constraints", self.kept)
+        in_unit("rewards less and plus the swing", [rewards - self.swing, rewards + self.swing])
+        if rewards.shape != kept.shape or rewards.ndim != 1 or not rewards.size:
+            raise ValueError(f"rewards and kept must have one number per action, got {rewards.shape} and {kept.shape}")
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """swing = T^(-1/2), at most 0.1"""
+        return cls(swing=min(0.1, check_rounds(rounds) ** -0.5))
+
+    def script(self, start: int, stop: int) -> Matrix:
+        t, i = np.arange(start, stop)[:, np.newaxis], np.arange(self.actions)
+        shown: Matrix = np.array(self.rewards) + self.swing * (1 - 2 * ((t + i) % 2))
+        return shown

@@ -1,0 +1,60 @@
+"""The three-arm game: some action exceeds the floor by far, and plain LEWA lets it fall too far behind to use it."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from lewa.games.base import Scripted, check_rounds, one_floor
+from lewa.rounds import Matrix, in_unit
+
+
+@dataclass(frozen=True)
+class Slater(Scripted):
+    """One action exceeds the floor by far, but fell behind before it is needed.
+
+    Three actions; every round constraints (floor - nu, floor, 1). Rewards are (1, 1, 0) in the first `change` rounds and
+    then (1, 0, 0). Slater's gap is 1 - floor all the time. Posed, nu = T^(-1/6) and the rewards change 1.8 T^(5/6) rounds
+    before the end.
+
+    While the second action pays, the third falls as far behind as there are rounds. Then only the first pays, just below the
+    floor, and the multiplier has to make up for all of that before the third is played. It goes with the variation bound
+    (docs/theory.md, 1.10): the variation is of order T^(5/6), for which the bound is of order T^(2/3), and T^(2/3) is what
+    is measured of LEWA, however large the gap. A learner that never lets an action fall far behind keeps to sqrt(T).
+
+    >>> import lewa
+    >>> T = 100_000
+    >>> game = lewa.games.Slater.posed(floor=0.5, rounds=T)
+    >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=T, floor=0.5)
+    >>> bound = learner.guarantees(3, T, lewa.games.assumed(game, floor=0.5, rounds=T))[0]
+    >>> trace = lewa.play(learner, game, rounds=T)
+    >>> f"violation {lewa.violation(trace)[0, 0] / T ** (2 / 3):.2f} T^(2/3), bound {bound.violation[0] / T ** (2 / 3):.2f}"
+    'violation 1.48 T^(2/3), bound 3.97'
+    """
+
+    about = "one action exceeds the floor by far, but plain LEWA lets it fall too far behind to use it in time"
+
+    floor: float = 0.5
+    nu: float = 0.2
+    change: int = 6_000
+
+    def __post_init__(self) -> None:
+        in_unit("floor", self.floor)
+        if not 0 <= self.nu <= self.floor:
+            raise ValueError(f"nu must lie between 0 and the floor, got nu={self.nu}, floor={self.floor}")
+        if self.change < 0:
+            raise ValueError(f"change must be a number of rounds, at least 0, got {self.change}")
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """nu = T^(-1/6), at most the floor; the change 1.8 T^(5/6) rounds before the end"""
+        c0, T = one_floor(floor), check_rounds(rounds)
+        return cls(c0, min(c0, T ** (-1 / 6)), max(0, T - round(1.8 * T ** (5 / 6))))
+
+    @property
+    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+        return self.floor - self.nu, self.floor, 1.0
+
+    def script(self, start: int, stop: int) -> Matrix:
+        early = np.arange(start, stop) < self.change
+        return np.column_stack([np.ones(stop - start), early, np.zeros(stop - start)])

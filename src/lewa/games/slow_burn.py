@@ -1,0 +1,52 @@
+"""The game on which LEWA's violation is T^(3/4): the floor is missed by so little that nobody notices in time."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from lewa.games.base import Scripted, check_rounds, one_floor
+from lewa.rounds import Matrix, in_unit
+
+
+@dataclass(frozen=True)
+class SlowBurn(Scripted):
+    """All the reward is just below the floor: T^(3/4) is tight.
+
+    Two actions; every round rewards (1, 0) and constraints (floor - nu, floor). Only the worthless action meets the floor,
+    and by nothing to spare: Slater's gap is 0 and the price of the floor 1/nu. Posed, nu = T^(-1/4).
+
+    It goes with docs/theory.md, 1.8: the multiplier rises by mu nu a round and needs to reach 1/nu, which takes it longer
+    than the game, so LEWA plays the first action throughout and misses the floor by nu T = T^(3/4), half of its bound. A
+    fixed or gated penalty below 1/nu never leaves the first action, however long the game.
+
+    >>> import lewa
+    >>> T = 100_000
+    >>> game = lewa.games.SlowBurn.posed(floor=0.5, rounds=T)
+    >>> trace = lewa.play(lewa.learners.Lewa.tuned(actions=2, horizon=T, floor=0.5), game, rounds=T)
+    >>> f"violation {lewa.violation(trace)[0, 0] / T**0.75:.3f} T^(3/4)"
+    'violation 0.999 T^(3/4)'
+    """
+
+    about = "all the reward is just below the floor: LEWA misses it by T^(3/4)"
+
+    floor: float = 0.5
+    nu: float = 0.1
+
+    def __post_init__(self) -> None:
+        in_unit("floor", self.floor)
+        if not 0 <= self.nu <= self.floor:
+            raise ValueError(f"nu must lie between 0 and the floor, got nu={self.nu}, floor={self.floor}")
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """nu = T^(-1/4), at most the floor"""
+        c0 = one_floor(floor)
+        return cls(c0, min(c0, check_rounds(rounds) ** -0.25))
+
+    @property
+    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+        return self.floor - self.nu, self.floor
+
+    def script(self, start: int, stop: int) -> Matrix:
+        return np.tile([1.0, 0.0], (stop - start, 1))

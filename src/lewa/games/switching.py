@@ -1,0 +1,57 @@
+"""Rewards that switch between blocks of rounds: no fixed mean, and a variation of order T."""
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Self
+
+import numpy as np
+
+from lewa.games.base import Scripted, check_rounds
+from lewa.rounds import Matrix, in_unit
+
+
+@dataclass(frozen=True)
+class Switching(Scripted):
+    """Every so many rounds another action pays.
+
+    Rewards go through the rows of `rewards` (phases, K), `period` rounds each, and then from the first again. Constraints
+    are coins with the means `kept` (K,), or the means themselves if not `noisy`. Posed, a phase lasts sqrt(T) rounds:
+    about as long as the weights of EWA or LEWA take to follow, so they lag behind the leader all the time.
+
+    It goes with Theorem 1 and docs/theory.md, 1.2: rewards laid out in advance that follow no law. Their variation is of
+    order T, so that the variation bound (1.10) says no more than 1.2, and 1.9, for rewards with a fixed mean, nothing.
+
+    >>> import lewa
+    >>> game = lewa.games.Switching(period=100)
+    >>> known = lewa.games.facts(game, floor=0.7, rounds=10_000)
+    >>> f"price {known.price[0]:.2f}, variation {known.variation:.0f}"
+    'price 0.50, variation 5000'
+    >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=10_000, floor=0.7)
+    >>> bound = lewa.guarantee(learner, actions=3, rounds=10_000)
+    >>> trace = lewa.play(learner, game, rounds=10_000)
+    >>> f"regret {lewa.regret(trace)[0]:.0f}, violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f})"
+    'regret -10, violation 72 (bound 2040)'
+    """
+
+    about = "another action pays every so many rounds: rewards follow no law"
+
+    period: int = 100
+    rewards: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.3), (0.0, 1.0, 0.3))
+    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    noisy: bool = True
+
+    def __post_init__(self) -> None:
+        check_rounds(self.period)
+        rewards, kept = in_unit("rewards", self.rewards), in_unit("mean constraints", self.kept)
+        if rewards.ndim != 2 or rewards.shape[1:] != kept.shape or not rewards.size:
+            raise ValueError(f"rewards must have the shape (phases, {kept.size}), got {rewards.shape}")
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """Phases of sqrt(T) rounds."""
+        return cls(period=isqrt(check_rounds(rounds)))
+
+    def script(self, start: int, stop: int) -> Matrix:
+        rows = np.array(self.rewards, dtype=np.float64)
+        shown: Matrix = rows[np.arange(start, stop) // self.period % len(rows)]
+        return shown

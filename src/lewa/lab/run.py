@@ -1,0 +1,526 @@
+"""Run a study: here or on a cluster, resumed where it stopped, with the same numbers everywhere.
+
+A folder holds everything: `study.toml` and `versions.json` say what was run by what, `journal.jsonl` gets a line when a
+run is finished and is never rewritten, `measures.parquet` is made from it in the end, in the study's order.
+"""
+
+import hashlib
+import importlib
+import json
+import os
+import platform
+import signal
+import sys
+import time
+import warnings
+from collections import Counter, deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
+from functools import cache, partial
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+from typing import Any, NamedTuple, TypeAlias
+
+import numba
+import numpy as np
+
+import lewa
+from lewa.lab.study import Run, Study, expand, parse, shown, titled
+from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
+from lewa.measures.regret import totals
+from lewa.play import play
+from lewa.rounds import Trace
+
+if sys.platform != "win32":
+    import fcntl
+
+TASK = 0.5  # seconds a task should take: shorter ones are spent on their way to the worker
+LOSSES = 3  # workers that a run may take down with it
+SUSPECT = 2  # after so many it is tried alone, so that no other run is blamed
+AHEAD = 2  # tasks that are kept waiting, per worker
+ANSWER = 10  # seconds that a scheduler has to answer in
+
+Row: TypeAlias = dict[str, Any]
+
+
+# One run -----------------------------------------------------------------------------------------------------------------
+
+
+def execute(run: Run) -> Row:
+    """Play the run, and what came of it as plain numbers; what the study does not measure is left out."""
+    learner, game = run.build()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "no play meets the floor")  # the row says so
+        trace = play(learner, game, run.rounds, [run.seed], workers=1)
+    row: Row = {
+        "id": run.id,
+        "game": titled(run.game, run.parameters),
+        "rounds": run.rounds,
+        "floor": list(run.floor),
+        "learner": run.learner,
+        "settings": " ".join(f"{key}={shown(value)}" for key, value in run.settings.items()),
+        "parameters": json.dumps({k: np.asarray(v).tolist() for k, v in learner._asdict().items() if k != "floor"}),
+        "seed": run.seed,
+        "actions": game.actions,
+        "measured_on": trace.measured_on,
+    }
+    wanted = set(run.measures)
+    if wanted & {"regret", "hindsight", "guarantee", "curves"}:
+        # Every measure against hindsight needs the sums of what nature held; drawn lazily, they are added up here, once.
+        earnings, kept = totals(trace, 0)
+        trace = replace(trace, earnings=earnings[None], kept=kept[None])
+    for measure, found in FOUND.items():
+        if measure in wanted:
+            row |= found(trace)
+    return row
+
+
+def _hindsight(trace: Trace) -> Row:
+    best = hindsight(trace)[0]
+    return {"feasible": best.feasible, "hindsight_value": float(best.value), "price": best.price.tolist()}
+
+
+def _violation(trace: Trace) -> Row:
+    return {"violation": violation(trace)[0].tolist(), "shortfall": trace.shortfall[0, -1].tolist()}
+
+
+def _guarantee(trace: Trace) -> Row:
+    verdict = judge(trace)
+    promised = verdict.guarantee
+    return {
+        "guarantee_regret": promised.regret,
+        "guarantee_violation": None if promised.violation is None else list(promised.violation),
+        "guarantee_kind": promised.kind,
+        "guarantee_source": promised.source,
+        "guarantee_holds": verdict.holds,
+    }
+
+
+def _curves(trace: Trace) -> Row:
+    return {
+        "marks": trace.marks.tolist(),
+        "regret_curve": regret_curve(trace)[0].tolist(),
+        "violation_curve": violation_curve(trace)[0].T.tolist(),
+        "multiplier_curve": trace.multiplier[0].T.tolist(),
+    }
+
+
+FOUND: dict[str, Callable[[Trace], Row]] = {
+    "reward": lambda trace: {"reward": float(trace.reward[0, -1])},
+    "regret": lambda trace: {"regret": float(regret(trace)[0])},
+    "violation": _violation,
+    "positive_violation": lambda trace: {"positive_violation": positive_violation(trace)[0].tolist()},
+    "multiplier": lambda trace: {"multiplier": trace.multiplier[0, -1].tolist()},
+    "hindsight": _hindsight,
+    "guarantee": _guarantee,
+    "curves": _curves,
+}
+
+# The columns of measures.parquet, whatever was asked for: null is what was not.
+COLUMNS = {
+    "id": "string",
+    "game": "string",
+    "rounds": "int64",
+    "floor": "list",
+    "learner": "string",
+    "settings": "string",
+    "parameters": "string",
+    "seed": "int64",
+    "actions": "int64",
+    "measured_on": "string",
+    "reward": "double",
+    "regret": "double",
+    "violation": "list",
+    "shortfall": "list",  # the violation before its positive part is taken: what a bound on [E V]+ is about
+    "positive_violation": "list",
+    "multiplier": "list",
+    "feasible": "bool",
+    "hindsight_value": "double",
+    "price": "list",
+    "guarantee_regret": "double",
+    "guarantee_violation": "list",
+    "guarantee_kind": "string",
+    "guarantee_source": "string",
+    "guarantee_holds": "bool",
+    "marks": "marks",
+    "regret_curve": "list",
+    "violation_curve": "curves",  # one per constraint
+    "multiplier_curve": "curves",
+}
+
+
+class Finished(NamedTuple):
+    """A row, and how long it took: what the next tasks are sized by. No number of the row depends on it."""
+
+    row: Row
+    seconds: float
+
+
+def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:
+    """One task: some runs, one after the other, by a worker that has the versions expected."""
+    here = versions()
+    if here != expected:
+        raise ValueError(f"a worker's numbers would not be the same: it has {_differ(here, expected)}")
+    finished = []
+    for run in runs:
+        start = time.perf_counter()
+        try:
+            row = execute(run)
+        except ValueError as error:
+            raise ValueError(f"{run.id}: {error}") from error
+        except Exception as error:
+            error.add_note(f"in the run {run.id}")
+            raise
+        finished.append(Finished(row, time.perf_counter() - start))
+    return finished
+
+
+# What it was run by ------------------------------------------------------------------------------------------------------
+
+NUMBERS = ("rounds.py", "kernels", "engine.py", "learners", "games", "measures", "play.py", "lab/study.py", "lab/run.py")
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Everything that numbers depend on besides the study: two folders with the same versions hold the same numbers."""
+    return {
+        "lewa": lewa.__version__,
+        "source": _source(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _source() -> str:
+    """A hash of the files that numbers come from, so that an edited rule does not go on in an old journal."""
+    root = Path(__file__).parent.parent
+    found = hashlib.sha256()
+    for name in NUMBERS:
+        place = root / name
+        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
+            found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return found.hexdigest()[:12]
+
+
+def _differ(one: dict[str, str], other: dict[str, str]) -> str:
+    """'numba 0.61, not 0.62'"""
+    names = [name for name in other if one.get(name) != other[name]] or [name for name in one if name not in other]
+    return " and ".join(f"{name} {one.get(name, 'of no version')}, not {other.get(name, 'any')}" for name in names)
+
+
+# The folder --------------------------------------------------------------------------------------------------------------
+
+
+def _begin(out: Path, study: Study) -> None:
+    """Write down what is run by what; in a folder that holds a study already it has to be this one."""
+    copy, stamp = out / "study.toml", out / "versions.json"
+    if not copy.exists():
+        if (out / "journal.jsonl").exists():
+            raise ValueError(f"{out} holds a journal but not the study it is of: give another folder")
+        out.mkdir(parents=True, exist_ok=True)
+        _write(stamp, json.dumps(versions(), indent=2).encode() + b"\n")
+        _write(copy, study.text.encode())
+        return
+    held = parse(copy.read_text(encoding="utf-8"), str(copy))
+    if held.model_dump() != study.model_dump():
+        raise ValueError(f"{out} holds another study, {held.name!r}: give another folder for {study.name!r}")
+    begun = json.loads(stamp.read_text())
+    if begun != versions():
+        raise ValueError(f"{out} was begun with {_differ(begun, versions())}: give another folder, or remove this one")
+
+
+def _write(path: Path, content: bytes) -> None:
+    """All of the file or none of it."""
+    part = path.with_name(path.name + ".part")
+    with part.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+
+
+class Journal:
+    """A line for each finished run, only ever appended to; `rows` is what it says, by id."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("a+b")
+        try:
+            self._lock()
+            self.rows: dict[str, Row] = {}
+            self._read()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _lock(self) -> None:
+        if sys.platform != "win32":
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # falls with the process, however it ends
+            except OSError:
+                raise ValueError(f"{self._file.name} is being written by another process: wait for it") from None
+
+    def _read(self) -> None:
+        self._file.seek(0)
+        whole = 0
+        lines = self._file.readlines()
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line)
+                self.rows.setdefault(row["id"], row)
+            except (ValueError, KeyError, TypeError):
+                if number < len(lines):
+                    raise ValueError(f"{self._file.name} is damaged at line {number}") from None
+                break
+            if not line.endswith(b"\n"):  # whole by luck: it was cut at its very end
+                del self.rows[row["id"]]
+                break
+            whole += len(line)
+        self._file.truncate(whole)  # a line that was being written when the study was killed
+
+    def append(self, rows: list[Row]) -> None:
+        """The rows are on disk when this returns; one that is there already is not written again."""
+        new = [row for row in rows if row["id"] not in self.rows]
+        self._file.write(b"".join(json.dumps(row).encode() + b"\n" for row in new))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self.rows |= {row["id"]: row for row in new}
+
+    def close(self) -> None:
+        """Let others write to it."""
+        self._file.close()
+
+
+def _parquet(path: Path, rows: list[Row]) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    numbers = pa.list_(pa.float64())
+    kinds = {"list": numbers, "marks": pa.list_(pa.int64()), "curves": pa.list_(numbers)}
+    schema = pa.schema([(name, kinds.get(kind) or pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+    sink = pa.BufferOutputStream()
+    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), sink)
+    _write(path, sink.getvalue().to_pybytes())
+
+
+# Places to run in --------------------------------------------------------------------------------------------------------
+
+
+class Place(NamedTuple):
+    """An executor, how many tasks it should have at a time, and what it raises for a task whose worker is gone for good."""
+
+    executor: Executor
+    room: Callable[[], int]
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Place]:
+    """Processes on this machine; they end with this one, even if it is killed."""
+    context = get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_tie, initargs=(reader,))
+    try:
+        yield Place(pool, lambda: AHEAD * workers)
+    except BaseException:
+        writer.close()  # what still runs is not waited for
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        writer.close()
+        reader.close()
+
+
+def _tie(reader: "Connection[Any, Any]") -> None:
+    """In a worker: leave Ctrl-C to the parent, and end when the other end of the pipe is closed, by it or by its death."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with, args=(reader,), daemon=True).start()
+
+
+def _end_with(reader: "Connection[Any, Any]") -> None:
+    reader.poll(None)
+    os._exit(1)
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Place]:
+    """A Dask cluster, whose scheduler gives a lost worker's tasks to another."""
+    dask: Any  # it has types, but not for these
+    try:
+        dask = importlib.import_module("distributed")
+    except ImportError:
+        raise ValueError("a cluster takes Dask: pip install 'lewa[cluster]'") from None
+    try:
+        client = dask.Client(address, timeout=ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"no Dask scheduler answers at {address}: {' '.join(str(error).split())}") from None
+    with client:
+        # pure=False: by default Dask executes equal tasks once, and may forget that it has.
+        executor = client.get_executor(pure=False)
+        try:
+            yield Place(
+                executor, lambda: AHEAD * max(1, sum(client.nthreads().values())), (BrokenExecutor, dask.KilledWorker)
+            )
+        finally:
+            executor.shutdown(wait=False)
+
+
+# The study ---------------------------------------------------------------------------------------------------------------
+
+
+class Progress(NamedTuple):
+    """How far a study is; rounds are the better measure of the time that is left."""
+
+    done: int  # runs
+    total: int
+    rounds_done: int
+    rounds_total: int
+
+
+class Work:
+    """The runs that are left, and what was learned of them on the way."""
+
+    def __init__(self, runs: list[Run], journal: Journal, progress: Callable[[Progress], None] | None) -> None:
+        self.journal, self.progress = journal, progress
+        todo = [run for run in runs if run.id not in journal.rows]
+        self.rounds_total = sum(run.rounds for run in runs)
+        self.rounds_done = self.rounds_total - sum(run.rounds for run in todo)
+        self.total = len(runs)
+        self.left = deque(sorted(todo, key=lambda run: -run.rounds))  # the longest first: none is waited for alone
+        self.losses: Counter[str] = Counter()
+        self.pace: dict[tuple[str, str], float] = {}  # seconds a round takes, by game and learner
+        self.tell()
+
+    def tell(self) -> None:
+        """Report how far it is."""
+        if self.progress is not None:
+            self.progress(Progress(len(self.journal.rows), self.total, self.rounds_done, self.rounds_total))
+
+    def go(self, place: Place) -> None:
+        """Until nothing is left, or the executor breaks: then what it had is left."""
+        flying: dict[Future[list[Finished]], list[Run]] = {}
+        broken = False
+        try:
+            while flying or (self.left and not broken):
+                broken = broken or not self.submit(place, flying)
+                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                    broken = not self.take_in(future, flying.pop(future), place) or broken
+        except BaseException:  # Ctrl-C too
+            done = [future for future in flying if future.done() and not future.cancelled() and not future.exception()]
+            self.journal.append([row for future in done for row, _ in future.result()])
+            raise
+
+    def submit(self, place: Place, flying: dict[Future[list[Finished]], list[Run]]) -> bool:
+        """Give the executor what it has room for; False if it is broken."""
+        room = place.room()
+        while self.left and len(flying) < (1 if self.careful(flying) else room):
+            chunk = self.chunk()
+            try:
+                flying[place.executor.submit(execute_all, chunk, versions())] = chunk
+            except BrokenExecutor:
+                self.left.extendleft(reversed(chunk))
+                return False
+        return True
+
+    def careful(self, flying: dict[Future[list[Finished]], list[Run]]) -> bool:
+        """Whether one of the runs is suspected of taking its worker down."""
+        return any(self.losses[run.id] >= SUSPECT for chunk in ([self.left[0]], *flying.values()) for run in chunk)
+
+    def chunk(self) -> list[Run]:
+        """The next runs that take long enough together; those of a game and learner not seen yet go alone."""
+        chunk = [self.left.popleft()]
+        seconds = self.seconds(chunk[0])
+        while self.left and seconds + self.seconds(self.left[0]) <= 2 * TASK and seconds < TASK:
+            chunk.append(self.left.popleft())
+            seconds += self.seconds(chunk[-1])
+        return chunk
+
+    def seconds(self, run: Run) -> float:
+        """How long the run should take; what is not known, or was lost, fills a task."""
+        pace = self.pace.get(_kind(run))
+        return 2 * TASK if pace is None or self.losses[run.id] else pace * run.rounds
+
+    def take_in(self, future: Future[list[Finished]], chunk: list[Run], place: Place) -> bool:
+        """Write a finished task down, or put a lost one back; False if the executor is broken."""
+        try:
+            finished = future.result()
+        except CancelledError:
+            raise ConnectionError("the cluster was lost; what is finished is kept: run the study again to go on") from None
+        except place.lost as error:
+            self.put_back(chunk)
+            return not isinstance(error, BrokenExecutor)
+        self.journal.append([row for row, _ in finished])
+        for run, (_, seconds) in zip(chunk, finished, strict=True):
+            key = _kind(run)
+            self.pace[key] = min(self.pace.get(key, seconds / run.rounds), seconds / run.rounds)  # the first one compiles
+            self.rounds_done += run.rounds
+        self.tell()
+        return True
+
+    def put_back(self, chunk: list[Run]) -> None:
+        """Runs whose worker is gone are next; one that takes worker after worker down is not tried for ever."""
+        self.left.extendleft(reversed(chunk))
+        for run in chunk:
+            self.losses[run.id] += 1
+            if self.losses[run.id] >= LOSSES:
+                raise ValueError(f"{run.id} took {LOSSES} workers down with it: is there memory enough?")
+
+
+def _kind(run: Run) -> tuple[str, str]:
+    """Runs of one kind take as long a round."""
+    return titled(run.game, run.parameters), run.learner
+
+
+def run_study(
+    study: Study,
+    out: str | Path,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Path:
+    """Run what is left of the study into the folder `out`; returns the Parquet file of measures.
+
+    It runs in `workers` processes on this machine, as many as there are cores by default; on the Dask `cluster` at this
+    address; or on an executor of yours. The numbers are the same. A script that calls it needs the usual
+    `if __name__ == "__main__":`, for the processes import it.
+    """
+    if sum(given is not None for given in (executor, workers, cluster)) > 1:
+        raise ValueError("a study runs on an executor, on workers or on a cluster: give one of them")
+    if workers is not None and workers < 1:
+        raise ValueError(f"workers must be at least 1, got {workers}")
+    try:
+        import pyarrow  # noqa: F401 (before hours of work, not after)
+    except ImportError:
+        raise ValueError("a study's measures take pyarrow: pip install 'lewa[lab]'") from None
+    out, runs = Path(out), expand(study)
+    _begin(out, study)
+    journal = Journal(out / "journal.jsonl")
+    try:
+        work = Work(runs, journal, progress)
+        place = _place(executor, workers, cluster)
+        while work.left:
+            with place() as here:
+                work.go(here)
+            if work.left and executor is not None:
+                raise ValueError("the executor is broken; what is finished is kept: run the study again to go on")
+        _parquet(out / "measures.parquet", [journal.rows[run.id] for run in runs])
+    finally:
+        journal.close()
+    return out / "measures.parquet"
+
+
+def _place(
+    executor: Executor | None, workers: int | None, address: str | None
+) -> Callable[[], AbstractContextManager[Place]]:
+    """A new place each time it is called; an executor of the user's is the same one, and stays open."""
+    if address is not None:
+        return partial(cluster, address)
+    count = workers or os.cpu_count() or 1
+    if executor is not None:
+        return lambda: nullcontext(Place(executor, lambda: AHEAD * count))
+    return partial(processes, count)

@@ -1,0 +1,393 @@
+"""A study: one TOML file that says a whole experiment, checked at the border and laid out as runs with readable names.
+
+    name = "what a floor costs"
+    rounds = { from = 1000, to = 100_000, per_decade = 2 }   # or a list: [1000, 10_000]
+    seeds = 8                                                # or a list: [0, 3, 7]
+    measures = ["regret", "violation"]                       # left out: everything
+
+    [[games]]
+    name = "bernoulli"                                       # or MODULE:CLASS, a game of yours
+    floors = [0.5, 0.6]                                      # `floor = 0.6` for one; a list in the list for m constraints
+    parameters = { rewards = [0.9, 0.5], constraints = [[0.2, 0.8]] }
+
+    [[learners]]
+    name = "lewa"
+    settings = { tuning = "paper" }
+
+What is wrong with a file is said in one sentence, with the nearest right word.
+"""
+
+import dataclasses
+import importlib
+import json
+import tomllib
+from collections.abc import Iterator
+from inspect import signature
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, StrictStr, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from lewa import games, learners
+from lewa.play import seed_names
+from lewa.rounds import as_floor, nearest
+
+# What a run can be asked for; regret and violation are one measure each but are never shown apart.
+MEASURES = ("reward", "regret", "violation", "positive_violation", "multiplier", "hindsight", "guarantee", "curves")
+TOGETHER = {"regret", "violation"}
+
+
+# The file ----------------------------------------------------------------------------------------------------------------
+
+
+def whole(value: object) -> int:
+    """A whole number of at least 1; TOML's 1e5 is one too."""
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+        raise ValueError(f"must be whole numbers of at least 1, got {value!r}")
+    return number
+
+
+def horizons(value: object) -> tuple[int, ...]:
+    """One horizon, a list, or `from`, `to` and `per_decade`: as many to a factor of ten, evenly on a logarithmic scale."""
+    if isinstance(value, dict):
+        keys = ["from", "to", "per_decade"]
+        for key in value:
+            if key not in keys:
+                raise ValueError(f"has no key {key!r}{nearest(key, keys)}")
+        for key in keys[:2]:
+            if key not in value:
+                raise ValueError(f"lacks the key {key!r}: it is a list, or a table of from, to and per_decade")
+        first, last, density = (whole(value.get(key, 1)) for key in keys)
+        if last < first:
+            raise ValueError(f"must go up, got from = {first} and to = {last}")
+        count = 1 + round(density * np.log10(last / first))
+        spaced = np.geomspace(first, last, max(count, 2 if last > first else 1))
+        return tuple(np.unique(np.rint(spaced).astype(np.int64)).tolist())
+    listed = tuple(whole(item) for item in (value if isinstance(value, list | tuple) else [value]))
+    if not listed or len(set(listed)) < len(listed):
+        raise ValueError(f"must be different, at least one, got {value!r}")
+    return listed
+
+
+def seeds_named(value: object) -> tuple[int, ...]:
+    """The seeds themselves, from their number or a list of them."""
+    items = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
+        raise ValueError(f"must be how many there are, or a list of whole numbers from 0 on, got {value!r}")
+    try:
+        return seed_names(value)  # type: ignore[arg-type]  # as was just seen
+    except ValueError as error:
+        raise ValueError(str(error).removeprefix("seeds ")) from None
+
+
+def one_floor(value: object) -> tuple[float, ...]:
+    """One number per constraint."""
+    items = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
+        raise ValueError(f"must be one number per constraint, got {value!r}")
+    return tuple(as_floor(list(items)).tolist())
+
+
+def some_floors(value: object) -> tuple[tuple[float, ...], ...]:
+    """Several floors, each as `floor`."""
+    if not isinstance(value, list | tuple) or not value:
+        raise ValueError(f"must be a list of floors, at least one, got {value!r}")
+    found = tuple(one_floor(item) for item in value)
+    if len(set(found)) < len(found):
+        raise ValueError(f"must be different, got {value!r}")
+    return found
+
+
+Horizons: TypeAlias = Annotated[tuple[int, ...], BeforeValidator(horizons)]
+Seeds: TypeAlias = Annotated[tuple[int, ...], BeforeValidator(seeds_named)]
+Floor: TypeAlias = Annotated[tuple[float, ...], BeforeValidator(one_floor)]
+Floors: TypeAlias = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(some_floors)]
+
+
+class Part(BaseModel):
+    """A table of the file: its keys and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class GameOf(Part):
+    """A `[[games]]` table."""
+
+    name: StrictStr
+    floor: Floor | None = None
+    floors: Floors | None = None
+    parameters: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> "GameOf":
+        if (self.floor is None) == (self.floors is None):
+            raise ValueError("needs the key 'floor', or 'floors' for several, and not both")
+        allowed = parameters_of(self.name)
+        for key in self.parameters:
+            if allowed is not None and key not in allowed:
+                raise ValueError(f"the game {self.name} has no parameter {key!r}{_nearest(key, allowed)}")
+        return self
+
+    @property
+    def every_floor(self) -> tuple[tuple[float, ...], ...]:
+        """The floors it is played at."""
+        return self.floors if self.floors is not None else (self.floor or (),)
+
+
+class LearnerOf(Part):
+    """A `[[learners]]` table."""
+
+    name: StrictStr
+    settings: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _check(self) -> "LearnerOf":
+        allowed = learners.settings_of(self.name)
+        for key in self.settings:
+            if key not in allowed:
+                raise ValueError(f"the learner {self.name} has no setting {key!r}{_nearest(key, allowed)}")
+        return self
+
+    @property
+    def changed(self) -> dict[str, Any]:
+        """The settings that are not what they would be anyway."""
+        usual = {name: one.default for name, one in signature(learners.find(self.name).tuned).parameters.items()}
+        return {key: value for key, value in sorted(self.settings.items()) if key not in usual or usual[key] != value}
+
+
+class Study(Part):
+    """A whole experiment."""
+
+    name: Annotated[StrictStr, Field(min_length=1)]
+    games: Annotated[tuple[GameOf, ...], Field(min_length=1)]
+    learners: Annotated[tuple[LearnerOf, ...], Field(min_length=1)]
+    rounds: Horizons
+    seeds: Seeds
+    measures: tuple[StrictStr, ...] = MEASURES
+    _text: str = PrivateAttr("")
+
+    @model_validator(mode="after")
+    def _check(self) -> "Study":
+        for measure in self.measures:
+            if measure not in MEASURES:
+                raise ValueError(f"measures has no {measure!r}{nearest(measure, list(MEASURES))}")
+        if len(TOGETHER & set(self.measures)) == 1:
+            raise ValueError("measures must name regret and violation together: one says nothing without the other")
+        return self
+
+    @property
+    def text(self) -> str:
+        """The file it was read from, word for word; or what such a file would say."""
+        return self._text or "\n".join(_toml(self)) + "\n"
+
+
+def read(path: str | Path) -> Study:
+    """The study in a file, or one sentence that says what is wrong with it."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path))
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no text in UTF-8, so it is no study") from None
+
+
+def parse(text: str, file: str = "study") -> Study:
+    """The study in this text; `file` names it in sentences."""
+    try:
+        study = Study.model_validate(tomllib.loads(text))
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{file} is no TOML: {error}") from None
+    except ValidationError as error:
+        raise ValueError(f"{file}: {_sentence(error)}") from None
+    study._text = text
+    try:
+        expand(study)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    return study
+
+
+# What is wrong -----------------------------------------------------------------------------------------------------------
+
+TABLES: dict[str, tuple[str, type[Part]]] = {"games": ("game", GameOf), "learners": ("learner", LearnerOf)}
+
+
+def _sentence(error: ValidationError) -> str:
+    """The first thing that is wrong; a key that is not known goes before one that is missing, for it may be that one."""
+    found = error.errors(include_url=False)
+    first = min(found, key=lambda one: one["type"] != "extra_forbidden")
+    where, place, part = [str(step) for step in first["loc"]], "", Study
+    if len(first["loc"]) > 1 and where[0] in TABLES:
+        title, part_of = TABLES[where[0]]
+        place, part, where = f"{title} {int(where[1]) + 1}: ", part_of, where[2:]  # type: ignore[assignment]
+    return place + _about(first, where, part)
+
+
+def _about(error: ErrorDetails, where: list[str], part: type[Part]) -> str:
+    key = where[0] if where else ""
+    if error["type"] == "extra_forbidden":
+        return f"there is no key {key!r}{nearest(key, list(part.model_fields))}"
+    if error["type"] == "missing":
+        return f"the key {key!r} is missing"
+    if error["type"] == "value_error":
+        said = str(error["ctx"]["error"])
+        return f"{key} {said}" if key and not said.startswith(key) else said
+    must = error["msg"].replace("Input should", "must").replace("Tuple should", "must").replace("dictionary", "table")
+    got = "" if error["type"] == "too_short" else f", got {error['input']!r}"
+    return f"{key} {must[0].lower()}{must[1:].replace('tuple', 'list')}{got}".strip()
+
+
+def _nearest(word: str, words: list[str]) -> str:
+    return nearest(word, words) if words else ": it has none"
+
+
+# Games and learners by name ----------------------------------------------------------------------------------------------
+
+
+def game_kind(name: str) -> Any:
+    """The class of that name, or MODULE:CLASS of the user's, or a sentence with the nearest right name."""
+    module, colon, kind = name.partition(":")
+    if colon:
+        try:
+            return getattr(importlib.import_module(module), kind)
+        except (ImportError, AttributeError) as error:
+            raise ValueError(f"the game {name} cannot be found: {error}") from None
+    if name not in games.ALL:
+        raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
+    return games.ALL[name]
+
+
+def parameters_of(name: str) -> list[str] | None:
+    """What can be set of a game; None where it takes anything."""
+    kind = game_kind(name)
+    found = signature(kind).parameters.values()
+    if any(one.kind is one.VAR_KEYWORD for one in found):
+        return None
+    posed = {"floor", "rounds"} if hasattr(kind, "posed") else set()  # what the study says of it anyway
+    return [one.name for one in found if one.kind is not one.VAR_POSITIONAL and one.name not in posed]
+
+
+def build_game(name: str, parameters: dict[str, Any], floor: tuple[float, ...], rounds: int) -> Any:
+    """The game as it is posed for this floor and horizon, with the parameters that are given in place of its own."""
+    kind = game_kind(name)
+    try:
+        if not hasattr(kind, "posed"):
+            return kind(**parameters)
+        if not parameters:
+            return kind.posed(floor, rounds)
+        if dataclasses.is_dataclass(kind):
+            posed: Any = kind.posed(floor, rounds)  # type: ignore[union-attr]
+            return dataclasses.replace(posed, **parameters)
+        return kind(**parameters)
+    except TypeError as error:
+        raise ValueError(f"the game {name} cannot be made: {error}") from None
+
+
+# The runs ----------------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Run:
+    """One learner in one game at one horizon, floor and seed: everything it takes to execute it, anywhere."""
+
+    id: str
+    game: str
+    parameters: dict[str, Any]
+    rounds: int
+    floor: tuple[float, ...]
+    learner: str
+    settings: dict[str, Any]
+    seed: int
+    measures: tuple[str, ...]
+
+    def build(self) -> tuple[Any, Any]:
+        """The learner and the game."""
+        game = build_game(self.game, self.parameters, self.floor, self.rounds)
+        if game.constraints != len(self.floor):
+            raise ValueError(
+                f"the game {self.game} takes one floor per constraint, {game.constraints}, got {len(self.floor)}"
+            )
+        return learners.make(self.learner, game.actions, self.rounds, self.floor, **self.settings), game
+
+
+def expand(study: Study) -> list[Run]:
+    """Every run of the study, in one order always; each learner and game is built once, so that what is wrong shows here."""
+    runs: list[Run] = []
+    seen: set[str] = set()
+    for first, *others in _groups(study):
+        if first.id in seen:
+            raise ValueError(f"{first.id} is in the study twice")
+        try:
+            first.build()
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{first.id.rpartition('/')[0]}: {error}") from None
+        seen.add(first.id)
+        runs += [first, *others]
+    return runs
+
+
+def _groups(study: Study) -> Iterator[list[Run]]:
+    """The runs that differ by their seed alone, together."""
+    several = len({floor for game in study.games for floor in game.every_floor}) > 1
+    for game in study.games:
+        for rounds, floor, learner in product(study.rounds, game.every_floor, study.learners):
+            at = [f"floor={shown(floor)}"] if several else []
+            words = [titled(game.name, game.parameters), f"T={rounds}", *at, titled(learner.name, learner.changed)]
+            yield [
+                Run(
+                    "/".join([*words, f"seed{seed}"]),
+                    game.name,
+                    game.parameters,
+                    rounds,
+                    floor,
+                    learner.name,
+                    learner.changed,
+                    seed,
+                    study.measures,
+                )
+                for seed in study.seeds
+            ]
+
+
+def titled(name: str, settings: dict[str, Any]) -> str:
+    """'lewa tuning=paper'"""
+    return " ".join([name, *(f"{key}={shown(value)}" for key, value in settings.items())])
+
+
+def shown(value: object) -> str:
+    """A value as short as it can be without becoming another; lists with commas, lists of lists with semicolons too."""
+    if isinstance(value, list | tuple):
+        deep = any(isinstance(item, list | tuple) for item in value)
+        return (";" if deep else ",").join(shown(item) for item in value)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        short = f"{value:g}"
+        return short if float(short) == value else repr(value)
+    return str(value)
+
+
+# Written down ------------------------------------------------------------------------------------------------------------
+
+
+def _toml(study: Study) -> Iterator[str]:
+    """A study that was made in Python, as the file it could have been read from."""
+    said = study.model_dump(exclude_defaults=True)
+    for key, value in said.items():
+        if key not in TABLES:
+            yield f"{key} = {_value(value)}"
+    for key in TABLES:
+        for table in said[key]:
+            yield f"\n[[{key}]]"
+            yield from (f"{name} = {_value(value)}" for name, value in table.items())
+
+
+def _value(value: object) -> str:
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {_value(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

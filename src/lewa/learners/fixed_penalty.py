@@ -1,0 +1,106 @@
+"""EWA with a fixed penalty: what a Lagrange multiplier is when nobody adjusts it."""
+
+from math import sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Weights, grow_priced, ones, share
+from lewa.learners.base import LARGEST, check_positive, check_size, lawful, log_actions, require
+from lewa.measures.guarantees import Guarantee, Setting, none, one_action
+from lewa.rounds import Full, Vector
+
+BROKEN = (
+    "a fixed penalty fails for every coefficient: with K = 2, constraints (0, 1) and floor 1/2, rewards (1, 0) or (1/2, 0) "
+    "make regret or violation at least T/4 - 1/(1 - exp(-eta/4))"
+)
+
+
+class Penalised(NamedTuple):
+    weights: Weights  # w
+
+
+class FixedPenalty(NamedTuple):
+    """EWA with a fixed penalty: constraints count at a price that never changes.
+
+    Actions are weighed by r + lambda c, with a lambda that is chosen beforehand. A straw man: section 4 of the paper names
+    it only to set it aside (no box). With w_1 = 1, in round t::
+
+        p_t     = w_t / sum w_t
+        w_{t+1} = w_t exp(eta (r_t + lambda c_t))
+
+    Order: the play of round t uses the weights of rounds before t. For m constraints lambda is a vector and lambda c the
+    sum over constraints.
+
+    Parameters: eta = eta > 0; lambda = penalty, one per constraint, at least 0 (`tuned` takes one number for all of them
+    too); c0 = floor, each in [0, 1], which the rule never reads.
+
+    Reading: nothing to decide. Gains lie in [0, 1 + sum lambda], so the step is EWA's for that range,
+    eta = sqrt(8 ln K/T)/(1 + sum lambda). No penalty is right for every reward: with K = 2, c = (0, 1), c0 = 1/2, one of
+    lambda <= 3/4 stays below the floor if r = (1, 0), and one of lambda > 3/4 stays above it if r = (1/2, 0), so
+    max(regret, violation) >= T/4 - 1/(1 - exp(-eta/4)) for every lambda (docs/theory.md, 6.2). The game `penalty-breaker`
+    does it without knowing lambda.
+
+    >>> import lewa
+    >>> T, cheap, dear = 10_000, [[1, 0]], [[0.5, 0]]
+    >>> for penalty, rewards in ((0.5, cheap), (1.0, dear)):
+    ...     learner = lewa.learners.FixedPenalty.tuned(actions=2, horizon=T, floor=0.5, penalty=penalty)
+    ...     trace = lewa.play(learner, lewa.games.Table(rewards * T, constraints=[0, 1]))
+    ...     f"regret {lewa.regret(trace)[0] / T:.2f}, violation {lewa.violation(trace)[0, 0] / T:.2f} a round"
+    'regret -0.49, violation 0.49 a round'
+    'regret 0.24, violation 0.00 a round'
+
+    Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
+    """
+
+    eta: float
+    penalty: Vector
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
+        """eta = sqrt(8 ln K/T)/(1 + sum penalty)"""
+        floor = check_size(actions, floor, horizon)
+        each = penalties(penalty, floor)
+        step = sqrt(8 * log_actions(actions) / horizon) / (1 + float(each.sum()))
+        return lawful(cls(step if eta is None else eta, each, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
+
+    def start(self, actions: int) -> Penalised:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta)
+        check_penalty(self.penalty, self.floor)
+        return Penalised(ones(actions))
+
+    def play(self, s: Penalised, p: Vector) -> None:
+        share(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Penalised, seen: Full) -> None:
+        grow_priced(s.weights, self.eta, seen.rewards, self.penalty, seen.constraints)  # w <- w exp(eta (r + lambda c))
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return one_action(self.floor) if actions == 1 else (none("fixed penalty", BROKEN),)
+
+
+def penalties(penalty: object, floor: Vector) -> Vector:
+    """One penalty per constraint; a single number stands for all of them."""
+    try:
+        each: Vector = np.broadcast_to(np.asarray(penalty, dtype=np.float64), floor.shape).copy()
+    except (TypeError, ValueError):
+        raise ValueError(f"penalty must be one number, or one per constraint ({floor.size}), got {penalty}") from None
+    check_penalty(each, floor)
+    return each
+
+
+def check_penalty(penalty: Vector, floor: Vector) -> None:
+    """One per constraint, at least 0."""
+    require(np.shape(penalty) == np.shape(floor), "penalty must be one number per constraint", penalty=penalty, floor=floor)
+    legal = bool(((np.asarray(penalty) >= 0) & (np.asarray(penalty) <= LARGEST)).all())
+    require(legal, f"penalty must be at least 0 and at most {LARGEST:g}", penalty=penalty)

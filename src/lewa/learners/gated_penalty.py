@@ -1,0 +1,97 @@
+"""EWA with a gated penalty: a fixed one, charged only while the floor is missed."""
+
+from math import sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Weights, average, grow_priced, ones, share
+from lewa.learners.base import check_positive, check_size, lawful, log_actions
+from lewa.learners.fixed_penalty import check_penalty, penalties
+from lewa.measures.guarantees import Guarantee, Setting, none, one_action
+from lewa.rounds import Full, Matrix, Vector
+
+BROKEN = (
+    "a gated penalty leaves a violation of order T for every coefficient: with K = 2, rewards (1, 0) and constraints "
+    "(floor - nu, floor), nu = min(floor, 1/(2 penalty)), it is at least nu (T - 1/(1 - exp(-eta/2)))"
+)
+
+
+class Gated(NamedTuple):
+    weights: Weights  # w
+    charge: Vector  # (m,)    what the penalty was in the last round: lambda or 0
+    mean: Matrix  # (m, K)  cbar
+    clock: Vector  # (1,)    t, the rounds seen
+
+
+class GatedPenalty(NamedTuple):
+    """EWA with a gated penalty: a fixed price, charged only while the play misses the floor.
+
+    Actions are weighed by r + lambda c while the running mean of the constraints says that the play is below the floor, and
+    by r alone otherwise. A straw man: section 4 of the paper names penalties only to set them aside (no box). With
+    w_1 = 1, in round t::
+
+        p_t     = w_t / sum w_t
+        cbar_t  = (c_1 + ... + c_t) / t
+        w_{t+1} = w_t exp(eta (r_t + lambda 1{p_t.cbar_t < c0} c_t))
+
+    Order: cbar_t contains c_t; the gate uses p_t. For m constraints each has a gate of its own.
+
+    Parameters: eta = eta > 0; lambda = penalty, one per constraint, at least 0 (`tuned` takes one number for all of them
+    too); c0 = floor, each in [0, 1].
+
+    Reading: the gate could open on a single c_t or on the mean; the mean is taken, which noise does not open. The step is
+    that of the fixed penalty. Where the floor costs less than lambda, the play is held at it. Where it costs more, the gate
+    stays open and does not help: on r = (1, 0), c = (c0 - nu, c0) with lambda nu <= 1/2 the first action gains at least 1/2
+    a round, so p_{t,2} <= exp(-eta (t - 1)/2), and violation >= nu (T - 1/(1 - exp(-eta/2))), which is about
+    T/(2 lambda) at nu = 1/(2 lambda). With floor 0 the gate never opens, and this learner is EWA.
+
+    >>> import lewa
+    >>> T, penalty = 100_000, 5.0
+    >>> learner = lewa.learners.GatedPenalty.tuned(actions=2, horizon=T, floor=0.5, penalty=penalty)
+    >>> trace = lewa.play(learner, lewa.games.SlowBurn(floor=0.5, nu=1 / (2 * penalty)), rounds=T)
+    >>> f"violation {lewa.violation(trace)[0, 0] / T:.3f} a round"
+    'violation 0.099 a round'
+
+    Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
+    """
+
+    eta: float
+    penalty: Vector
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
+        """eta = sqrt(8 ln K/T)/(1 + sum penalty)"""
+        floor = check_size(actions, floor, horizon)
+        each = penalties(penalty, floor)
+        step = sqrt(8 * log_actions(actions) / horizon) / (1 + float(each.sum()))
+        return lawful(cls(step if eta is None else eta, each, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
+
+    def start(self, actions: int) -> Gated:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta)
+        check_penalty(self.penalty, self.floor)
+        m = self.floor.size
+        return Gated(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(1))
+
+    def play(self, s: Gated, p: Vector) -> None:
+        share(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Gated, seen: Full) -> None:
+        s.clock[0] += 1
+        for j in range(s.charge.size):  # cbar <- cbar + (c - cbar)/t; charge = lambda 1{p.cbar < c0}
+            met = average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
+            s.charge[j] = self.penalty[j] if met < self.floor[j] else 0.0
+        grow_priced(s.weights, self.eta, seen.rewards, s.charge, seen.constraints)  # w <- w exp(eta (r + charge c))
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return one_action(self.floor) if actions == 1 else (none("gated penalty", BROKEN),)

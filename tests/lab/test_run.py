@@ -1,0 +1,385 @@
+"""Studies are killed, interrupted and robbed of their workers here; what comes out has to be the same table, bit for bit."""
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pyarrow import parquet
+
+import lewa
+from lewa.lab import run as lab
+from lewa.lab.run import Journal, Progress, Work, execute, run_study, versions
+from lewa.lab.study import Study, expand, parse
+
+# Games that spawned workers can import: each run notes that it began, some wait while a file is there, some die.
+WORLDS = """
+import os
+import time
+from pathlib import Path
+
+from lewa.games import Bernoulli
+
+
+class Noted(Bernoulli):
+    def __init__(self, folder, waits=False, dies="never"):
+        super().__init__()
+        self.folder, self.waits, self.dies = Path(folder), waits, dies
+
+    def means(self):
+        return None
+
+    def block(self, key, start, stop):
+        if start == 0:
+            with (self.folder / "begun").open("a") as file:
+                file.write(f"{os.getpid()} {self.waits} {key[0]}\\n")
+            while self.waits and (self.folder / "hold").exists():
+                time.sleep(0.01)
+            died = self.folder / "died"
+            if self.dies == "always" or (self.dies == "once" and not died.exists()):
+                died.touch()
+                os._exit(1)
+        return super().block(key, start, stop)
+"""
+
+SMALL = """
+name = "small"
+rounds = [100, 1000]
+seeds = 2
+
+[[games]]
+name = "bernoulli"
+floor = 0.6
+
+[[learners]]
+name = "lewa"
+settings = { tuning = "paper" }
+
+[[learners]]
+name = "bandit-lewa"
+"""
+
+
+@pytest.fixture
+def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "worlds"
+    folder.mkdir()
+    (folder / "worlds_of_tests.py").write_text(WORLDS)
+    monkeypatch.syspath_prepend(folder)  # spawned processes get this process's path
+    yield folder
+    (folder / "hold").unlink(missing_ok=True)
+    sys.modules.pop("worlds_of_tests", None)
+
+
+def study_of(folder: Path, seeds: int, *kinds: str) -> str:
+    games = "".join(
+        f'[[games]]\nname = "worlds_of_tests:Noted"\nfloor = 0.6\nparameters = {{ folder = "{folder}"{kind} }}\n'
+        for kind in kinds
+    )
+    return f'name = "noted"\nrounds = 200\nseeds = {seeds}\n{games}[[learners]]\nname = "ewa"\n'
+
+
+def alone(study: Study, out: Path) -> bytes:
+    """The table as one thread of this process makes it."""
+    with ThreadPoolExecutor(1) as executor:
+        return run_study(study, out, executor=executor).read_bytes()
+
+
+def ids(out: Path) -> list[str]:
+    lines = (out / "journal.jsonl").read_bytes().splitlines() if (out / "journal.jsonl").exists() else []
+    return [json.loads(line)["id"] for line in lines]
+
+
+def begun(folder: Path) -> list[list[str]]:
+    file = folder / "begun"
+    return [line.split() for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def until(happened: Callable[[], Any], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.01)
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# One run -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_has_the_numbers_that_the_measures_give() -> None:
+    run = next(run for run in expand(parse(SMALL)) if run.learner == "bandit-lewa" and run.rounds == 1000 and run.seed == 1)
+    row = execute(run)
+    learner = lewa.learners.make("bandit-lewa", 3, 1000, 0.6)
+    trace = lewa.play(learner, run.build()[1], 1000, seeds=[1])
+    assert row["reward"] == trace.reward[0, -1]
+    assert row["regret"] == lewa.regret(trace)[0] == row["regret_curve"][-1]
+    assert row["violation"] == lewa.violation(trace)[0].tolist() == [row["violation_curve"][0][-1]]
+    assert row["positive_violation"] == lewa.positive_violation(trace)[0].tolist()
+    assert row["multiplier"] == trace.multiplier[0, -1].tolist() == [row["multiplier_curve"][0][-1]]
+    assert row["hindsight_value"] == lewa.hindsight(trace)[0].value
+    assert row["guarantee_kind"] == lewa.judge(trace).guarantee.kind
+    assert row["marks"] == trace.marks.tolist()
+    assert json.loads(row["parameters"])["gamma"] == trace.learner.gamma
+    assert row["feasible"] is True
+    assert set(row) == set(lab.COLUMNS)
+
+
+def test_only_what_the_study_measures_is_measured(tmp_path: Path) -> None:
+    study = parse(SMALL.replace("seeds = 2", 'seeds = 1\nmeasures = ["regret", "violation"]'))
+    row = execute(expand(study)[0])
+    assert "regret" in row
+    assert "reward" not in row
+    assert "marks" not in row
+    alone(study, tmp_path)
+    table = parquet.read_table(tmp_path / "measures.parquet")
+    assert table.column_names == list(lab.COLUMNS)
+    assert table["marks"].null_count == len(table) == 4
+
+
+def test_an_infeasible_floor_is_a_row_that_says_so() -> None:
+    row = execute(expand(parse(SMALL.replace("0.6", "0.95")))[0])
+    assert row["feasible"] is False
+    assert row["guarantee_kind"] is None
+
+
+def test_a_run_that_fails_is_named() -> None:
+    run = expand(parse(SMALL))[0]
+    wrong = type(run)(**{**{name: getattr(run, name) for name in run.__slots__}, "floor": (0.6, 0.5)})
+    with pytest.raises(ValueError, match=r"^bernoulli/T=100/lewa tuning=paper/seed0: .* one floor per constraint"):
+        lab.execute_all([wrong], versions())
+    with pytest.raises(ValueError, match=r"numbers would not be the same: it has numba .*, not 0.0"):
+        lab.execute_all([run], {**versions(), "numba": "0.0"})
+
+
+# The folder --------------------------------------------------------------------------------------------------------------
+
+
+def test_the_folder_says_what_was_run_by_what_and_running_again_repeats_nothing(tmp_path: Path) -> None:
+    study, seen = parse(SMALL), list[Progress]()
+    table = alone(study, tmp_path)
+    assert (tmp_path / "study.toml").read_text() == SMALL
+    assert json.loads((tmp_path / "versions.json").read_text()) == versions()
+    assert parquet.read_table(tmp_path / "measures.parquet")["id"].to_pylist() == [run.id for run in expand(study)]
+    journal = (tmp_path / "journal.jsonl").read_bytes()
+    run_study(study, tmp_path, progress=seen.append)  # no process is started: nothing is left
+    assert seen == [Progress(8, 8, 4400, 4400)]
+    assert (tmp_path / "journal.jsonl").read_bytes() == journal
+    assert (tmp_path / "measures.parquet").read_bytes() == table
+
+
+def test_a_folder_that_holds_another_study_or_other_versions_is_refused(tmp_path: Path) -> None:
+    alone(parse(SMALL), tmp_path)
+    with pytest.raises(ValueError, match="holds another study, 'small': give another folder for 'other'"):
+        run_study(parse(SMALL.replace('"small"', '"other"')), tmp_path)
+    with pytest.raises(ValueError, match="holds another study"):
+        run_study(parse(SMALL.replace("0.6", "0.5")), tmp_path)
+    run_study(parse("# the same in other words\n" + SMALL), tmp_path)
+    (tmp_path / "versions.json").write_text(json.dumps({**versions(), "numpy": "1.0"}))
+    with pytest.raises(ValueError, match=r"was begun with numpy 1.0, not"):
+        run_study(parse(SMALL), tmp_path)
+    (tmp_path / "study.toml").unlink()
+    with pytest.raises(ValueError, match="holds a journal but not the study"):
+        run_study(parse(SMALL), tmp_path)
+
+
+@pytest.mark.parametrize("torn", [b'{"id": "bernoulli/T=1', b"\0\0\0", b"\0\0\0\n", b""])
+def test_a_torn_last_line_is_dropped_and_its_run_done_again(torn: bytes, tmp_path: Path) -> None:
+    study = parse(SMALL)
+    table = alone(study, tmp_path)
+    path = tmp_path / "journal.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:5]) + (torn or lines[5].rstrip(b"\n")))
+    seen = list[Progress]()
+    with ThreadPoolExecutor(1) as executor:
+        run_study(study, tmp_path, executor=executor, progress=seen.append)
+    assert seen[0].done == 5
+    assert (tmp_path / "measures.parquet").read_bytes() == table
+    assert sorted(path.read_bytes().splitlines(keepends=True)) == sorted(lines)
+
+
+def test_a_journal_damaged_elsewhere_or_in_use_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "journal.jsonl"
+    path.write_bytes(b'{"id": "a"}\nwhat?\n{"id": "b"}\n')
+    with pytest.raises(ValueError, match="is damaged at line 2"):
+        Journal(path)
+    path.write_bytes(b'{"id": "a"}\n')
+    journal = Journal(path)
+    with pytest.raises(ValueError, match="is being written by another process"):
+        Journal(path)
+    journal.append([{"id": "a"}, {"id": "b"}])
+    journal.close()
+    assert path.read_bytes() == b'{"id": "a"}\n{"id": "b"}\n'
+
+
+def test_short_runs_share_a_task_and_long_ones_come_first(tmp_path: Path) -> None:
+    runs = expand(parse(SMALL.replace("seeds = 2", "seeds = 20")))
+    journal = Journal(tmp_path / "journal.jsonl")
+    work = Work(runs, journal, None)
+    assert [len(work.chunk()), len(work.chunk())] == [1, 1]  # nobody knows yet how long they take
+    work.pace = {("bernoulli", "lewa"): 1e-4, ("bernoulli", "bandit-lewa"): 1e-5}  # 0.1 and 0.01 seconds at T = 1000
+    sizes = []
+    while work.left:
+        chunk = work.chunk()
+        assert sum(work.seconds(run) for run in chunk) <= 2 * lab.TASK
+        sizes.append((chunk[0].rounds, len(chunk)))
+    assert sizes[:3] == [(1000, 5), (1000, 5), (1000, 5)]
+    assert sum(size for _, size in sizes) == len(runs) - 2
+    assert len(sizes) < 10
+    assert sizes == sorted(sizes, key=lambda size: -size[0])
+    journal.close()
+
+
+class Idle(Executor):
+    """Takes tasks and does none."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return Future()
+
+
+def test_a_run_that_lost_workers_is_tried_alone_so_that_no_other_is_blamed(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    work, place = Work(expand(parse(SMALL)), journal, None), lab.Place(Idle(), lambda: 4)
+    for _ in range(lab.SUSPECT):
+        flying: dict[Future[Any], Any] = {}
+        work.submit(place, flying)
+        assert [len(chunk) for chunk in flying.values()] == [1, 1, 1, 1]
+        for chunk in flying.values():
+            work.put_back(chunk)
+    flying = {}
+    work.submit(place, flying)
+    (alone_there,) = flying.values()
+    with pytest.raises(ValueError, match=f"{alone_there[0].id} took 3 workers down with it"):
+        work.put_back(alone_there)
+    journal.close()
+
+
+def test_a_study_runs_in_one_place(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="give one of them"):
+        run_study(parse(SMALL), tmp_path, workers=2, cluster="tcp://nowhere:1")
+    with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
+        run_study(parse(SMALL), tmp_path, workers=0)
+
+
+# Processes ---------------------------------------------------------------------------------------------------------------
+
+
+def test_one_and_two_processes_give_the_same_file(tmp_path: Path) -> None:
+    study = parse(SMALL)
+    one, two = (run_study(study, tmp_path / str(workers), workers=workers).read_bytes() for workers in (1, 2))
+    assert one == two == alone(study, tmp_path / "alone")
+    regrets = parquet.read_table(tmp_path / "1" / "measures.parquet")["regret"].to_numpy()
+    assert np.isfinite(regrets).all()
+    assert len(set(regrets.tolist())) > 4
+
+
+SCRIPT = """
+import sys
+from lewa.lab.run import run_study
+from lewa.lab.study import read
+run_study(read(sys.argv[1]), sys.argv[2], workers=2)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="looks for the workers in /proc")
+@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
+def test_a_study_that_was_stopped_goes_on_where_it_was(by: signal.Signals, worlds: Path, tmp_path: Path) -> None:
+    text = study_of(worlds, 3, "", ", waits = true")
+    (tmp_path / "study.toml").write_text(text)
+    (worlds / "hold").touch()
+    out = tmp_path / "out"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "study.toml"), str(out)]
+    with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: len(ids(out)) == 3 and sum(waits == "True" for _, waits, _ in begun(worlds)) == 2)
+        if by == signal.SIGKILL:
+            process.kill()
+        else:
+            os.killpg(process.pid, by)  # as a terminal does: the workers get it too
+        said = process.communicate(timeout=20)[1]
+        assert process.returncode != 0
+        assert "SpawnProcess" not in said  # no worker complains
+    workers = {int(pid) for pid, _, _ in begun(worlds)}
+    until(lambda: not any(map(alive, workers)), 10)  # they still had runs to wait for
+    finished = ids(out)
+    assert len(finished) == 3
+    assert not (out / "measures.parquet").exists()
+
+    (worlds / "hold").unlink()
+    study = parse(text)
+    table = run_study(study, out, workers=2).read_bytes()
+    assert ids(out)[:3] == finished
+    assert sorted(ids(out)) == sorted(run.id for run in expand(study))
+    times = Counter((waits, key) for _, waits, key in begun(worlds))
+    assert [times[which] for which in times if which[0] == "False"] == [1, 1, 1]  # what was finished was not begun again
+    assert table == alone(study, tmp_path / "alone")
+
+
+def test_a_lost_worker_s_runs_are_done_by_another(worlds: Path, tmp_path: Path) -> None:
+    study = parse(study_of(worlds, 4, "", ', dies = "once"'))
+    table = run_study(study, tmp_path / "out", workers=2).read_bytes()
+    assert (worlds / "died").exists()
+    assert sorted(ids(tmp_path / "out")) == sorted(run.id for run in expand(study))
+    assert table == alone(study, tmp_path / "alone")
+
+
+def test_a_run_that_takes_every_worker_down_is_named_and_the_rest_is_kept(worlds: Path, tmp_path: Path) -> None:
+    study = parse(study_of(worlds, 1, "", ', dies = "always"', ", waits = true"))
+    with pytest.raises(ValueError, match=r"dies=always/T=200/ewa/seed0 took 3 workers down with it"):
+        run_study(study, tmp_path, workers=1)
+    assert not any("dies" in name for name in ids(tmp_path))
+    assert ids(tmp_path)
+
+
+# A cluster ---------------------------------------------------------------------------------------------------------------
+
+needs_dask = pytest.mark.skipif(
+    importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install 'lewa[cluster]'"
+)
+
+
+@needs_dask
+def test_a_cluster_that_loses_a_worker_gives_the_same_file(worlds: Path, tmp_path: Path) -> None:
+    dask: Any = pytest.importorskip("distributed")
+    text = study_of(worlds, 4, "", ", waits = true") + '\n[[learners]]\nname = "lewa"\n'
+    study, killed = parse(text), list[int]()
+    (worlds / "hold").touch()
+
+    def kill_one(progress: Progress) -> None:
+        """With half of the runs finished, only those that wait are left: a worker that has one of them dies."""
+        if progress.done >= progress.total // 2 and not killed:
+            until(lambda: any(waits == "True" for _, waits, _ in begun(worlds)))
+            killed.append(next(int(pid) for pid, waits, _ in begun(worlds) if waits == "True"))
+            os.kill(killed[0], signal.SIGKILL)
+            (worlds / "hold").unlink()
+
+    with dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        address = cluster.scheduler_address
+        table = run_study(study, tmp_path / "out", cluster=address, progress=kill_one).read_bytes()
+    assert killed
+    assert sorted(ids(tmp_path / "out")) == sorted(run.id for run in expand(study))
+    assert len(begun(worlds)) > len(expand(study))  # what the dead worker had begun was begun again
+    assert table == alone(study, tmp_path / "alone")
+
+
+@needs_dask
+def test_an_address_where_nobody_answers_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "ANSWER", 0.2)
+    with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9") as refused:
+        run_study(parse(SMALL), tmp_path, cluster="tcp://127.0.0.1:9")
+    assert "\n" not in str(refused.value)
