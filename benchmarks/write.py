@@ -1,5 +1,6 @@
 """Measure, and write RESULTS.md and the plot of cost against the number of actions: what `make bench` runs."""
 
+from itertools import cycle
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,6 +19,7 @@ WHY = {
     "against C": "C keeps everything in one pass and in registers; ours keeps the play, the rule and the measures apart",
     "Exp3": "a round waits for one draw, one division and one exponential in a row, and is then within a fifth of C's",
     "EWARegressor": "the sweep over all actions is one exponential each, near what C takes",
+    "against LEWA": "it keeps the running mean of the constraints, one more array to read and to write",
     "2 cores": "two threads share the memory and the lock of the interpreter between blocks",
     "import": "two thirds of it are NumPy and Numba",
     "first call": "the compiled loop is read from disk and linked",
@@ -33,7 +35,7 @@ def plot(found: dict[str, list[float]], limit: float) -> None:
     limit_at = (sizes[4], 2 * limit * sizes[4])
     axes.annotate("reading rewards and constraints", limit_at, (10, -14), textcoords="offset points", color="0.5")
     ends: list[float] = []
-    for colour, (name, times) in zip(COLOURS, sorted(found.items(), key=lambda item: item[1][-1]), strict=True):
+    for colour, (name, times) in zip(cycle(COLOURS), sorted(found.items(), key=lambda item: item[1][-1]), strict=False):
         axes.loglog(sizes, times, color=colour, linewidth=1.6, marker="o", markersize=3)
         height = max(times[-1], ends[-1] * 1.9 if ends else 0)  # labels stand apart where the lines end together
         ends.append(height)

@@ -19,7 +19,9 @@ NARROW = {"radius": 0.1, "level": 0.001}
 def happened(names: list[str]) -> dict[str, Any]:
     found = {}
     for name in names:
-        for n, (learner, K) in enumerate(lewa.learners.ALL[name].examples()):
+        kind = lewa.learners.ALL[name]
+        many = 700 if name in ("bandit-lewa", "bandit-lewa@printed") else 40  # those two draw from a tree then
+        for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, 150, 0.5), many)]):
             m, rng = np.size(learner.floor), np.random.default_rng(n)
             narrow = learner._replace(**{field: x for field, x in NARROW.items() if field in learner._fields})
             means = np.column_stack([np.full(m, 0.7), rng.random((m, K - 1))])  # the first action meets every floor

@@ -5,7 +5,7 @@ from lewa.kernels.compiling import exact, program, rule
 from lewa.kernels.exponential import exp
 from lewa.kernels.memory import dump, load, pack, unpack
 from lewa.kernels.streams import DICE, NATURE, keys, place, toss, uniform
-from lewa.kernels.weights import Weights, draw, grow, grow_one, grow_priced, mix, ones, pick, settle, share
+from lewa.kernels.weights import Weights, draw, grow, grow_one, grow_priced, mix, ones, pick, set_one, settle, share
 
 __all__ = [
     "DICE",
@@ -33,6 +33,7 @@ __all__ = [
     "positive",
     "program",
     "rule",
+    "set_one",
     "settle",
     "share",
     "toss",

@@ -205,6 +205,12 @@ def grow_priced(w: Weights, eta: float, r: Vector, lam: Vector, c: Matrix) -> No
 
 
 @rule
+def set_one(w: Weights, i: int, x: float) -> None:
+    """w_i <- exp(x), without its past; `settle` has to follow when all are set."""
+    w.log[i] = x
+
+
+@rule
 def grow_one(w: Weights, i: int, x: float) -> None:
     """w_i <- w_i exp(x), for x >= 0: the sum only grows, so keeping it up to date loses no digits."""
     w.log[i] += x

@@ -30,7 +30,7 @@ from lewa.rounds import Block, Lazy, feedback
 from lewa.single import Player
 
 FLOOR = 0.6
-TURNS = 7
+TURNS = 15
 FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 KEY = keys(3)
 
@@ -385,7 +385,7 @@ def cost_growth(sizes: tuple[int, ...] = (2, 10, 100, 1_000, 10_000, 100_000, 1_
         for K in sizes:
             make = full if feedback(kind) == "full" else bandit
             rounds = 100_000 if feedback(kind) == "bandit" else max(20, 500_000 // K)
-            found[name].append(best_of(3, make(tuned(kind, K), K, rounds))[0])
+            found[name].append(best_of(7, make(tuned(kind, K), K, rounds))[0])
     return found
 
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.kernels import Weights, mix, ones, positive, settle
+from lewa.kernels import Weights, mix, ones, positive, set_one, settle
 from lewa.learners.base import check_epsilon, check_feasible, check_gamma, check_positive, check_size, lawful, require
 from lewa.measures.guarantees import Guarantee, Setting, none, one_action
 from lewa.rounds import Bandit, Matrix, Vector
@@ -111,8 +111,9 @@ class PrintedHpBanditLewa(NamedTuple):
             gain = self.bonus / p[k]
             for j in range(lam.size):
                 gain += lam[j] * (s.sums[j, k] / t + 2 * K / self.gamma * radius)
-            w.log[k] = self.eta * gain
-        w.log[i] += self.eta * seen.reward / seen.chance
+            if k == i:
+                gain += seen.reward / seen.chance
+            set_one(w, k, self.eta * gain)
         settle(w)
         q = (seen.chance - self.gamma / K) / (1 - self.gamma)
         for j in range(lam.size):  # lam <- [(1 - delta eta) lam - eta (q.chat + alpha_1/sqrt(t) - c0)]+
