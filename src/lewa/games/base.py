@@ -1,5 +1,6 @@
 """What a game is: who reveals rewards and constraints; and what can be known about one before it is played."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
 from numbers import Integral
@@ -86,12 +87,12 @@ class Endless:
         return None
 
 
-class Fixed:
+class Fixed(ABC):
     """Rewards that are the same for every seed: what they average to and how far they vary is known beforehand."""
 
+    @abstractmethod
     def script(self, start: int, stop: int) -> Matrix:
         """The rewards of rounds start .. stop - 1, (n, K)."""
-        raise NotImplementedError
 
     def _chunks(self, rounds: int) -> Iterator[Matrix]:
         return (self.script(start, min(start + CHUNK, rounds)) for start in range(0, rounds, CHUNK))
