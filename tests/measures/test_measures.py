@@ -3,7 +3,7 @@ import pytest
 
 import lewa
 from lewa.games import Bernoulli, Table
-from lewa.learners import BanditLewa, Ewa, HpBanditLewa, Lewa, make
+from lewa.learners import BanditLewa, Ewa, HpBanditLewa, HpLewa, Lewa, make
 from lewa.measures.guarantees import EXPECTED, PATHWISE
 from lewa.play import play
 
@@ -134,3 +134,23 @@ def test_bad_means_are_refused() -> None:
             Lewa.tuned(2, 100, 0.5, means=means)
     with pytest.raises(ValueError, match="constraints must be finite"):
         lewa.best_fixed_play([0.1, 0.2], [[float("nan"), 0.5]], [0.4])
+
+
+def test_a_run_of_lewa_certifies_its_own_regret_against_any_play() -> None:
+    trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2, every_round=True)
+    assert trace.plays is not None
+    assert trace.multipliers is not None
+    eta = trace.learner.eta
+    for p in (np.array([1.0, 0.0, 0.0]), np.array([0.2, 0.3, 0.5])):
+        by_hand = np.log(3) / eta
+        for t in range(60):
+            lam, gap = trace.multipliers[0, t], trace.plays[0, t] - p
+            by_hand += eta / 8 * (1 + lam.sum()) ** 2 + sum(lam[j] * (gap @ CONSTRAINTS[t, :, j]) for j in range(2))
+        bound = lewa.regret_certificate(trace, p)
+        assert bound == pytest.approx([by_hand] * 2)
+        assert (REWARDS @ p).sum() - trace.reward[0, -1] <= bound[0]
+    with pytest.raises(ValueError, match="every_round=True"):
+        lewa.regret_certificate(play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)), p)
+    for other in (Ewa.tuned(3, 60, FLOOR), HpLewa.tuned(3, 60, FLOOR)):
+        with pytest.raises(ValueError, match=r"LEWA's, got (Ewa|HpLewa)"):
+            lewa.regret_certificate(play(other, Table(REWARDS, CONSTRAINTS), every_round=True), p)

@@ -2,7 +2,7 @@
 
 from lewa.measures.guarantees import Guarantee, Setting, guarantee
 from lewa.measures.hindsight import Hindsight, best_fixed_play, best_play_every_round
-from lewa.measures.regret import hindsight, regret, regret_curve, variation
+from lewa.measures.regret import hindsight, regret, regret_certificate, regret_curve, variation
 from lewa.measures.verdict import Verdict, judge
 from lewa.measures.violation import certificate, positive_violation, violation, violation_curve
 
@@ -19,6 +19,7 @@ __all__ = [
     "judge",
     "positive_violation",
     "regret",
+    "regret_certificate",
     "regret_curve",
     "variation",
     "violation",

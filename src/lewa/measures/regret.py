@@ -49,6 +49,27 @@ def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
     return curve
 
 
+def regret_certificate(trace: Trace, play: Vector) -> Vector:
+    """A bound on LEWA's regret against this play, (S,), that holds on every run, whatever the world did: LEWA (g).
+
+    ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t), from a trace of every round.
+    """
+    if trace.plays is None or trace.multipliers is None:
+        raise ValueError("the certificate of regret is read off every round: play with every_round=True")
+    if trace.learner._fields != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
+        raise ValueError(f"the certificate of regret is LEWA's, got {type(trace.learner).__name__}")
+    eta, K = trace.learner.eta, trace.plays.shape[2]
+    bounds: Vector = np.log(K) / eta + eta / 8 * ((1 + trace.multipliers.sum(axis=2)) ** 2).sum(axis=1)
+    for s in range(len(trace.seeds)):
+        start = 0
+        for _, block in _nature(trace, s):
+            here = slice(start, start + len(block.rewards))
+            gained = np.einsum("tmk,tk->tm", block.constraints, trace.plays[s, here] - np.asarray(play))
+            bounds[s] += (trace.multipliers[s, here] * gained).sum()
+            start = here.stop
+    return bounds
+
+
 def _hindsights(trace: Trace, constraint: str, last_only: bool) -> list[list[Hindsight]]:
     if constraint not in ("auto", "known", "trace"):
         raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {constraint!r}")
