@@ -79,6 +79,18 @@ and violation.
 
 {misses or "None."}
 
+## How far to trust this table
+
+It is one run of several, on a shared virtual machine, and rows near their goal fall on either side of it from run to run:
+
+- High-Probability LEWA against LEWA: 0.77x to 1.46x in single rows of five runs. The run before the recorded one, with 7
+  turns, missed the goal at K = 10 (1.33x) and K = 1,000 (1.32x); turns were raised to 15 after that.
+- BanditLEWA against pymab, K = 10: 96x to 102x. Against river, K = 100: 396x to 427x. 64 seeds on 2 cores: 1.75x to 1.94x.
+- 64 seeds on 2 cores is a play of 300,000 rounds. Short plays gain nothing: BanditLEWA, K = 100, 100,000 rounds 1.83x; LEWA,
+  K = 10, 20,000 rounds 0.90x; BanditLEWA, K = 10, 10,000 rounds 0.76x, as the work between blocks holds Python's lock.
+- The interactive rows were first measured with rewards in a list of lists, whose cache misses weighed on our round most (21x
+  at K = 100); now every library tosses the same coin.
+
 ## What a round costs as actions grow
 
 Nanoseconds a round; the dashed line is the time to read a round's rewards and constraints from memory ({limit:.2f} ns a
