@@ -28,6 +28,7 @@ class Tally(NamedTuple):
     positive: Vector  # (m,)
     revealed: Vector  # (m,)
     priced: Vector  # (m,)
+    largest: Vector  # (m,)
 
 
 class Columns(NamedTuple):
@@ -61,19 +62,20 @@ overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.insta
 overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
 
 
-def note(s: Any, t: int, priced: Vector, columns: Columns) -> None:
+def note(s: Any, t: int, tally: Tally, columns: Columns) -> None:
     """Add the multiplier up, and write it down if asked; a learner without one has nothing to note."""
-    (_note if hasattr(s, "multiplier") else _skip)(s, t, priced, columns)
+    (_note if hasattr(s, "multiplier") else _skip)(s, t, tally, columns)
 
 
-def _note(s: Any, t: int, priced: Vector, columns: Columns) -> None:
-    for j in range(priced.size):
-        priced[j] += s.multiplier[j]
+def _note(s: Any, t: int, tally: Tally, columns: Columns) -> None:
+    for j in range(tally.priced.size):
+        tally.priced[j] += s.multiplier[j]
+        tally.largest[j] = max(tally.largest[j], s.multiplier[j])
         if columns.actions.size > 0:
             columns.multipliers[t, j] = s.multiplier[j]
 
 
-def _skip(s: Any, t: int, priced: Vector, columns: Columns) -> None:
+def _skip(s: Any, t: int, tally: Tally, columns: Columns) -> None:
     pass
 
 
@@ -108,7 +110,7 @@ overload(foresee, jit_options=INLINE, strict=False)(
     )
 )
 overload(note, jit_options=INLINE, strict=False)(
-    lambda s, t, priced, columns: _note if "multiplier" in s.instance_class._fields else _skip
+    lambda s, t, tally, columns: _note if "multiplier" in s.instance_class._fields else _skip
 )
 overload(reveal, jit_options=INLINE, strict=False)(
     lambda nature, t, i, c: _read if nature.instance_class is Block else _draw
@@ -159,7 +161,7 @@ def _loops(learner: Any) -> Loops:
         self, s = unpack(learner, memory)
         for t in range(rounds):
             play(self, s, p)
-            note(s, t, tally.priced, columns)
+            note(s, t, tally, columns)
             seen = Full(nature.rewards[t], nature.constraints[t], met, p)
             tally.reward[0] += observe(p, seen)
             for j in range(met.size):
@@ -197,7 +199,7 @@ def _loops(learner: Any) -> Loops:
                 for i in range(p.size):
                     columns.plays[t, i] = p[i]
             i, chance = choose(self, s, uniform(dice[0], start + t))
-            note(s, t, tally.priced, columns)
+            note(s, t, tally, columns)
             reward = reveal(nature, t, i, c)
             tally.reward[0] += reward
             for j in range(c.size):
@@ -227,7 +229,7 @@ def _loops(learner: Any) -> Loops:
         for t in range(rounds):
             play(self, s, p)
             i = pick(p, uniform(dice[0], start + t))
-            note(s, t, tally.priced, columns)
+            note(s, t, tally, columns)
             reward = reveal(nature, t, i, c)
             tally.reward[0] += reward
             for j in range(c.size):

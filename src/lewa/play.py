@@ -57,7 +57,7 @@ def play(
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     learner.start(game.actions)  # refuse what breaks a law before anything is compiled
-    marks = log_spaced(rounds, game.actions * (1 + game.constraints))
+    marks = log_spaced(rounds, game.actions * (2 + game.constraints))
     loops(type(learner))  # once, before the threads ask for them
     stop = Event()
 
@@ -166,7 +166,7 @@ def _run(
     memory = pack(learner, learner.start(K))
     steps, state = loops(type(learner)), unpack(type(learner), memory)[1]
     nature_key, dice = np.split(keys(seed), [DICE])
-    tally = Tally(np.zeros(1), np.zeros(m), np.zeros(m), np.zeros(m), np.zeros(m))
+    tally = Tally(np.zeros(1), *(np.zeros(m) for _ in Tally._fields[1:]))
     truth = np.zeros((0, K)) if game.truth is None else plain(game.truth)
     p, met = np.empty(K), np.empty(m)
     adaptive = hasattr(game, "reveal")
@@ -181,8 +181,8 @@ def _run(
         most = LONGEST
     height = T if every_round else 0
     columns = Columns(np.zeros((height, K)), np.zeros((height, m)), np.zeros(height, dtype=np.int64))
-    sums = Tally(np.zeros((n, 1)), *(np.zeros((n, m)) for _ in range(4)))
-    multiplier = np.zeros((n, m))
+    sums = Tally(np.zeros((n, 1)), *(np.zeros((n, m)) for _ in Tally._fields[1:]))
+    multiplier, plays = np.zeros((n, m)), np.zeros((n, K))
     earnings, kept = (None, None) if lazy is not None else (np.zeros((n, K)), np.zeros((n, m, K)))
 
     start = 0
@@ -209,11 +209,13 @@ def _run(
             total[mark] = value
         if hasattr(state, "multiplier"):
             multiplier[mark] = state.multiplier
+        steps.play(memory, plays[mark])
 
     return {
         **sums._asdict(),
         "reward": sums.reward[:, 0],
         "multiplier": multiplier,
+        "play": plays,
         "earnings": None if earnings is None else np.cumsum(earnings, axis=0),
         "kept": None if kept is None else np.cumsum(kept, axis=0),
         "state": state,

@@ -70,7 +70,9 @@ class Trace:
     positive: Cube  # (S, n, m) sum of [floor - p.c]+, likewise
     revealed: Cube  # (S, n, m) sum of floor - p.c_t (full information) or floor - c_t of the action drawn (bandit)
     priced: Cube  # (S, n, m) sum of the multipliers lambda_1 .. lambda_t
+    largest: Cube  # (S, n, m) the largest of them
     multiplier: Cube  # (S, n, m) lambda_{t+1}
+    play: Cube  # (S, n, K) p_{t+1}
     earnings: Cube | None  # (S, n, K) sum of r_t, where the rounds were laid out in full
     kept: Any  # (S, n, m, K) sum of c_t, likewise
     states: tuple[Any, ...]  # the state each seed ended in

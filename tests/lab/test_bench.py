@@ -22,7 +22,7 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     full = feedback(kind) == "full"
     rewards, constraints = bench.rows_of(K) if full else bench.coins(K)
     rounds = min(5000, len(rewards)) if full else 5000
-    theirs = np.zeros(5)
+    theirs = np.zeros(6)
     bench.in_c(name, learner, K, rounds, theirs)()
     tally, columns = bench.empty(K)
     start = np.zeros(1, dtype=np.int64)

@@ -19,7 +19,8 @@ from pyarrow import parquet
 
 import lewa
 from lewa.lab import run as lab
-from lewa.lab.run import Journal, Progress, Work, execute, run_study, versions
+from lewa.lab.folder import COLUMNS, Journal, versions
+from lewa.lab.run import Progress, Work, execute, run_study
 from lewa.lab.study import Study, expand, parse
 
 # Games that spawned workers can import: each run notes that it began, some wait while a file is there, some die.
@@ -137,7 +138,7 @@ def test_a_row_has_the_numbers_that_the_measures_give() -> None:
     assert row["marks"] == trace.marks.tolist()
     assert json.loads(row["parameters"])["gamma"] == trace.learner.gamma
     assert row["feasible"] is True
-    assert set(row) == set(lab.COLUMNS)
+    assert set(row) == set(COLUMNS)
 
 
 def test_only_what_the_study_measures_is_measured(tmp_path: Path) -> None:
@@ -148,7 +149,7 @@ def test_only_what_the_study_measures_is_measured(tmp_path: Path) -> None:
     assert "marks" not in row
     alone(study, tmp_path)
     table = parquet.read_table(tmp_path / "measures.parquet")
-    assert table.column_names == list(lab.COLUMNS)
+    assert table.column_names == list(COLUMNS)
     assert table["marks"].null_count == len(table) == 4
 
 

@@ -61,7 +61,7 @@ def best_of(turns: int, *variants: Callable[[], int]) -> list[float]:
 
 def empty(actions: int) -> tuple[Tally, Columns]:
     """Sums at zero, and no columns."""
-    tally = Tally(*(np.zeros(1) for _ in range(5)))
+    tally = Tally(*(np.zeros(1) for _ in Tally._fields))
     return tally, Columns(np.zeros((0, actions)), np.zeros((0, 1)), np.zeros(0, dtype=np.int64))
 
 
@@ -170,7 +170,7 @@ def in_c(name: str, learner: Any, actions: int, rounds: int, sums: Any = None) -
     else:
         rewards, constraints = coins(actions)
         world = [pointer(rewards), pointer(constraints), *(ctypes.c_uint64(int(key)) for key in KEY)]
-    sums = np.zeros(5) if sums is None else sums
+    sums = np.zeros(6) if sums is None else sums
     keep = (rewards, constraints, scratch, sums)  # what C points at must stay alive as long as the variant
 
     def variant() -> int:

@@ -52,7 +52,7 @@ static double settle(int K, double *restrict log_w, double *restrict w, double *
     return z;
 }
 
-/* sums: reward, shortfall, positive, revealed, priced */
+/* sums: reward, shortfall, positive, revealed, priced, largest */
 void lewa(int T, int K, double eta, double delta, double mu, double floor_, const double *R, const double *C, int rows,
           double *restrict log_w, double *restrict w, double *sums) {
     double anchor = 0, lam = 0, z = 0;
@@ -77,6 +77,7 @@ void lewa(int T, int K, double eta, double delta, double mu, double floor_, cons
         sums[2] += floor_ > met ? floor_ - met : 0;
         sums[3] += floor_ - met;
         sums[4] += lam;
+        sums[5] = lam > sums[5] ? lam : sums[5];
         lam = (1 - delta * mu) * lam - mu * (met - floor_);
         lam = lam > 0 ? lam : 0;
         z = next < 1e-100 || next > 1e100 ? settle(K, log_w, w, &anchor) : next;
@@ -105,6 +106,7 @@ void bandit_lewa(int T, int K, double eta, double gamma, double delta, double mu
         sums[2] += floor_ > q[i] ? floor_ - q[i] : 0;
         sums[3] += floor_ - c;
         sums[4] += lam;
+        sums[5] = lam > sums[5] ? lam : sums[5];
         log_w[i] += eta / chance * (r + lam * c);
         lam = (1 - delta * mu) * lam - mu * (share * c / chance - floor_);
         lam = lam > 0 ? lam : 0;
@@ -133,6 +135,7 @@ void hp_bandit_lewa(int T, int K, double eta, double gamma, double delta, double
         sums[2] += floor_ > kept ? floor_ - kept : 0;
         sums[3] += floor_ - c;
         sums[4] += lam;
+        sums[5] = lam > sums[5] ? lam : sums[5];
         double chance = play[a], share = 1.0 / (t + 1), met = 0, all = 0, next = 0;
         totals[a] += c / chance;
         log_w[a] += eta * r / chance;

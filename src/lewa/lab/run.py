@@ -4,13 +4,10 @@ A folder holds everything: `study.toml` and `versions.json` say what was run by 
 run is finished and is never rewritten, `measures.parquet` is made from it in the end, in the study's order.
 """
 
-import hashlib
 import importlib
 import json
 import os
-import platform
 import signal
-import sys
 import time
 import warnings
 from collections import Counter, deque
@@ -18,33 +15,28 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 
-import lewa
-from lewa.lab.study import Run, Study, expand, parse, shown, titled
+from lewa.lab.folder import Journal, Row, begin, differ, versions, write_measures
+from lewa.lab.study import Run, Study, expand, shown, titled
 from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
 from lewa.measures.regret import totals
 from lewa.play import play
 from lewa.rounds import Trace
 
-if sys.platform != "win32":
-    import fcntl
-
 TASK = 0.5  # seconds a task should take: shorter ones are spent on their way to the worker
 LOSSES = 3  # workers that a run may take down with it
 SUSPECT = 2  # after so many it is tried alone, so that no other run is blamed
 AHEAD = 2  # tasks that are kept waiting, per worker
+FEW = 12  # actions whose play is written down as it goes
 ANSWER = 10  # seconds that a scheduler has to answer in
-
-Row: TypeAlias = dict[str, Any]
 
 
 # One run -----------------------------------------------------------------------------------------------------------------
@@ -88,12 +80,17 @@ def _violation(trace: Trace) -> Row:
     return {"violation": violation(trace)[0].tolist(), "shortfall": trace.shortfall[0, -1].tolist()}
 
 
+def _multiplier(trace: Trace) -> Row:
+    return {"multiplier": trace.multiplier[0, -1].tolist(), "largest_multiplier": trace.largest[0, -1].tolist()}
+
+
 def _guarantee(trace: Trace) -> Row:
     verdict = judge(trace)
     promised = verdict.guarantee
     return {
         "guarantee_regret": promised.regret,
         "guarantee_violation": None if promised.violation is None else list(promised.violation),
+        "guarantee_positive_violation": promised.positive_violation and list(promised.positive_violation),
         "guarantee_kind": promised.kind,
         "guarantee_source": promised.source,
         "guarantee_holds": verdict.holds,
@@ -106,6 +103,7 @@ def _curves(trace: Trace) -> Row:
         "regret_curve": regret_curve(trace)[0].tolist(),
         "violation_curve": violation_curve(trace)[0].T.tolist(),
         "multiplier_curve": trace.multiplier[0].T.tolist(),
+        "play_curve": trace.play[0].T.tolist() if trace.game.actions <= FEW else None,
     }
 
 
@@ -114,42 +112,10 @@ FOUND: dict[str, Callable[[Trace], Row]] = {
     "regret": lambda trace: {"regret": float(regret(trace)[0])},
     "violation": _violation,
     "positive_violation": lambda trace: {"positive_violation": positive_violation(trace)[0].tolist()},
-    "multiplier": lambda trace: {"multiplier": trace.multiplier[0, -1].tolist()},
+    "multiplier": _multiplier,
     "hindsight": _hindsight,
     "guarantee": _guarantee,
     "curves": _curves,
-}
-
-# The columns of measures.parquet, whatever was asked for: null is what was not.
-COLUMNS = {
-    "id": "string",
-    "game": "string",
-    "rounds": "int64",
-    "floor": "list",
-    "learner": "string",
-    "settings": "string",
-    "parameters": "string",
-    "seed": "int64",
-    "actions": "int64",
-    "measured_on": "string",
-    "reward": "double",
-    "regret": "double",
-    "violation": "list",
-    "shortfall": "list",  # the violation before its positive part is taken: what a bound on [E V]+ is about
-    "positive_violation": "list",
-    "multiplier": "list",
-    "feasible": "bool",
-    "hindsight_value": "double",
-    "price": "list",
-    "guarantee_regret": "double",
-    "guarantee_violation": "list",
-    "guarantee_kind": "string",
-    "guarantee_source": "string",
-    "guarantee_holds": "bool",
-    "marks": "marks",
-    "regret_curve": "list",
-    "violation_curve": "curves",  # one per constraint
-    "multiplier_curve": "curves",
 }
 
 
@@ -164,7 +130,7 @@ def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:
     """One task: some runs, one after the other, by a worker that has the versions expected."""
     here = versions()
     if here != expected:
-        raise ValueError(f"a worker's numbers would not be the same: it has {_differ(here, expected)}")
+        raise ValueError(f"a worker's numbers would not be the same: it has {differ(here, expected)}")
     finished = []
     for run in runs:
         start = time.perf_counter()
@@ -177,134 +143,6 @@ def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:
             raise
         finished.append(Finished(row, time.perf_counter() - start))
     return finished
-
-
-# What it was run by ------------------------------------------------------------------------------------------------------
-
-NUMBERS = ("rounds.py", "kernels", "engine.py", "learners", "games", "measures", "play.py", "lab/study.py", "lab/run.py")
-
-
-@cache
-def versions() -> dict[str, str]:
-    """Everything that numbers depend on besides the study: two folders with the same versions hold the same numbers."""
-    return {
-        "lewa": lewa.__version__,
-        "source": _source(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "python": platform.python_version(),
-    }
-
-
-def _source() -> str:
-    """A hash of the files that numbers come from, so that an edited rule does not go on in an old journal."""
-    root = Path(__file__).parent.parent
-    found = hashlib.sha256()
-    for name in NUMBERS:
-        place = root / name
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()[:12]
-
-
-def _differ(one: dict[str, str], other: dict[str, str]) -> str:
-    """'numba 0.61, not 0.62'"""
-    names = [name for name in other if one.get(name) != other[name]] or [name for name in one if name not in other]
-    return " and ".join(f"{name} {one.get(name, 'of no version')}, not {other.get(name, 'any')}" for name in names)
-
-
-# The folder --------------------------------------------------------------------------------------------------------------
-
-
-def _begin(out: Path, study: Study) -> None:
-    """Write down what is run by what; in a folder that holds a study already it has to be this one."""
-    copy, stamp = out / "study.toml", out / "versions.json"
-    if not copy.exists():
-        if (out / "journal.jsonl").exists():
-            raise ValueError(f"{out} holds a journal but not the study it is of: give another folder")
-        out.mkdir(parents=True, exist_ok=True)
-        _write(stamp, json.dumps(versions(), indent=2).encode() + b"\n")
-        _write(copy, study.text.encode())
-        return
-    held = parse(copy.read_text(encoding="utf-8"), str(copy))
-    if held.model_dump() != study.model_dump():
-        raise ValueError(f"{out} holds another study, {held.name!r}: give another folder for {study.name!r}")
-    begun = json.loads(stamp.read_text())
-    if begun != versions():
-        raise ValueError(f"{out} was begun with {_differ(begun, versions())}: give another folder, or remove this one")
-
-
-def _write(path: Path, content: bytes) -> None:
-    """All of the file or none of it."""
-    part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
-
-
-class Journal:
-    """A line for each finished run, only ever appended to; `rows` is what it says, by id."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("a+b")
-        try:
-            self._lock()
-            self.rows: dict[str, Row] = {}
-            self._read()
-        except BaseException:
-            self._file.close()
-            raise
-
-    def _lock(self) -> None:
-        if sys.platform != "win32":
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # falls with the process, however it ends
-            except OSError:
-                raise ValueError(f"{self._file.name} is being written by another process: wait for it") from None
-
-    def _read(self) -> None:
-        self._file.seek(0)
-        whole = 0
-        lines = self._file.readlines()
-        for number, line in enumerate(lines, start=1):
-            try:
-                row = json.loads(line)
-                self.rows.setdefault(row["id"], row)
-            except (ValueError, KeyError, TypeError):
-                if number < len(lines):
-                    raise ValueError(f"{self._file.name} is damaged at line {number}") from None
-                break
-            if not line.endswith(b"\n"):  # whole by luck: it was cut at its very end
-                del self.rows[row["id"]]
-                break
-            whole += len(line)
-        self._file.truncate(whole)  # a line that was being written when the study was killed
-
-    def append(self, rows: list[Row]) -> None:
-        """The rows are on disk when this returns; one that is there already is not written again."""
-        new = [row for row in rows if row["id"] not in self.rows]
-        self._file.write(b"".join(json.dumps(row).encode() + b"\n" for row in new))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self.rows |= {row["id"]: row for row in new}
-
-    def close(self) -> None:
-        """Let others write to it."""
-        self._file.close()
-
-
-def _parquet(path: Path, rows: list[Row]) -> None:
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    numbers = pa.list_(pa.float64())
-    kinds = {"list": numbers, "marks": pa.list_(pa.int64()), "curves": pa.list_(numbers)}
-    schema = pa.schema([(name, kinds.get(kind) or pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
-    sink = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), sink)
-    _write(path, sink.getvalue().to_pybytes())
 
 
 # Places to run in --------------------------------------------------------------------------------------------------------
@@ -498,7 +336,7 @@ def run_study(
     except ImportError:
         raise ValueError("a study's measures take pyarrow: pip install 'lewa[lab]'") from None
     out, runs = Path(out), expand(study)
-    _begin(out, study)
+    begin(out, study)
     journal = Journal(out / "journal.jsonl")
     try:
         work = Work(runs, journal, progress)
@@ -508,7 +346,7 @@ def run_study(
                 work.go(here)
             if work.left and executor is not None:
                 raise ValueError("the executor is broken; what is finished is kept: run the study again to go on")
-        _parquet(out / "measures.parquet", [journal.rows[run.id] for run in runs])
+        write_measures(out / "measures.parquet", [journal.rows[run.id] for run in runs])
     finally:
         journal.close()
     return out / "measures.parquet"

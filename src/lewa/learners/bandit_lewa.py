@@ -8,7 +8,7 @@ import numpy as np
 from lewa.kernels import dot, draw, grow_one, mix, ones, positive
 from lewa.learners.base import check_dual, check_feasible, check_gamma, check_positive, check_size, lawful, log_actions
 from lewa.learners.lewa import PrimalDual
-from lewa.measures import guarantees
+from lewa.measures.bounds import paper
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Bandit, Vector
 
@@ -104,4 +104,4 @@ class BanditLewa(NamedTuple):
         return self.delta, self.mu
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return guarantees.bandit_lewa(actions, rounds, self.floor, self.eta, self.gamma, self.delta, self.mu, setting)
+        return paper.bandit_lewa(actions, rounds, self.floor, self.eta, self.gamma, self.delta, self.mu, setting)

@@ -7,7 +7,7 @@ import numpy as np
 from lewa.kernels import dot, draw, grow_one, mix, ones, positive
 from lewa.learners.base import check_feasible, check_gamma, check_positive, check_size, lawful, require
 from lewa.learners.lewa import PrimalDual
-from lewa.measures import guarantees
+from lewa.measures.bounds import paper
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Bandit, Vector
 
@@ -105,4 +105,4 @@ class PrintedBanditLewa(NamedTuple):
         return self.gamma, self.eta
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return guarantees.bandit_lewa(actions, rounds, self.floor, self.eta, self.gamma, self.gamma, self.eta, setting)
+        return paper.bandit_lewa(actions, rounds, self.floor, self.eta, self.gamma, self.gamma, self.eta, setting)

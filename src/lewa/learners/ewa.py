@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 from lewa.kernels import Weights, grow, ones, share
 from lewa.learners.base import check_positive, check_size, lawful, log_actions
-from lewa.measures import guarantees
+from lewa.measures.bounds import paper
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Full, Vector
 
@@ -68,4 +68,4 @@ class Ewa(NamedTuple):
         grow(s.weights, self.eta, seen.rewards)  # w <- w exp(eta r)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return guarantees.ewa(actions, rounds, self.floor, self.eta)
+        return paper.ewa(actions, rounds, self.floor, self.eta)

@@ -16,8 +16,8 @@ from lewa.learners.base import (
     lawful,
     log_actions,
 )
-from lewa.measures import guarantees
-from lewa.measures.guarantees import Guarantee, Setting, hp_bandit_level
+from lewa.measures.bounds import paper
+from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Bandit, Matrix, Vector
 
 
@@ -90,7 +90,7 @@ class HpBanditLewa(NamedTuple):
         eta = gamma / (4 * K)
         bonus = min(1.0, sqrt(log(3 * K / epsilon) / (K * T)))
         mu = min(T**-0.5, 1 / (4 * m * eta))
-        return lawful(cls(eta, gamma, 4 * m * eta, mu, bonus, hp_bandit_level(K, T, m, epsilon), floor))
+        return lawful(cls(eta, gamma, 4 * m * eta, mu, bonus, paper.hp_bandit_level(K, T, m, epsilon), floor))
 
     @classmethod
     def examples(cls) -> list[tuple[Any, int]]:
@@ -134,4 +134,4 @@ class HpBanditLewa(NamedTuple):
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         steps = (self.eta, self.gamma, self.delta, self.mu)
-        return guarantees.hp_bandit_lewa(actions, rounds, self.floor, *steps, self.bonus, self.level, setting)
+        return paper.hp_bandit_lewa(actions, rounds, self.floor, *steps, self.bonus, self.level, setting)

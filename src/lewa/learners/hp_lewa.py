@@ -8,8 +8,8 @@ import numpy as np
 from lewa.kernels import Weights, average, grow_priced, ones, positive, share
 from lewa.learners.base import check_dual, check_epsilon, check_feasible, check_positive, check_size, lawful
 from lewa.learners.lewa import steps
-from lewa.measures import guarantees
-from lewa.measures.guarantees import Guarantee, Setting, hp_radius
+from lewa.measures.bounds import paper
+from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Full, Matrix, Vector
 
 
@@ -77,7 +77,7 @@ class HpLewa(NamedTuple):
         check_epsilon(epsilon)
         check_feasible(floor, means)
         eta, delta, mu = steps(actions, horizon, floor.size, tuning, None, None)
-        corrected = hp_radius(actions, horizon, floor.size, epsilon)
+        corrected = paper.hp_radius(actions, horizon, floor.size, epsilon)
         return lawful(cls(eta, delta, mu, sqrt(0.5 * log(2 / epsilon)) if tuning == "paper" else corrected, floor))
 
     @classmethod
@@ -116,4 +116,4 @@ class HpLewa(NamedTuple):
         return self.delta, self.mu
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return guarantees.hp_lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, self.radius, setting)
+        return paper.hp_lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, self.radius, setting)

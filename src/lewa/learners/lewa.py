@@ -16,7 +16,7 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.measures import guarantees
+from lewa.measures.bounds import paper
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Full, Vector
 
@@ -114,7 +114,7 @@ class Lewa(NamedTuple):
         return self.delta, self.mu
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return guarantees.lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, setting)
+        return paper.lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, setting)
 
 
 def steps(

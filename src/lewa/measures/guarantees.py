@@ -1,12 +1,9 @@
-"""Every proved bound, evaluated for exactly these parameters; docs/theory.md has the statements and their proofs.
+"""What a guarantee is, what it assumes, and the form in which one is stated; bounds/ has the theorems.
 
 A bound is printed only where its conditions hold. The trivial ones are applied last: regret is never more than the
 number of rounds T, violation never more than floor * T. Where a theorem says no more than that, nothing is proved.
-
-K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in the boxes; A = 2 (delta T + 1/mu).
 """
 
-from math import e, exp, inf, log, sqrt
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -46,6 +43,7 @@ class Guarantee(NamedTuple):
     assumptions: tuple[str, ...] = ()
     epsilon: float | None = None
     reason: str = ""
+    positive_violation: tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+, where that is proved too
 
 
 def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
@@ -95,6 +93,7 @@ class Bound(NamedTuple):
 
     regret: float
     violation: float | tuple[float, ...]
+    positive: float | tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+
 
 
 def proved(
@@ -107,16 +106,21 @@ def proved(
     epsilon: float | None = None,
 ) -> Guarantee:
     """The bound with the trivial ones applied, or the sentence that it says no more than they do."""
-    each = bound.violation if isinstance(bound.violation, tuple) else (bound.violation,) * floor.size
-    regret = min(bound.regret, float(rounds))
-    violation = tuple(min(v, c0 * rounds) for v, c0 in zip(each, floor.tolist(), strict=True))
-    if bound.regret >= rounds and all(v >= c0 * rounds for v, c0 in zip(each, floor.tolist(), strict=True)):
+    most = [c0 * rounds for c0 in floor.tolist()]
+    each = _each(bound.violation, floor.size)
+    if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):
         return none(
             source,
             f"{source} says no more here than regret <= T and violation <= floor*T: its bounds are "
             f"{bound.regret:.4g} and {max(each, default=0.0):.4g} at T = {rounds}",
         )
-    return Guarantee(regret, violation, kind, source, assumptions, epsilon)
+    violation = tuple(map(min, each, most))
+    positive = None if bound.positive is None else tuple(map(min, _each(bound.positive, floor.size), most))
+    return Guarantee(min(bound.regret, float(rounds)), violation, kind, source, assumptions, epsilon, "", positive)
+
+
+def _each(bound: float | tuple[float, ...], constraints: int) -> tuple[float, ...]:
+    return bound if isinstance(bound, tuple) else (bound,) * constraints
 
 
 def failed(**conditions: bool) -> str:
@@ -145,233 +149,3 @@ def one_action(floor: Vector) -> tuple[Guarantee, ...]:
 def width(delta: float, mu: float, rounds: int) -> float:
     """A = 2 (delta T + 1/mu)"""
     return 2 * (delta * rounds + 1 / mu)
-
-
-# EWA -------------------------------------------------------------------------------------------------------------------
-
-
-def ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee, ...]:
-    """ln K/eta + eta T/8 against every fixed play, for every sequence; of violation only the trivial bound."""
-    if actions == 1:
-        return one_action(floor)
-    regret = log(actions) / eta + eta * rounds / 8
-    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("of violation only the trivial bound is claimed",)),)
-
-
-# LEWA ------------------------------------------------------------------------------------------------------------------
-
-
-def lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, setting: Setting
-) -> tuple[Guarantee, ...]:
-    """Theorem 1 corrected: (a)-(f), the high-probability form of the unmodified algorithm, and the variation bound."""
-    if actions == 1:
-        return one_action(floor)
-    if delta * mu > 1:
-        return (none("LEWA", f"needs {failed(dual=False)}, got {delta=}, {mu=}"),)
-    T, m = rounds, floor.size
-    B = log(actions) / eta + eta * T / 4 + m * mu * T / 2
-    lacking = m * eta / 4 - delta / 2
-    if lacking > 1e-15 * delta:  # (f): the shrinkage does not absorb the multipliers' squares, so their cap pays for them
-        B += lacking * T * sum(min(c0 / delta, mu * c0 * T) ** 2 for c0 in floor.tolist())
-    A = width(delta, mu, T)
-    V = sqrt(A * (T + B))
-    theta = 4 * (delta / m - eta / 2)  # the largest that delta >= m eta/2 + m theta/4 allows
-    absorbs = theta > 1e-12 * eta
-    with_f = "" if lacking <= 1e-15 * delta else "(f)"
-
-    if setting.constraints == "arbitrary":
-        reason = (
-            "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
-            f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(T)):.6g}"
-        )
-        every_round = "against plays that meet the floors in every round, and if there is one; violation as revealed"
-        return (none("LEWA (e)", reason), proved(Bound(B, V), T, floor, PATHWISE, f"LEWA (e){with_f}", (every_round,)))
-    statements: list[Guarantee] = []
-    world: tuple[str, ...]
-    if setting.epsilon is not None and setting.constraints != "constant":  # there every path keeps the bound
-        epsilon = setting.epsilon
-        if absorbs and not with_f:
-            Bp = B + log(2 * actions / epsilon) / theta
-            Vp = sqrt(A * (T + Bp)) + sqrt(T / 2 * log(2 * m / epsilon))
-            statements.append(proved(Bound(Bp, Vp), T, floor, PROBABLE, "LEWA, high probability", (FEASIBLE, MEAN), epsilon))
-        else:
-            statements.append(
-                none(
-                    "LEWA, high probability",
-                    f"needs delta > m*eta/2 to absorb the noise, got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}; "
-                    "tuned(..., epsilon=...) sets it so",
-                )
-            )
-    if setting.constraints == "constant":
-        statements.append(proved(Bound(B, V), T, floor, PATHWISE, f"LEWA (e){with_f}", (FEASIBLE, CONSTANT)))
-    elif setting.adversary == "oblivious":
-        world = (FEASIBLE, MEAN, OBLIVIOUS)
-        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"LEWA (a), (b){with_f}", world))
-        statements.append(proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"LEWA (a), (c){with_f}", world))
-    elif absorbs and not with_f:
-        statements.append(proved(Bound(B + log(actions) / theta, V), T, floor, EXPECTED, "LEWA (b), (d)", (FEASIBLE, MEAN)))
-    else:
-        trivial = (
-            f"regret: only the trivial bound, as (d) needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}"
-        )
-        statements.append(proved(Bound(inf, V), T, floor, EXPECTED, f"LEWA (b){with_f}", (FEASIBLE, MEAN, trivial)))
-    if setting.slater is not None and setting.slater > 1 - floor.max():
-        raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
-    if setting.slater and setting.adversary == "oblivious":
-        slack = f"some play exceeds every floor by {setting.slater:g}"
-        still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
-        constant = setting.constraints == "constant" and not still
-        less = _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0))
-        world = (
-            slack,
-            "given the past, rewards have a fixed mean"
-            if still
-            else f"the rewards' variation is at most {setting.variation:g}",
-            *((CONSTANT,) if constant else (MEAN, OBLIVIOUS)),
-        )
-        source = ("LEWA, stochastic rewards" if still else "LEWA, variation") + with_f
-        sharper = proved(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
-        # What was asked for stands first; that rewards have a fixed mean was not.
-        asked = [statement for statement in statements if statement.source == "LEWA, high probability"]
-        statements.insert(len(statements) if still else len(asked), sharper)
-    return tuple(statements)
-
-
-def _quadratic(A: float, C: float, B: float) -> float:
-    """The largest V with V^2/A <= B + C V."""
-    return (A * C + sqrt(A * A * C * C + 4 * A * B)) / 2
-
-
-# High-Probability LEWA -------------------------------------------------------------------------------------------------
-
-
-def hp_radius(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
-    """alpha_1 = sqrt(ln(2 K m T / epsilon) / 2): with it every mean of every round is within alpha_1/sqrt(t)."""
-    return sqrt(log(2 * actions * constraints * rounds / epsilon) / 2)
-
-
-def hp_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, radius: float, setting: Setting
-) -> tuple[Guarantee, ...]:
-    """Theorem 2 corrected, at the smallest epsilon that the radius covers (or the one asked for, if it is covered)."""
-    if actions == 1:
-        return one_action(floor)
-    source, T, m = "HP-LEWA", rounds, floor.size
-    if setting.constraints == "arbitrary":
-        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
-    covered = 2 * actions * m * T * exp(-2 * radius * radius)  # the epsilon that this radius stands for
-    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
-    holds = {
-        "drift": delta >= m * eta / 2 * (1 - 1e-12),
-        "dual": delta * mu <= 1,
-        "radius": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
-    }
-    if not all(holds.values()):
-        return (
-            none(
-                source,
-                f"needs {failed(**holds)}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}, {radius=:.6g}, {epsilon=:.4g}",
-            ),
-        )
-    B = log(actions) / eta + eta * T / 4 + m * mu / 2 * (T + 4 * radius * sqrt(T) + radius**2 * (1 + log(T)))
-    V = sqrt(width(delta, mu, T) * (T + B)) + 4 * radius * sqrt(T)
-    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN), epsilon),)
-
-
-# BanditLEWA ------------------------------------------------------------------------------------------------------------
-
-
-def bandit_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, gamma: float, delta: float, mu: float, setting: Setting
-) -> tuple[Guarantee, ...]:
-    """Theorem 3 repaired. For the printed box delta is the gamma that its dual step shrinks by, and mu is eta."""
-    if actions == 1:
-        return one_action(floor)
-    source, K, T, m = "BanditLEWA", actions, rounds, floor.size
-    if setting.constraints == "arbitrary":
-        return (none(source, "the theorem needs constraints with a fixed mean given the past"),)
-    if setting.epsilon is not None:
-        return (
-            none(source, "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them"),
-        )
-    if setting.adversary != "oblivious":
-        return (none(source, "the theorem is about rewards that do not react to the learner, or one fixed comparator"),)
-    holds = {
-        "steep": eta * K * (1 + float(floor.sum()) / delta) / gamma <= 1 + 1e-12,
-        "damped": 4 * (e - 2) * m * eta * K <= (1 - gamma) * delta * (1 + 1e-12),
-        "dual": delta * mu <= 1,
-    }
-    if not all(holds.values()):
-        return (none(source, f"needs {failed(**holds)}; got {eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
-    B = log(K) / eta + 2 * (e - 2) * eta * K * T / (1 - gamma) + m * mu * T / (2 * (1 - gamma) ** 2)
-    root = sqrt(width(delta, mu, T) * (T + B))
-    regret = (1 - gamma) * B + gamma * T * (1 - 1 / K)
-    outside = tuple((1 - gamma) * root + gamma * c0 * T for c0 in floor.tolist())
-    inside = tuple((1 - gamma) * (root + sqrt(T / (1 - gamma))) + gamma * c0 * T for c0 in floor.tolist())
-    assumptions = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS)
-    return (
-        proved(Bound(regret, outside), T, floor, EXPECTED, source, assumptions),
-        proved(Bound(regret, inside), T, floor, EXPECTED_INSIDE, source, assumptions),
-    )
-
-
-# High-Probability BanditLEWA -------------------------------------------------------------------------------------------
-
-
-def hp_bandit_level(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
-    """L = ln(6 K m T / epsilon), the level of the confidence radius kappa_t."""
-    return log(6 * actions * constraints * rounds / epsilon)
-
-
-def sum_of_radii(actions: int, gamma: float, level: float, rounds: int) -> float:
-    """At least sum_t min(1, sqrt(2 K L/(gamma t)) + 2 K L/(3 gamma t)): by integrals past the rounds where it is 1."""
-    a, b = sqrt(2 * actions * level / gamma), 2 * actions * level / (3 * gamma)
-    root = (a + sqrt(a * a + 4 * b)) / 2  # a/sqrt(t) + b/t <= 1 from t = root^2 on
-    ones = min(float(rounds), float(int(root * root) + 1))
-    return ones + 2 * a * (sqrt(rounds) - sqrt(ones)) + b * log(rounds / ones)
-
-
-def hp_bandit_lewa(
-    actions: int,
-    rounds: int,
-    floor: Vector,
-    eta: float,
-    gamma: float,
-    delta: float,
-    mu: float,
-    bonus: float,
-    level: float,
-    setting: Setting,
-) -> tuple[Guarantee, ...]:
-    """Theorem 4 repaired, at the smallest epsilon that the level covers (or the one asked for, if it is covered)."""
-    if actions == 1:
-        return one_action(floor)
-    source, K, T, m = "HP-BanditLEWA", actions, rounds, floor.size
-    if setting.constraints == "arbitrary":
-        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
-    covered = 6 * K * m * T * exp(-level)
-    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
-    holds = {
-        "small_bonus": 0 < bonus <= 1,
-        "gentle": eta * ((1 + bonus) * K / gamma + float(floor.sum()) / delta) <= 1 + 1e-12,
-        "absorbed": delta >= 4 * (e - 2) * m * eta * (1 - 1e-12),
-        "dual": delta * mu <= 1,
-        "level": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
-    }
-    if not all(holds.values()):
-        got = f"{eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}, {bonus=:.6g}, {level=:.6g}, {epsilon=:.4g}"
-        return (none(source, f"needs {failed(**holds)}; got {got}"),)
-    third = epsilon / 3
-    gains = (e - 1 + bonus * K / gamma) * K * T + K / gamma * log(1 / third)
-    radii = sum_of_radii(K, gamma, level, T)
-    B = (
-        log(K) / eta
-        + log(K / third) / bonus
-        + (K * bonus * T + gamma * T) / (1 - gamma)
-        + 2 * (e - 2) * eta * (1 + bonus) * gains / (1 - gamma)
-        + m * mu / 2 * (T + 3 * radii)  # (1 + kappa)^2 <= 1 + 3 kappa, as kappa <= 1
-    )
-    root = sqrt(width(delta, mu, T) * (T + B))
-    V = tuple((1 - gamma) * (root + 2 * radii) + gamma * c0 * T for c0 in floor.tolist())
-    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)

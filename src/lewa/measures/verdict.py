@@ -31,8 +31,10 @@ def judge(trace: Trace) -> Verdict:
     if guarantee.kind not in (PATHWISE, EXPECTED, EXPECTED_INSIDE):
         return Verdict(guarantee, None)
     shortfall = trace.shortfall[:, -1]
-    measured = np.column_stack([regret(trace), np.maximum(shortfall, 0) if guarantee.kind == EXPECTED_INSIDE else shortfall])
-    bounds = np.array([guarantee.regret, *(guarantee.violation or ())], dtype=np.float64) + ROUNDING * trace.rounds
+    short = np.maximum(shortfall, 0) if guarantee.kind == EXPECTED_INSIDE else shortfall
+    promised = [guarantee.regret, *(guarantee.violation or ()), *(guarantee.positive_violation or ())]
+    measured = np.column_stack([regret(trace), short, trace.positive[:, -1]])[:, : len(promised)]
+    bounds = np.array(promised, dtype=np.float64) + ROUNDING * trace.rounds
     if guarantee.kind == PATHWISE:
         return Verdict(guarantee, bool((measured <= bounds).all()))
     if len(measured) < 2:

@@ -46,6 +46,7 @@ def promise(guarantee: Any) -> dict[str, Any]:
     return {
         "regret": guarantee.regret,
         "violation": None if guarantee.violation is None else list(guarantee.violation),
+        "positive_violation": None if guarantee.positive_violation is None else list(guarantee.positive_violation),
         "kind": guarantee.kind,
         "epsilon": guarantee.epsilon,
         "source": guarantee.source,
