@@ -4,7 +4,11 @@ A learner picks one of K actions each round, earns a reward, and keeps the long-
 right side of a line.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from lewa import checks, games, learners
+from lewa.advise import Advice, advise
 from lewa.measures import (
     Guarantee,
     Hindsight,
@@ -28,9 +32,15 @@ from lewa.play import play
 from lewa.rounds import Bandit, Full, Trace
 from lewa.single import Player, current_play, learn, seen_full, start
 
+if TYPE_CHECKING:
+    from lewa import agent
+    from lewa.agent import Agent, at_least, at_most
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "Advice",
+    "Agent",
     "Bandit",
     "Full",
     "Guarantee",
@@ -39,6 +49,10 @@ __all__ = [
     "Setting",
     "Trace",
     "Verdict",
+    "advise",
+    "agent",
+    "at_least",
+    "at_most",
     "best_fixed_play",
     "best_play_every_round",
     "certificate",
@@ -61,3 +75,11 @@ __all__ = [
     "violation",
     "violation_curve",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The agent and its lines, which are imported when they are first asked for."""
+    if name not in ("agent", "Agent", "at_least", "at_most"):
+        raise AttributeError(f"module 'lewa' has no attribute {name!r}")
+    room = import_module("lewa.agent")
+    return room if name == "agent" else getattr(room, name)

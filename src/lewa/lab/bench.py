@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lewa import agent as agents
 from lewa.engine import Columns, Tally, loops
 from lewa.games import Bernoulli
 from lewa.kernels import DICE, NATURE, keys, pack
@@ -121,6 +122,21 @@ def interactive(actions: int, rounds: int) -> Callable[[], int]:
         for u in uniforms:
             action, chance = player.choose()
             player.learn(action, chance, 1.0 if u < means[action] else 0.0, 0.5)
+        return rounds
+
+    variant()
+    return variant
+
+
+def deciding(actions: int, rounds: int) -> Callable[[], int]:
+    """An agent's pull and update, in the user's units, by the learner it takes by itself."""
+    agent = agents.Agent(range(actions), [agents.at_most("cost", 0.02, range=(0, 0.05))])
+    means, uniforms = plain_coins(actions, rounds)
+
+    def variant() -> int:
+        for u in uniforms:
+            decision = agent.pull()
+            agent.update(decision, reward=1.0 if u < means[decision.action] else 0.0, cost=0.025)  # type: ignore[index]
         return rounds
 
     variant()
@@ -309,6 +325,13 @@ def against_peers() -> list[Row]:
             rows.append(Row(title, None, None, f"{goal}x faster", None))
             continue
         times = best_of(TURNS, interactive(K, short), river_exp3(K, short))
+        rows.append(faster(title, times[0], times[1] / times[0], goal))
+    for K, goal in ((10, 1), (100, 5)):
+        title = f"an agent's pull and update against river's Exp3, K = {K}"
+        if importlib.util.find_spec("river") is None:
+            rows.append(Row(title, None, None, f"{goal}x faster", None))
+            continue
+        times = best_of(TURNS, deciding(K, short), river_exp3(K, short))
         rows.append(faster(title, times[0], times[1] / times[0], goal))
     return rows
 

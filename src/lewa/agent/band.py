@@ -1,0 +1,53 @@
+"""A confidence band for an average that holds at all times together, whatever made the values depend on the past.
+
+For x_1, x_2, ... in [0, 1], mu_t = E[x_t | the past], guesses g_t in [0, 1] made of the past, S_t = sum (x_s - mu_s) and
+V_t = sum (x_s - g_s)^2, with psi(a) = -ln(1 - a) - a and 0 <= a < 1:
+
+1. exp(a y - psi(a) y^2) <= 1 + a y for y >= -1 (Fan, Grama, Liu, Exponential inequalities for martingales with applications,
+   Electron. J. Probab. 20, 2015; proved once more in docs/agent.md). With y = x_t - g_t and the mean taken,
+   E exp(a (x_t - g_t) - psi(a) (x_t - g_t)^2) <= 1 + a (mu_t - g_t) <= exp(a (mu_t - g_t)).
+2. So exp(a S_t - psi(a) V_t) is a nonnegative supermartingale that starts at 1, and so is the mean of these over any
+   weights on a, M_t = sum_k weight_k exp(a_k S_t - psi(a_k) V_t).
+3. Ville: with probability 1 - alpha, M_t < 1/alpha at all t. M_t grows with S_t, so then S_t < u(V_t), where u solves
+   M = 1/alpha. The same for 1 - x bounds -S_t. (Howard, Ramdas, McAuliffe, Sekhon, Ann. Statist. 49, 2021, is the theory.)
+
+The band is thus for the average of the mu_s, what the decisions made could be expected to cost; V adapts to how much the
+values vary, so a cost that is small against its range has a narrow band.
+"""
+
+from typing import Any
+
+import numpy as np
+
+STEPS = 0.5 ** (np.arange(1, 61) / 2)  # a_k, from 0.7 down to 1e-9: fit for V up to 1e18
+COSTS = -np.log1p(-STEPS) - STEPS  # psi(a_k)
+COSTS[STEPS < 1e-4] = (STEPS**2 / 2 + STEPS**3 / 3)[STEPS < 1e-4]  # where the difference above loses digits
+RANKS = np.arange(1, 61)
+WEIGHTS = 1 / (RANKS * (RANKS + 1.0))  # they add up to less than 1
+
+
+def reach(spread: Any, alpha: float) -> Any:
+    """u(V): with probability 1 - alpha, S_t < u(V_t) at all t; for one V or an array of them."""
+    V = np.asarray(spread, dtype=np.float64)[..., np.newaxis]
+    want = -np.log(alpha)
+    # One term alone reaches 1/alpha where a S = want - ln weight + psi V: u lies below the least of these S, and above 0.
+    high = ((want - np.log(WEIGHTS) + COSTS * V) / STEPS).min(axis=-1)
+    low = np.zeros_like(high)
+    for _ in range(50):
+        middle = (low + high) / 2
+        terms = np.log(WEIGHTS) + STEPS * middle[..., np.newaxis] - COSTS * V
+        top = terms.max(axis=-1)
+        enough = top + np.log(np.exp(terms - top[..., np.newaxis]).sum(axis=-1)) >= want
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    return high
+
+
+def band(count: Any, total: Any, spread: Any, alpha: float) -> tuple[Any, Any]:
+    """The lower and the upper end for an average of values in [0, 1], of which there were so many with this total and V.
+
+    Together the ends hold at all times with probability 1 - alpha. Where there were no values they are 0 and 1.
+    """
+    count, total = np.asarray(count, dtype=np.float64), np.asarray(total, dtype=np.float64)
+    n = np.maximum(count, 1)
+    width = np.where(count > 0, reach(spread, alpha / 2) / n, 1.0)
+    return np.clip(total / n - width, 0, 1), np.where(count > 0, np.clip(total / n + width, 0, 1), 1.0)

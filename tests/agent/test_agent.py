@@ -1,0 +1,533 @@
+import json
+import os
+import subprocess
+import sys
+import threading
+from math import exp, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lewa
+from lewa import Agent, at_least, at_most
+from lewa.agent import ClosedError, Decision, Feedback, UnknownError
+from lewa.kernels import DICE, keys, uniform
+from lewa.learners import BanditLewa, make
+
+NUMBERS = st.floats(-1e6, 1e6)
+
+
+def small(learner: str = "bandit-lewa", horizon: int | None = 100, **settings: Any) -> Agent:
+    lines = [at_most("cost", 0.002, range=(0, 0.01)), at_least("quality", 3, range=(1, 5))]
+    return Agent(["small", "medium", "large"], lines, reward_range=(-1, 1), horizon=horizon, learner=learner, **settings)
+
+
+# Units -------------------------------------------------------------------------------------------------------------------
+
+
+@given(ends=st.tuples(NUMBERS, NUMBERS).filter(lambda ends: ends[0] < ends[1]), share=st.floats(0, 1))
+def test_a_quantity_is_converted_as_the_definition_says_to_the_bit(ends: tuple[float, float], share: float) -> None:
+    low, high = ends
+    d = min(max(low + share * (high - low), low), high)
+    most, least = at_most("cost", d, ends), at_least("cost", d, ends)
+    assert most.floor == (high - d) / (high - low)
+    assert least.floor == (d - low) / (high - low)
+    assert 0 <= most.floor <= 1
+    assert 0 <= least.floor <= 1
+    assert (most.scale.unit(low), most.scale.unit(high)) == (1, 0)
+    assert (least.scale.unit(low), least.scale.unit(high)) == (0, 1)
+    assert most.scale.own(most.floor) == pytest.approx(d, abs=1e-9 * (abs(low) + abs(high)))
+
+
+def test_the_learner_sees_units_and_the_user_never_does() -> None:
+    agent = small()
+    agent.update(agent.pull(), reward=0.5, cost=0.0025, quality=4)
+    told = {row["zero"]: row["sum"] for row in agent.snapshot()["state"]["book"]}
+    assert told == {-1.0: (0.5 + 1) / 2, 0.01: (0.0025 - 0.01) / (0 - 0.01), 1.0: (4 - 1) / 4}
+    status = agent.status()
+    assert (status.reward, *(line.average for line in status.lines)) == (0.5, 0.0025, 4)
+
+
+def test_values_outside_their_range_are_clipped_for_the_learner_and_count_as_they_are() -> None:
+    agent, twin = small(), small()
+    agent.update(agent.pull(), reward=7.0, cost=0.5, quality=4.0)
+    twin.update(twin.pull(), reward=1.0, cost=0.01, quality=4.0)
+    assert agent.pull() == twin.pull()
+    cost = agent.status().lines[0]
+    assert (cost.average, cost.clipped, cost.low) == (0.5, 1, None)
+    assert twin.status().lines[0].clipped == 0
+
+
+@pytest.mark.parametrize(
+    ("make_it", "sentence"),
+    [
+        (lambda: at_most("cost", 0.06, range=(0, 0.05)), r"line of cost must lie in its range \(0, 0.05\), got 0.06"),
+        (lambda: at_most("cost", nan), "must be a finite number, got nan"),
+        (lambda: at_most("cost", "cheap"), "line of cost must be a number, got 'cheap'"),  # type: ignore[arg-type]
+        (lambda: at_most("cost", 1, range=(1, 1)), "low < high"),
+        (lambda: at_most("cost", 1, range=(0, 1, 2)), "two numbers"),  # type: ignore[arg-type]
+        (lambda: at_most("cost", 1, range=3), "two numbers"),  # type: ignore[arg-type]
+        (lambda: at_most("reward", 0.5), "not 'reward'"),
+        (lambda: at_most("", 0.5), "needs a name"),
+        (lambda: Agent("ab", [at_most("c", 0.5)]), "actions must be a list of names"),
+        (lambda: Agent([], [at_most("c", 0.5)]), "at least one"),
+        (lambda: Agent(["a", "a"], [at_most("c", 0.5)]), "different names"),
+        (lambda: Agent([0.5], [at_most("c", 0.5)]), "a text or a whole number"),  # type: ignore[list-item]
+        (lambda: Agent(["a", "b"], []), "at least one"),
+        (lambda: Agent(["a", "b"], [0.5]), "at_most"),  # type: ignore[list-item]
+        (lambda: Agent(["a", "b"], [at_most("c", 0.5), at_least("c", 0.5)]), "different names, got c, c"),
+        (lambda: small(seed=-1), "seed must be a whole number of at least 0, got -1"),
+        (lambda: small("bandit-lwea"), "did you mean 'bandit-lewa'"),
+        (lambda: small(horizon=0), "horizon must be a whole number of at least 1, got 0"),
+        (lambda: small(horizon=None), "tuned for a number of rounds: give horizon, or take anytime-bandit-lewa"),
+        (lambda: small("lewa", horizon=None), "take anytime-lewa"),
+        (lambda: small(feedback="partial"), "feedback must be 'bandit' or 'full', got 'partial'"),
+        (lambda: small(max_pending=0), "max_pending must be a whole number of at least 1, got 0"),
+        (lambda: small(expire_after=0.5), "expire_after must be a whole number of at least 1, got 0.5"),
+        (lambda: small(unanswered="forget"), "'charge', 'expire' or values by name"),
+        (lambda: small(unanswered={"cots": 1}), "did you mean 'cost'"),
+        (lambda: small(expected={"cost": [0.001]}), "3 numbers, one per action, got 1"),
+        (lambda: small(settings={"etaa": 1}), "no parameter 'etaa'; did you mean 'eta'"),
+    ],
+)
+def test_bad_construction_gets_one_sentence(make_it: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence) as refused:
+        make_it()
+    assert "\n" not in str(refused.value)
+
+
+def test_lines_that_no_mixture_keeps_are_refused_with_the_nearest_that_one_does() -> None:
+    lines = [at_most("cost", 0.002, range=(0, 0.01)), at_least("quality", 3, range=(1, 5))]
+    cheap = {"cost": [0.001, 0.004], "quality": [1.0, 5.0]}
+    with pytest.raises(
+        ValueError, match=r"no mixture .* keeps cost at most 0.002 and quality at least 3; the nearest is cost at"
+    ):
+        Agent(["small", "large"], lines, expected=cheap)
+    with pytest.raises(ValueError, match=r"keeps cost at most 0.0005; the nearest is cost at most 0.001"):
+        Agent(["small", "large"], [at_most("cost", 0.0005, range=(0, 0.01))], expected={"cost": [0.001, 0.004]})
+    Agent(["small", "large"], [at_most("cost", 0.001, range=(0, 0.01))], expected={"cost": [0.001, 0.004]})
+
+
+# The learner's moves -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bandit-lewa", "loss-bandit-lewa", "anytime-bandit-lewa", "lewa-ucb", "hp-bandit-lewa"])
+@pytest.mark.parametrize("m", [1, 2])
+def test_an_agent_makes_the_moves_of_the_batch_loop(name: str, m: int) -> None:
+    rng = np.random.default_rng(9)
+    rewards, constraints = rng.random((60, 4)), rng.random((60, 4, m))
+    learner = make(name, 4, 60, (0.3,) * m)
+    trace = lewa.play(learner, lewa.games.Table(rewards, constraints), seeds=[5], every_round=True)
+    names = [f"c{j}" for j in range(m)]
+    agent = Agent(range(4), [at_least(c, 0.3) for c in names], horizon=60, learner=name, seed=5)
+    for t in range(60):
+        decision = agent.pull()
+        i = int(decision.action)
+        assert i == trace.actions[0, t]
+        assert decision.play == pytest.approx(trace.plays[0, t], abs=1e-12)  # type: ignore[index]
+        assert decision.probability == pytest.approx(decision.play[i], rel=1e-12)
+        assert decision.multipliers == pytest.approx(trace.multipliers[0, t], abs=1e-12)  # type: ignore[index]
+        agent.update(decision, float(rewards[t, i]), **{c: float(constraints[t, i, j]) for j, c in enumerate(names)})
+    assert agent.status().reward == pytest.approx(trace.reward[0, -1] / 60)
+
+
+@pytest.mark.parametrize("name", ["lewa", "hp-lewa", "anytime-lewa"])
+def test_a_full_information_agent_makes_the_moves_of_the_batch_loop(name: str) -> None:
+    rng = np.random.default_rng(9)
+    rewards, constraints = rng.random((60, 4)), rng.random((60, 4, 2))
+    trace = lewa.play(make(name, 4, 60, (0.3, 0.4)), lewa.games.Table(rewards, constraints), seeds=[5], every_round=True)
+    agent = Agent(range(4), [at_least("a", 0.3), at_least("b", 0.4)], horizon=60, learner=name, seed=5)
+    for t in range(60):
+        decision = agent.pull()
+        assert decision.action == trace.actions[0, t]
+        assert decision.play == pytest.approx(trace.plays[0, t], abs=1e-12)  # type: ignore[index]
+        agent.update(decision, rewards[t], a=constraints[t, :, 0], b=constraints[t, :, 1].tolist())
+    status = agent.status()
+    assert [line.multiplier for line in status.lines] == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
+    assert status.regret == pytest.approx(lewa.regret(trace)[0])
+
+
+def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -> None:
+    actions, lines = ["x", "y", "z"], [at_most("cost", 0.4)]
+    known = Agent(actions, lines, horizon=100_000)
+    advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
+    assert known.setup.name == advised.name
+    assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
+    for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-lewa")):  # which never start afresh
+        assert Agent(actions, lines, feedback=kind).setup.name == name
+    assert Agent([*range(3000)], lines).setup.name == "anytime-bandit-lewa"  # of which nothing is proved
+
+
+# Late, in parts, twice, never --------------------------------------------------------------------------------------------
+
+
+def test_late_feedback_is_weighted_by_the_chance_at_the_draw() -> None:
+    """BanditLEWA once more, in plain floats: three decisions answered in reverse order."""
+    learner = BanditLewa.tuned(2, 100, 0.4)
+    eta, gamma, delta, mu, _ = learner
+    agent = Agent([0, 1], [at_most("cost", 0.6)], horizon=100, learner="bandit-lewa", seed=3)
+    first = agent.pull()
+    agent.update(first, reward=1.0, cost=0.9)  # so that the play is no longer even
+    decisions = [agent.pull() for _ in range(3)]
+    told = {decision.id: (0.25 * n, 0.3 + 0.2 * n) for n, decision in enumerate(decisions)}
+    log_w, lam = [0.0, 0.0], 0.0
+
+    def learn(decision: Decision, r: float, cost: float) -> None:
+        nonlocal lam
+        i, p, c = int(decision.action), decision.probability, 1 - cost
+        q = (p - gamma / 2) / (1 - gamma)
+        log_w[i] += eta / p * (r + lam * c)
+        lam = max(0.0, (1 - delta * mu) * lam - mu * (q * c / p - 0.4))
+
+    learn(first, 1.0, 0.9)
+    for decision in reversed(decisions):
+        r, cost = told[decision.id]
+        agent.update(decision.id, reward=r, cost=cost)
+        learn(decision, r, cost)
+    w = [exp(x) for x in log_w]
+    after = agent.pull()
+    assert after.multipliers == pytest.approx([lam], rel=1e-12)
+    assert after.play == pytest.approx([(1 - gamma) * x / sum(w) + gamma / 2 for x in w], rel=1e-12)
+    assert agent.status().late == 2  # the last decision was answered before a further one
+
+
+def test_a_dense_learner_is_answered_for_the_play_of_the_draw() -> None:
+    learner = make("hp-bandit-lewa", 3, 100, 0.5)
+    agent = Agent(range(3), [at_least("c", 0.5)], horizon=100, learner="hp-bandit-lewa", seed=1)
+    player = lewa.Player(learner, 3, seed=1)
+    asked = []
+    for _ in range(4):
+        decision, p = agent.pull(), player.play()
+        assert (decision.action, decision.probability) == player.choose()
+        asked.append((decision, p))
+    for decision, p in reversed(asked):
+        agent.update(decision, reward=0.5, c=0.25)
+        player.learn(int(decision.action), decision.probability, 0.5, 0.25, play=p)
+    assert agent.pull().play == tuple(player.play())
+
+
+def test_an_answer_in_parts_is_the_answer() -> None:
+    whole, parts = small(), small()
+    for n in range(20):
+        a, b = whole.pull(), parts.pull()
+        assert a == b
+        whole.update(a, reward=0.1 * (n % 5), cost=0.001, quality=3.0)
+        parts.update(b.id, quality=3)
+        parts.update(b, cost=np.float64(0.001))
+        parts.update(b, reward=0.1 * (n % 5))
+    assert whole.snapshot() == parts.snapshot()
+
+
+def test_each_part_counts_in_its_average_as_it_comes() -> None:
+    agent = small()
+    one, two = agent.pull(), agent.pull()
+    agent.update(two, cost=0.004)
+    agent.update(one, cost=0.002, quality=5)
+    cost, quality = agent.status().lines
+    assert (cost.average, quality.average, agent.status().reward) == (0.003, 5, None)
+    assert agent.status().answered == 0
+
+
+REFUSED: list[tuple[Any, type[ValueError], str]] = [
+    (lambda agent: agent.update(1, reward=0.5, cost=0.001, quality=3.0), ClosedError, "decision 1 is closed"),
+    (lambda agent: agent.update(2, cost=0.001), ClosedError, "the cost of decision 2 was told before; nothing was changed"),
+    (lambda agent: agent.update(2, reward=0.1, cost=0.001), ClosedError, "the cost of decision 2 was told before"),
+    (lambda agent: agent.update(0, reward=0.5), UnknownError, "decision 0 is not one of this agent's, which has made 3"),
+    (lambda agent: agent.update(99, reward=0.5, cost=0.1, quality=3.0), UnknownError, "not one of this agent's"),
+    (lambda agent: agent.update("3", reward=0.5), UnknownError, "by itself or by its number, got '3'"),
+    (lambda agent: agent.update(True, reward=0.5), UnknownError, "by its number, got True"),
+    (lambda agent: agent.update(3.0, reward=0.5), UnknownError, "by its number, got 3.0"),
+    (lambda agent: agent.update(3), ValueError, "reward, cost, quality; got nothing"),
+    (
+        lambda agent: agent.update(3, reward=nan, cost=0.001, quality=3.0),
+        ValueError,
+        "reward must be a finite number, got nan",
+    ),
+    (lambda agent: agent.update(3, reward=0.5, cost=nan, quality=3.0), ValueError, "cost must be a finite number, got nan"),
+    (lambda agent: agent.update(3, quality=nan), ValueError, "quality must be a finite number, got nan"),
+    (lambda agent: agent.update(3, reward=float("inf"), cost=0.001, quality=3.0), ValueError, "finite number, got inf"),
+    (lambda agent: agent.update(3, reward=0.5, cost=None, quality=3.0), ValueError, "cost must be a number, got None"),
+    (lambda agent: agent.update(3, reward="0.5"), ValueError, "reward must be a number, got '0.5'"),
+    (lambda agent: agent.update(3, reward=10**400), ValueError, "reward must be a number"),
+    (
+        lambda agent: agent.update(3, reward=[0.1, 0.2, 0.3]),
+        ValueError,
+        "learns from the action taken: reward is one number",
+    ),
+    (lambda agent: agent.update(3, cost=[[0.1], 0.2]), ValueError, "learns from the action taken: cost is one number"),
+    (lambda agent: agent.update(3, reward=0.5, costs=0.001), ValueError, "there is no 'costs' here; did you mean 'cost'"),
+    (lambda agent: agent.update(3, cost=0.001, quality=3.0, latency=1), ValueError, "there is no 'latency' here"),
+    (lambda agent: agent.close(1), ClosedError, "decision 1 is closed"),
+    (lambda agent: agent.pull(available=[]), ValueError, "at least one action, got none"),
+    (lambda agent: agent.pull(available=["small", "huge"]), ValueError, "there is no action 'huge'"),
+    (lambda agent: agent.pull(available="small"), ValueError, "a list of actions, got 'small'"),
+    (lambda agent: agent.pull(available=3), ValueError, "a list of actions, got 3"),
+    (lambda agent: agent.apply({"kind": "verdict"}), ValueError, "a decision or a feedback"),
+    (lambda agent: agent.apply({"kind": "feedback", "version": 2}), ValueError, "version 1 can be read, got version 2"),
+    (lambda agent: agent.apply({"kind": "feedback", "version": 1, "decision": 3}), ValueError, "has the fields"),
+    (lambda agent: agent.apply(Feedback(3, {"cost": nan})), ValueError, "finite number, got nan"),
+    (lambda agent: agent.apply(Feedback(1, {}, True)), ClosedError, "decision 1 is closed"),
+    (lambda agent: agent.apply(other()._replace(id=9)), ValueError, "the next decision here is 4, got the record of 9"),
+    (lambda agent: agent.apply(other()._replace(action="huge")), ValueError, "there is no action 'huge'"),
+    (lambda agent: agent.apply(other()._replace(probability=0.0)), ValueError, r"must lie in \(0, 1\], got 0.0"),
+    (lambda agent: agent.apply(other()._replace(probability=nan)), ValueError, "finite number, got nan"),
+    (lambda agent: agent.apply(other()._replace(probability=0.9)), ValueError, "a distribution that gives the action 0.9"),
+    (lambda agent: agent.apply(other()._replace(available=("huge",))), ValueError, "there is no action 'huge'"),
+]
+
+
+def other() -> Decision:
+    """The fourth decision of another agent."""
+    agent = small(seed=8)
+    return [agent.pull() for _ in range(4)][-1]
+
+
+@pytest.mark.parametrize(("call", "kind", "sentence"), REFUSED, ids=[row[2] for row in REFUSED])
+def test_every_refusal_has_a_sentence_and_leaves_the_state_as_it_was(call: Any, kind: Any, sentence: str) -> None:
+    agent = small()
+    for _ in range(3):
+        agent.pull()
+    agent.update(1, reward=0.5, cost=0.001, quality=3.0)
+    agent.update(2, cost=0.001)
+    before = agent.snapshot()
+    with pytest.raises(kind, match=sentence) as refused:
+        call(agent)
+    assert "\n" not in str(refused.value)
+    assert agent.snapshot() == before
+
+
+def test_a_decision_of_another_agent_is_not_taken_for_ones_own() -> None:
+    agent, stranger = small(), small(seed=1)
+    for one in (agent, stranger):
+        one.update(one.pull(), reward=float(one is agent), cost=0.001, quality=3.0)
+    before = agent.snapshot()
+    agent.pull()
+    foreign = stranger.pull()
+    with pytest.raises(UnknownError, match="decision 2 of this agent is another one than"):
+        agent.update(foreign, reward=0.5, cost=0.001, quality=3.0)
+    agent.close(2)
+    assert before["state"]["round"] == 1
+
+
+def unanswered(policy: Any, second: str = "small", **more: Any) -> tuple[Agent, Agent]:
+    """An agent and its twin, who were told all of a decision for "small", and only the quality of a second one."""
+    agents = (small(unanswered=policy, **more), small(unanswered=policy, **more))
+    for agent in agents:
+        agent.update(agent.pull(available=["small"]), reward=0.5, cost=0.004, quality=2.0)
+        agent.pull(available=[second])
+        agent.update(2, quality=4.0)
+    return agents
+
+
+@pytest.mark.parametrize(("second", "reward", "cost"), [("small", 0.5, 0.004), ("large", -1.0, 0.01)])
+def test_an_unanswered_decision_is_charged_what_its_action_had_or_the_worst(second: str, reward: float, cost: float) -> None:
+    agent, twin = unanswered("charge", second)
+    agent.close(2)
+    twin.update(2, reward=reward, cost=cost)
+    status = agent.status()
+    assert (status.charged, status.expired, status.answered) == (1, 0, 1)
+    assert status.lines[0].average == 0.004  # only what was told
+    assert status.lines[0].reserved == pytest.approx((0.004 + cost) / 2)
+    assert agent.pull()[1:5] == twin.pull()[1:5]
+
+
+def test_what_is_expected_is_charged_until_something_was_seen() -> None:
+    expected = {"cost": [0.001, 0.002, 0.003], "reward": [0.0, 0.1, 0.2]}
+    for second, reward, cost in (("large", 0.2, 0.003), ("small", 0.5, 0.004)):
+        agent, twin = unanswered("charge", second, expected=expected)
+        agent.close(2)
+        twin.update(2, reward=reward, cost=cost)
+        assert agent.pull()[1:5] == twin.pull()[1:5]
+
+
+def test_values_for_the_unanswered_can_be_given() -> None:
+    agent, twin = unanswered({"reward": 0, "cost": 0.005})
+    agent.close(2)
+    twin.update(2, reward=0.0, cost=0.005)
+    assert agent.pull()[1:5] == twin.pull()[1:5]
+
+
+def test_an_expired_decision_is_left_out_but_what_was_told_of_it_counts() -> None:
+    agent, twin = unanswered("expire")
+    agent.close(2)
+    assert agent.pull()[1:5] == twin.pull()[1:5]  # the learner never saw it
+    status = agent.status()
+    assert (status.charged, status.expired) == (0, 1)
+    assert status.lines[1].average == 3.0
+    with pytest.raises(ClosedError, match="decision 2 is closed"):
+        agent.update(2, cost=0.001)
+
+
+def test_open_decisions_are_bounded_and_the_oldest_closes() -> None:
+    agent = small(max_pending=3, unanswered="expire")
+    for _ in range(10):
+        agent.pull()
+    assert [entry[0] for entry in agent.snapshot()["state"]["open"]] == [8, 9, 10]
+    assert agent.status().expired == 7
+
+
+def test_a_decision_expires_after_so_many_more() -> None:
+    agent = small(expire_after=2, unanswered="expire")
+    agent.pull()
+    agent.pull()
+    agent.update(1, reward=0.5, cost=0.001, quality=3)  # one decision later: in time
+    agent.pull()
+    agent.pull()
+    with pytest.raises(ClosedError, match="decision 2 is closed"):
+        agent.update(2, reward=0.5)
+    agent.update(3, reward=0.5)
+
+
+# Masks -------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bandit-lewa", "hp-bandit-lewa", "lewa"])
+def test_a_masked_draw_is_from_the_play_over_the_available_actions(name: str) -> None:
+    agent = Agent(["a", "b", "c", "d"], [at_least("q", 0.5)], horizon=100, learner=name, seed=2)
+    one = [0.5, 0.1, 0.9, 0.2] if name == "lewa" else 0.5
+    for _ in range(10):
+        agent.update(agent.pull(), reward=one, q=one)
+    twin = Agent.restore(agent.snapshot())
+    p = twin.pull().play
+    decision = agent.pull(available=["d", "b", "b"])
+    total = p[1] + p[3]
+    assert decision.available == ("b", "d")
+    assert decision.play == pytest.approx([0, p[1] / total, 0, p[3] / total], rel=1e-12)
+    with np.errstate(over="ignore"):
+        u = uniform(keys(2)[DICE], 10)
+    assert decision.action == ("b" if u < p[1] / total else "d")
+    assert decision.probability == decision.play["abcd".index(str(decision.action))]
+    agent.update(decision, reward=one, q=one)
+    after = agent.pull().play
+    assert sum(after) == pytest.approx(1)
+    assert min(after) >= 0
+    assert "1 had actions masked" in agent.status().guarantee.reason
+
+
+def test_masked_actions_are_drawn_as_often_as_the_play_says() -> None:
+    agent = Agent(
+        range(4), [at_least("q", 0.5)], horizon=100, learner="bandit-lewa", seed=4, max_pending=1, unanswered="expire"
+    )
+    drawn = np.bincount([int(agent.pull(available=[1, 3]).action) for _ in range(2000)], minlength=4)
+    assert drawn[0] == drawn[2] == 0
+    assert abs(drawn[1] - 1000) < 4 * 500**0.5
+
+
+def test_all_actions_available_is_no_mask() -> None:
+    agent, twin = small(), small()
+    assert agent.pull(available=["large", "small", "medium"]) == twin.pull()
+    assert agent.snapshot() == twin.snapshot()
+
+
+def test_an_action_without_a_chance_can_still_be_the_only_one_there() -> None:
+    agent = Agent(["a", "b"], [at_least("q", 0.0)], horizon=100, learner="lewa", settings={"eta": 1e6})
+    agent.update(agent.pull(), reward=[1, 0], q=[1, 1])
+    assert agent.pull().play[1] < 1e-300
+    decision = agent.pull(available=["b"])
+    assert (decision.action, decision.probability) == ("b", 1.0)
+    agent.update(decision, reward=[1, 0], q=[1, 1])
+    assert agent.pull().play[1] < 1e-300
+
+
+# Records, threads, sizes -------------------------------------------------------------------------------------------------
+
+
+def test_a_decision_is_frozen_and_goes_through_json() -> None:
+    agent = small()
+    for decision in (agent.pull(), agent.pull(available=["small", "large"])):
+        with pytest.raises(AttributeError):
+            decision.probability = 1.0  # type: ignore[misc]
+        with pytest.raises(AttributeError):
+            decision.play = ()  # type: ignore[misc]
+        assert lewa.agent.record(json.loads(json.dumps(decision.plain()))) == decision
+        assert repr(decision).startswith(f"Decision(id={decision.id}, action={decision.action!r}, probability=")
+    feedback = agent.update(1, reward=1, cost=0.001)
+    assert lewa.agent.record(json.loads(json.dumps(feedback.plain()))) == feedback
+    assert feedback == Feedback(1, {"reward": 1.0, "cost": 0.001})
+
+
+def test_threads_share_an_agent() -> None:
+    agent = small(max_pending=100_000)
+    made: list[int] = []
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            mine = []
+            for n in range(300):
+                mine.append(agent.pull())
+                if n % 3 == 2:
+                    agent.update(mine[n - 1], quality=2.0)
+                    agent.update(mine[n - 1].id, reward=1.0, cost=0.002)
+                    agent.update(mine[n], reward=1.0, cost=0.002, quality=2.0)
+                if n % 100 == 0:
+                    agent.status()
+                    Agent.restore(agent.snapshot())
+            made.extend(decision.id for decision in mine)
+        except BaseException as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert failed == []
+    assert sorted(made) == list(range(1, 2401))
+    status = agent.status()
+    assert (status.decisions, status.answered, status.open) == (2400, 1600, 800)
+    assert [row["total"] for row in agent.snapshot()["state"]["book"]] == pytest.approx([1600, 3.2, 3200], rel=1e-12)
+
+
+def test_many_actions_do_not_write_out_their_play() -> None:
+    K = lewa.agent.WRITTEN_OUT + 1
+    agent = Agent(range(K), [at_least("q", 0.5)], horizon=1000, learner="bandit-lewa", seed=3)
+    log: list[Any] = []
+    for n in range(20):
+        decision = agent.pull(available=range(10) if n % 5 == 4 else None)
+        assert len(decision.play) == (K if n % 5 == 4 else 0)
+        log += [decision, agent.update(decision, reward=0.5, q=0.5)]
+    again = Agent(range(K), [at_least("q", 0.5)], horizon=1000, learner="bandit-lewa", seed=3).replay(log)
+    assert again.snapshot() == agent.snapshot()
+
+
+WITHOUT = """
+from lewa import Agent, at_most
+agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-lewa", horizon=100, seed=1)
+for n in range(30):
+    d = agent.pull(available=["b"] if n % 10 == 9 else None)
+    agent.update(d, cost=0.3 if d.action == "a" else 0.6)
+    agent.update(d, reward=0.5)
+print(d.id, d.action, round(d.multipliers[0], 9), round(agent.pull().probability, 9))
+"""
+
+
+def test_an_agent_works_without_the_compiler() -> None:
+    said = [
+        subprocess.check_output([sys.executable, "-c", WITHOUT], env={**os.environ, "NUMBA_DISABLE_JIT": off}, text=True)
+        for off in ("0", "1")
+    ]
+    assert said[0] == said[1]
+
+
+def test_full_information_wants_one_value_per_action() -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 4, range=(0, 10))], horizon=100, learner="lewa")
+    agent.pull()
+    before = agent.snapshot()
+    for wrong in (0.5, [0.5, 0.5], [[0.5] * 3], [0.5, [0.5], 0.5], "abc", [0.5, nan, 0.5], [0.5, "x", 0.5], None):
+        with pytest.raises(ValueError, match=r"lewa sees every action: cost is 3 numbers|the cost of 'b' must be a"):
+            agent.update(1, cost=wrong)
+    assert agent.snapshot() == before
+    agent.update(1, cost=(1, 2, 12))
+    agent.update(1, reward=np.array([1, 0, 1]))
+    cost = agent.status().lines[0]
+    assert cost.average == pytest.approx(5)
+    assert cost.clipped == 1

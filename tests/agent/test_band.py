@@ -1,0 +1,72 @@
+import numpy as np
+import pytest
+
+from lewa.agent.band import COSTS, STEPS, WEIGHTS, band, reach
+
+
+def test_the_inequality_that_the_band_rests_on() -> None:
+    """exp(a y - psi(a) y^2) <= 1 + a y for y >= -1 and 0 <= a < 1."""
+    y = np.linspace(-1, 5, 2001)
+    for a in [*np.linspace(0, 0.999, 50), *STEPS]:
+        psi = -np.log1p(-a) - a
+        assert (np.exp(a * y - psi * y * y) <= (1 + a * y) * (1 + 1e-12) + 1e-12).all(), a
+
+
+def test_the_steps_costs_are_computed_without_losing_digits() -> None:
+    series = sum(STEPS[4:] ** k / k for k in range(2, 200))  # -ln(1 - a) - a
+    assert COSTS[4:] == pytest.approx(series, rel=1e-9)
+    assert WEIGHTS.sum() < 1
+
+
+@pytest.mark.parametrize("V", [0.0, 0.3, 10.0, 1e4, 1e9])
+def test_the_reach_is_where_the_mixture_has_grown_by_one_over_alpha(V: float) -> None:
+    u, alpha = float(reach(V, 0.05)), 0.05
+    assert float(np.sum(WEIGHTS * np.exp(STEPS * u - COSTS * V))) == pytest.approx(1 / alpha, rel=1e-6)
+    assert reach(np.array([V, V]), alpha) == pytest.approx([u, u])
+    assert u < 3.2 * np.sqrt((V + 12) * 2 * np.log((2 + np.log1p(V)) / alpha))  # of the order it should have
+
+
+def runs(kind: str, seeds: int, length: int) -> tuple[np.ndarray, np.ndarray]:
+    """Values (seeds, length) and the mean that each had given the past."""
+    rng = np.random.default_rng(20)
+    u = rng.random((seeds, length))
+    x, mean = np.empty((seeds, length)), np.empty((seeds, length))
+    for t in range(length):
+        if kind == "fair coins":
+            mean[:, t] = 0.5
+        elif kind == "rare costs":
+            mean[:, t] = 0.02
+        else:  # "an adversary": the mean leans on what came before
+            behind = (x[:, :t] - mean[:, :t]).sum(axis=1)
+            mean[:, t] = np.where(behind > 0, 0.1, 0.9)
+        x[:, t] = u[:, t] < mean[:, t]
+    return x, mean
+
+
+@pytest.mark.parametrize("kind", ["fair coins", "rare costs", "an adversary"])
+def test_the_band_holds_at_all_times_in_as_many_runs_as_it_says(kind: str) -> None:
+    seeds, length, alpha = 300, 2000, 0.1
+    x, mean = runs(kind, seeds, length)
+    before = np.cumsum(x, axis=1) - x
+    n = np.arange(1, length + 1)
+    spread = np.cumsum((x - (0.5 + before) / n) ** 2, axis=1)
+    truth = np.cumsum(mean, axis=1) / n
+    at = np.unique(np.geomspace(1, length, 100).astype(int)) - 1  # often enough to see it leave
+    low, high = band(np.broadcast_to(n, x.shape)[:, at], np.cumsum(x, axis=1)[:, at], spread[:, at], alpha)
+    left = ((truth[:, at] < low) | (truth[:, at] > high)).any(axis=1).mean()
+    assert left <= alpha
+    fixed = 1.645 * np.sqrt(np.cumsum(mean * (1 - mean), axis=1)) / n  # a band for one time does not hold at all times
+    assert (np.abs(np.cumsum(x, axis=1) / n - truth) > fixed)[:, 20:].any(axis=1).mean() > 2 * alpha
+
+
+def test_the_band_is_narrow_where_values_vary_little() -> None:
+    n = 10_000.0
+    wide = np.subtract(*reversed(band(n, 0.5 * n, 0.25 * n, 0.05)))
+    narrow = np.subtract(*reversed(band(n, 0.02 * n, 0.0004 * n, 0.05)))
+    assert 0.02 < wide < 0.045  # 1.96 standard errors to both sides, at one time only, are 0.0196
+    assert narrow < 0.004
+
+
+def test_without_values_the_band_is_everything() -> None:
+    low, high = band(np.array([0, 1]), np.array([0.0, 1.0]), np.array([0.0, 0.25]), 0.05)
+    assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])

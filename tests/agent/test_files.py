@@ -1,0 +1,205 @@
+import copy
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lewa import Agent, at_least, at_most
+
+ASSETS = Path(__file__).parent.parent / "assets"
+
+
+def at_work(learner: str = "anytime-bandit-lewa", horizon: int | None = None, **more: Any) -> Agent:
+    """An agent with answered, half-answered and unanswered decisions."""
+    lines = [at_most("cost", 0.002, range=(0, 0.01)), at_least("quality", 3, range=(1, 5))]
+    agent = Agent(["small", "medium", "large"], lines, horizon=horizon, learner=learner, seed=11, **more)
+    vector = learner == "lewa"
+    for n in range(40):
+        decision = agent.pull(available=["small", "large"] if n % 7 == 3 else None)
+        value = (lambda x: [x, x / 2, x / 3]) if vector else float
+        agent.update(decision, cost=value(0.0001 * n))
+        if n % 3:
+            agent.update(decision, reward=value(n % 2), quality=value(1 + n % 5))
+    return agent
+
+
+def carry_on(agent: Agent, vector: bool) -> list[Any]:
+    said: list[Any] = []
+    for n in range(30):
+        decision = agent.pull(available=["medium", "large"] if n % 5 == 4 else None)
+        said += [decision, agent.status().plain()]
+        one = [0.3, 0.5, 0.7] if vector else 0.5
+        agent.update(decision, reward=one, cost=[0.001] * 3 if vector else 0.001, quality=[3] * 3 if vector else 3)
+    return [*said, agent.snapshot()]
+
+
+LEARNERS = [("anytime-bandit-lewa", None), ("bandit-lewa", 200), ("lewa-ucb", 200), ("lewa", 200), ("lewa+doubling", None)]
+
+
+@pytest.mark.parametrize(("name", "horizon"), LEARNERS)
+def test_a_loaded_agent_goes_on_bit_for_bit(name: str, horizon: int | None, tmp_path: Path) -> None:
+    if "doubling" in name:
+        agent = Agent(["small", "medium", "large"], [at_least("quality", 3, range=(1, 5)), at_most("cost", 1)], learner=name)
+        agent.update(agent.pull(), reward=[1, 0, 1], quality=[1, 2, 3], cost=[1, 1, 0])
+    else:
+        agent = at_work(name, horizon, max_pending=7, expire_after=11)
+    agent.save(tmp_path / "agent.json")
+    loaded = Agent.load(tmp_path / "agent.json")
+    assert loaded.snapshot() == agent.snapshot()
+    vector = name.startswith("lewa") and name != "lewa-ucb"
+    assert carry_on(loaded, vector) == carry_on(agent, vector)
+
+
+def test_what_is_saved_is_plain_json_that_a_reader_finds_its_way_in(tmp_path: Path) -> None:
+    agent = at_work()
+    agent.save(tmp_path / "agent.json")
+    saved = json.loads((tmp_path / "agent.json").read_text(), parse_constant=lambda word: pytest.fail(word))
+    assert saved["format"] == "lewa agent"
+    assert saved["agent"]["version"] == 1
+    assert saved["agent"]["setup"]["actions"] == ["small", "medium", "large"]
+    assert saved["agent"]["setup"]["lines"][0] == {"name": "cost", "sense": "at most", "line": 0.002, "low": 0, "high": 0.01}
+    state = saved["agent"]["state"]
+    assert set(state) == {"round", "dice", "learner", "book", "counts", "charges", "open"}
+    assert len(state["learner"]["multiplier"]) == 2
+    assert len(state["open"]) == agent.status().open == 14
+
+
+def test_numbers_that_json_does_not_have_survive(tmp_path: Path) -> None:
+    agent = at_work()
+    plain = agent.snapshot()
+    plain["state"]["learner"]["losses"][1] = float("inf")
+    odd = Agent.restore(plain)
+    odd.save(tmp_path / "odd.json")
+    assert Agent.load(tmp_path / "odd.json").snapshot() == odd.snapshot()
+
+
+def test_an_agent_can_be_copied_and_pickled() -> None:
+    agent = at_work()
+    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+        assert twin.snapshot() == agent.snapshot()
+        twin.pull()
+        assert twin.snapshot() != agent.snapshot()
+
+
+def test_a_file_cut_anywhere_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    agent = at_work()
+    agent.save(tmp_path / "agent.json")
+    whole = (tmp_path / "agent.json").read_bytes()
+    before = agent.snapshot()
+    for end in [*range(0, len(whole) - 1, 97), len(whole) // 2, len(whole) - 2]:
+        (tmp_path / "cut.json").write_bytes(whole[:end])
+        with pytest.raises(ValueError, match="is no saved agent, or only a part of one"):
+            Agent.load(tmp_path / "cut.json")
+    assert agent.snapshot() == before
+
+
+def test_a_changed_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    at_work().save(path)
+    text = path.read_text()
+    path.write_text(text.replace('"round": 40', '"round": 41'))
+    with pytest.raises(ValueError, match="checksum does not fit"):
+        Agent.load(path)
+    path.write_text('{"weights": [1, 2]}')
+    with pytest.raises(ValueError, match="is not a saved agent"):
+        Agent.load(path)
+    path.write_text("[1, 2]")
+    with pytest.raises(ValueError, match="is not a saved agent"):
+        Agent.load(path)
+    with pytest.raises(FileNotFoundError):
+        Agent.load(tmp_path / "none.json")
+
+
+def broken(change: Any) -> dict[str, Any]:
+    plain = at_work().snapshot()
+    change(plain)
+    return plain
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda plain: plain.update(version=99), "version 1 can be restored, got version 99"),
+        (lambda plain: plain["state"].pop("book"), "not complete: KeyError"),
+        (lambda plain: plain["setup"].pop("lines"), "not complete: KeyError"),
+        (lambda plain: plain["state"]["book"].pop(), "a book of 3 quantities has as many rows, got 2"),
+        (lambda plain: plain["state"]["book"][0]["seen"].pop(), "seen has one number per action, 3, got 2"),
+        (lambda plain: plain["state"]["learner"].pop("losses"), "a saved Summed has the fields"),
+        (lambda plain: plain["state"]["learner"]["losses"].pop(), "is not one of 3 actions and 2 constraints"),
+        (lambda plain: plain["state"]["open"][0].__setitem__(2, 2.0), "with chance 2.0 cannot be open"),
+        (lambda plain: plain["setup"].update(name="nobody"), "unknown learner 'nobody'"),
+        (lambda plain: plain["setup"]["lines"][0].update(sense="about"), "'at most' or 'at least', got 'about'"),
+    ],
+)
+def test_a_snapshot_that_is_not_whole_is_refused(change: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Agent.restore(broken(change))
+
+
+@pytest.mark.parametrize("step", ["fsync", "replace"])
+def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "agent.json"
+    agent = at_work()
+    agent.save(path)
+    old = path.read_bytes()
+    agent.pull()
+
+    def full(*_: Any) -> None:
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, step, full)
+    with pytest.raises(OSError, match="no space left"):
+        agent.save(path)
+    assert path.read_bytes() == old
+    assert os.listdir(tmp_path) == ["agent.json"]
+
+
+SAVING = """
+import sys
+from lewa import Agent
+agent = Agent.load(sys.argv[1])
+while True:
+    agent.update(agent.pull(), reward=0.5, cost=0.001, quality=3.0)
+    agent.save(sys.argv[1])
+    print(agent.status().decisions, flush=True)
+"""
+
+
+def test_a_process_killed_while_it_saves_loses_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "agent.json"
+    agent = at_work()
+    agent.save(path)
+    decisions = agent.status().decisions
+    for n in range(4):
+        with subprocess.Popen([sys.executable, "-c", SAVING, str(path)], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            last = [int(process.stdout.readline()) for _ in range(3)][-1]
+            time.sleep(0.0007 * n)
+            process.kill()
+            last = max([last, *map(int, process.stdout.read().split())])
+        loaded = Agent.load(path)
+        assert loaded.status().decisions in (last, last + 1)  # what it said was saved is there
+        assert last > decisions
+        decisions = loaded.status().decisions
+        assert Agent.restore(loaded.snapshot()).pull() == loaded.pull()
+
+
+def test_an_agent_saved_by_version_one_still_loads() -> None:
+    agent = Agent.load(ASSETS / "agent-v1.json")
+    expected = json.loads((ASSETS / "agent-v1-goes-on.json").read_text())
+    assert agent.status().decisions == 40
+    assert agent.status().open == 14
+    for then in expected:
+        decision = agent.pull()
+        assert decision.action == then["action"]
+        assert decision.play == pytest.approx(then["play"], rel=1e-9)  # another machine may round otherwise
+        assert decision.multipliers == pytest.approx(then["multipliers"], rel=1e-9)
+        agent.update(decision, reward=0.5, cost=0.001, quality=3)

@@ -1,0 +1,266 @@
+"""What users of other libraries complain about, one test for each complaint: it must not happen here."""
+
+import json
+import subprocess
+import sys
+from collections import deque
+from math import exp, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa import Agent, at_least, at_most
+
+
+def coins(seed: int, rounds: int, numbers: int = 2) -> list[list[float]]:
+    found: list[list[float]] = np.random.default_rng(seed).random((rounds, numbers)).tolist()
+    return found
+
+
+def test_pain_01_nan_or_overflow_kills_the_bandit_for_good() -> None:
+    agent = Agent(["a", "b"], [at_least("q", 0.9)], horizon=100, learner="bandit-lewa", settings={"eta": 5.0})
+    before = agent.pull().play
+    for bad in (nan, float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="must be a finite number"):
+            agent.update(1, reward=bad, q=1.0)
+    assert agent.pull().play == before
+    for _ in range(30_000):  # weights grow by e^5 and more a round
+        decision = agent.pull()
+        agent.update(decision, reward=float(decision.action == "a"), q=float(decision.action == "b"))
+    play = agent.pull().play
+    assert sum(play) == pytest.approx(1)
+    assert min(play) > 0
+
+
+def test_pain_02_delayed_reward_with_exponential_weights() -> None:
+    learner = lewa.learners.make("bandit-lewa", 3, 500, 0.5)
+    agent = Agent(range(3), [at_least("q", 0.5)], horizon=500, learner="bandit-lewa", seed=6)
+    player = lewa.Player(learner, 3, seed=6)
+    waiting: deque[tuple[Any, float, float]] = deque()
+    for u, v in coins(1, 500):
+        decision = agent.pull()
+        action, chance = player.choose()
+        assert (decision.action, decision.probability) == (action, chance)
+        waiting.append((decision, u, v))
+        if len(waiting) > 37:  # answered 37 decisions later, by the chance it had then
+            late, u, v = waiting.popleft()
+            agent.update(late, reward=u, q=v)
+            player.learn(int(late.action), late.probability, u, v)
+    assert agent.pull().play == tuple(player.play())
+
+
+def test_pain_03_feedback_by_decision_id_not_by_hidden_state() -> None:
+    by_id, by_decision, shuffled = (Agent(["a", "b"], [at_most("cost", 0.5)], seed=3) for _ in range(3))
+    answers = {n + 1: (u, v) for n, (u, v) in enumerate(coins(2, 10))}
+    made = {decision.id: decision for decision in (by_decision.pull() for _ in range(10))}
+    for agent in (by_id, shuffled):
+        for _ in range(10):
+            agent.pull()
+    order = [7, 1, 10, 4, 2, 9, 3, 8, 6, 5]
+    for number in order:
+        u, v = answers[number]
+        by_id.update(number, reward=u, cost=v)
+        by_decision.update(made[number], reward=u, cost=v)
+        json.dumps(shuffled.pull().plain())  # further decisions in between do not change what an answer means
+        shuffled.update(number, reward=u, cost=v)
+    assert by_id.snapshot() == by_decision.snapshot()
+    assert [row["weighted"] for row in shuffled.snapshot()["state"]["book"]] == [
+        row["weighted"] for row in by_id.snapshot()["state"]["book"]
+    ]
+
+
+def test_pain_04_does_it_match_the_paper() -> None:
+    """Box 1, in plain floats, beside an agent in units of its own."""
+    learner = lewa.learners.Lewa.tuned(3, 50, 0.7, tuning="paper")
+    eta, delta, mu, _ = learner
+    lines = [at_most("cost", 3, range=(0, 10))]
+    agent = Agent(["a", "b", "c"], lines, reward_range=(0, 100), horizon=50, learner="lewa@printed")
+    w, lam = [1.0, 1.0, 1.0], 0.0
+    for u in np.random.default_rng(4).random((50, 2, 3)):
+        r, c = u[0].tolist(), u[1].tolist()
+        p = [x / sum(w) for x in w]
+        decision = agent.pull()
+        assert decision.play == pytest.approx(p, rel=1e-9)
+        assert decision.multipliers == pytest.approx([lam], rel=1e-9, abs=1e-12)
+        agent.update(decision, reward=[100 * x for x in r], cost=[10 - 10 * x for x in c])
+        w = [x * exp(eta * (r[i] + lam * c[i])) for i, x in enumerate(w)]
+        lam = max(0.0, (1 - delta * mu) * lam - mu * (sum(p[i] * c[i] for i in range(3)) - 0.7))
+
+
+COST = {"small": 0.001, "medium": 0.002, "large": 0.004}
+GOOD = {"small": 0.5, "medium": 0.6, "large": 0.9}
+
+
+def route(agent: Agent, rounds: int, seed: int = 5) -> list[float]:
+    """Route so many queries; the average cost after each tenth of them."""
+    spent, averages = 0.0, []
+    for n, (u, v) in enumerate(coins(seed, rounds), 1):
+        decision = agent.pull()
+        name = str(decision.action)
+        cost = COST[name] * (0.5 + v)
+        spent += cost
+        agent.update(decision, reward=float(u < GOOD[name]), cost=cost)
+        if n % (rounds // 10) == 0:
+            averages.append(spent / n)
+    return averages
+
+
+def test_pain_05_budget_constrained_routing_with_a_lagrangian() -> None:
+    agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=30_000, learner="bandit-lewa", seed=1)
+    average = route(agent, 30_000)[-1]
+    best = lewa.best_fixed_play(list(GOOD.values()), [[(0.006 - c) / 0.006 for c in COST.values()]], [4 / 6])
+    status = agent.status()
+    assert average < 0.0023  # without a budget 0.004
+    assert status.reward is not None
+    assert status.reward > best.value - 0.1
+    assert status.lines[0].average == pytest.approx(average)
+    assert status.lines[0].price > 0
+
+
+def test_pain_06_budgets_that_silently_do_not_count() -> None:
+    agent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa")
+    for _ in range(200):  # the cost is known at once, the reward never comes
+        agent.update(agent.pull(), cost=0.9)
+    status = agent.status()
+    assert status.lines[0].average == pytest.approx(0.9)
+    assert (status.open, status.charged) == (50, 150)
+    assert status.lines[0].multiplier > 0  # the learner was charged what is known, without the reward
+    silent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa")
+    for _ in range(200):  # nothing ever comes
+        silent.pull()
+    assert silent.status().lines[0].multiplier > 0
+    assert silent.status().lines[0].reserved == 1
+
+
+def test_pain_07_concurrent_overspend() -> None:
+    agent = Agent(["a"], [at_most("cost", 0.2, range=(0, 10))], max_pending=20, expected={"cost": [0.2]})
+    for _ in range(10):
+        agent.pull()
+    assert agent.status().lines[0].reserved == pytest.approx(0.2)  # reserved before the call
+    agent.update(1, cost=8.0)  # settled after it
+    assert agent.status().lines[0].average == 8
+    assert agent.status().lines[0].reserved == pytest.approx(8)  # the nine in flight are now expected to cost as much
+    for _ in range(100):
+        agent.pull()
+    assert agent.status().open == 20  # what is in flight is bounded
+
+
+def test_pain_08_more_than_two_models_and_arms_that_change() -> None:
+    agent = Agent([f"m{n}" for n in range(7)], [at_most("cost", 0.5)], seed=2)
+    seen = set()
+    for n, (u, v) in enumerate(coins(3, 600)):
+        there = [f"m{k}" for k in range(7) if k != (n // 100)]  # each is away for a while
+        decision = agent.pull(available=there)
+        assert decision.action in there
+        agent.update(decision, reward=u, cost=v)
+        seen.add(decision.action)
+    assert len(seen) == 7
+    assert "600 had actions masked" in agent.status().guarantee.reason
+
+
+def test_pain_09_several_constraints_at_once() -> None:
+    lines = [at_most("cost", 0.5), at_least("quality", 0.4), at_most("latency", 300, range=(0, 1000))]
+    agent = Agent(["a", "b", "c"], lines, horizon=20_000, learner="bandit-lewa", seed=4)
+    cost, quality, latency = {"a": 0.9, "b": 0.1, "c": 0.2}, {"a": 0.9, "b": 0.1, "c": 0.6}, {"a": 100, "b": 200, "c": 400}
+    for u, _ in coins(4, 20_000):
+        action = str((decision := agent.pull()).action)
+        reward = float(u < {"a": 0.9, "b": 0.3, "c": 0.5}[action])
+        agent.update(decision, reward=reward, cost=cost[action], quality=quality[action], latency=latency[action])
+    status = agent.status()
+    assert [line.name for line in status.lines] == ["cost", "quality", "latency"]
+    off = [(line.average or 0) - line.line for line in status.lines]
+    assert off[0] < 0.1
+    assert off[1] > -0.1
+    assert off[2] < 50
+
+
+def test_pain_10_where_do_i_set_the_limit() -> None:
+    line = at_most("cost", 0.002, range=(0, 0.05))  # in the line itself, in one's own units
+    assert str(line) == "cost at most 0.002"
+    with pytest.raises(ValueError, match=r"keeps cost at most 0.002; the nearest is cost at most 0.003"):
+        Agent(["a", "b"], [line], expected={"cost": [0.003, 0.004]})
+
+
+def test_pain_11_dual_variable_dynamics() -> None:
+    agent = Agent(["dear", "cheap"], [at_most("cost", 0.5)], horizon=4000, learner="bandit-lewa", seed=1)
+    _, _, delta, mu, floor = agent.setup.learner
+    price = []
+    for n in range(4000):
+        decision = agent.pull()
+        price.append(decision.multipliers[0])
+        agent.update(decision, reward=0.5, cost=1.0 if n < 2000 else 0.0)  # nothing can be done; then nothing needs to be
+    steps = np.diff(price)
+    assert min(price) >= 0
+    assert max(price) <= floor[0] / delta
+    assert (steps[:1900] >= 0).all()  # it rises while the line is missed
+    assert steps.max() <= mu * floor[0] + 1e-12
+    assert price[-1] == 0  # and falls to nothing when it is kept
+
+
+def test_pain_12_save_and_restore_include_the_duals_the_dice_and_what_was_learned(tmp_path: Path) -> None:
+    agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], seed=1)
+    route(agent, 200)
+    agent.pull()
+    before = agent.snapshot()
+    agent.save(tmp_path / "a.json")
+    assert agent.snapshot() == before  # saving changes nothing
+    loaded = Agent.load(tmp_path / "a.json")
+    assert loaded.pull().multipliers[0] > 0
+    agent.pull()
+    assert route(loaded, 200) == route(agent, 200)
+    assert loaded.snapshot() == agent.snapshot()
+
+
+SAME = """
+import sys, threading
+from lewa import Agent, at_most
+agents = [Agent(["a", "b", "c"], [at_most("cost", 0.4)], seed=seed) for seed in range(4)]
+said = {}
+def work(numbers):
+    for n in numbers:
+        for t in range(200):
+            d = agents[n].pull()
+            agents[n].update(d, reward=0.5 if d.action == "a" else 0.25, cost=0.6 if d.action == "a" else 0.1)
+        said[n] = repr(agents[n].pull())
+threads = int(sys.argv[1])
+workers = [threading.Thread(target=work, args=(range(k, 4, threads),)) for k in range(threads)]
+for worker in workers: worker.start()
+for worker in workers: worker.join()
+print([said[n] for n in range(4)])
+"""
+
+
+def test_pain_13_same_seed_same_numbers_any_number_of_threads_and_processes() -> None:
+    said = {subprocess.check_output([sys.executable, "-c", SAME, threads]) for threads in ("1", "4")}
+    assert len(said) == 1
+
+
+def test_pain_14_pacing_through_the_day_and_per_campaign() -> None:
+    line = at_most("cost", 0.002, range=(0, 0.006))
+    large, small = (Agent(list(COST), [line], horizon=20_000, learner="bandit-lewa", seed=seed) for seed in (1, 2))
+    alone = Agent(list(COST), [line], horizon=20_000, learner="bandit-lewa", seed=2)
+    tenths = route(large, 20_000)
+    assert tenths[4] * 0.5 < 0.6 * tenths[-1]  # at noon half of it is spent, not nearly all
+    assert max(tenths) < 1.6 * tenths[-1]
+    route(small, 2000)
+    route(alone, 2000)
+    assert small.snapshot() == alone.snapshot()  # the large campaign is none of its business
+
+
+def test_pain_15_off_policy_evaluation_with_right_propensities() -> None:
+    agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=5000, learner="bandit-lewa", seed=1)
+    log: list[Any] = []
+    for n, (u, v) in enumerate(coins(8, 5000)):
+        decision = agent.pull(available=["small", "large"] if n % 4 == 3 else None)
+        name = str(decision.action)
+        assert decision.probability == pytest.approx(decision.play[list(COST).index(name)], rel=1e-12)
+        log += [decision, agent.update(decision, reward=float(u < GOOD[name]), cost=COST[name] * (0.5 + v))]
+    answers = [(one, log[2 * n + 1].values["reward"]) for n, one in enumerate(log[::2]) if one.available is None]
+    for name, truth in GOOD.items():  # what each action earns, from the log of a policy that hardly takes some
+        worth = [reward * (one.action == name) / one.probability for one, reward in answers]
+        assert np.mean(worth) == pytest.approx(truth, abs=4 * np.std(worth) / len(worth) ** 0.5)
+    replayed = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=5000, learner="bandit-lewa", seed=1)
+    assert replayed.replay(json.loads(json.dumps([one.plain() for one in log]))).snapshot() == agent.snapshot()
