@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test lint types tests wheel falsify golden bench clean
+.PHONY: install reproduce test lint types tests wheel falsify golden guarantees data bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -56,6 +56,14 @@ bench:
 # Write the golden traces anew; read the diff before you commit it.
 golden: $(VENV)/tested
 	$(BIN)/python tests/golden/write.py
+
+# What is proved, cell by cell, computed from the code: writes docs/guarantees.md.
+guarantees: $(VENV)/tested
+	$(BIN)/python -m benchmarks.guarantees
+
+# Every learner on real data, which is not part of this repository: DATA names the folder. Writes docs/data.md.
+data: $(VENV)/tested
+	$(BIN)/python -m benchmarks.data $${DATA:-../shared/data}
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

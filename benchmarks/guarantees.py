@@ -1,0 +1,236 @@
+"""What is proved, cell by cell: writes docs/guarantees.md, all of it computed from the code. `make guarantees` runs it."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import lewa
+from lewa import Advice
+from lewa.advise import Choice, Question, names, tunings, weigh
+from lewa.measures import growth
+
+FILE = Path(__file__).parent.parent / "docs" / "guarantees.md"
+ACTIONS, FLOOR, ROUNDS, EPSILON, SLATER, CORRUPTION = 10, 0.6, 10**6, 0.05, 0.2, 100.0
+SHORTEST, LONGEST = 8, 12  # 10^8 to 10^12 rounds, between which the exponents are measured
+LONGER = tuple(10**n for n in range(SHORTEST, LONGEST + 1))
+FEEDBACK = {"full": "Full information", "bandit": "Bandit feedback"}
+WORLDS: dict[str, dict[str, Any]] = {
+    "iid": {},
+    "corrupted": {"corruption": CORRUPTION},
+    "adversarial": {"constraints": "arbitrary"},
+}
+SURE: dict[str, dict[str, Any]] = {"expected": {}, "high probability": {"epsilon": EPSILON}}
+COUNTED: dict[str, dict[str, Any]] = {"net": {}, "every round": {"every_round": True}}
+MORE: dict[str, dict[str, Any]] = {
+    "the number of rounds is unknown": {"horizon": None},
+    "the constraints are the same every round": {"constraints": "constant"},
+    f"some play exceeds every floor by {SLATER:g}": {"slater": SLATER},
+    "the same, and no violation is allowed": {"slater": SLATER, "strict": True},
+}
+
+
+def asked(shown: str, given: dict[str, Any]) -> Advice:
+    """The advice at the reference numbers, but for what is given."""
+    return lewa.advise(shown, **{"actions": ACTIONS, "horizon": ROUNDS, "floor": FLOOR, **given})
+
+
+class Notes:
+    """Assumptions, numbered as they are met."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def marks(self, choice: Choice) -> str:
+        """The numbers of what this choice assumes."""
+        for text in choice.guarantee.assumptions:
+            if text not in self.texts:
+                self.texts.append(text)
+        return " ".join(str(1 + self.texts.index(text)) for text in choice.guarantee.assumptions)
+
+    def __str__(self) -> str:
+        return "\n".join(f"{n}. {text}" for n, text in enumerate(self.texts, 1))
+
+
+def number(x: float) -> str:
+    """Whole, or three digits."""
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+
+
+def both(choice: Choice, question: Question) -> tuple[float, float]:
+    """The bounds on regret and on the violation that is asked about."""
+    return choice.guarantee.regret or 0.0, max(question.violation(choice.guarantee) or (0.0,))
+
+
+def longer(choice: Choice, question: Question, rounds: int) -> Choice:
+    """The same learner, tuned for so many rounds."""
+    settings = dict(choice.settings)
+    if "epsilon" in settings:
+        settings["epsilon"] = question.setting.epsilon or 1 / rounds
+    return weigh(choice.name, settings, question._replace(horizon=rounds))
+
+
+def with_rates(choice: Choice, question: Question) -> tuple[str, str]:
+    """Regret and violation: the value at the reference, and factor T^exponent as fitted at growing T."""
+    later = [both(longer(choice, question, T), question) for T in LONGER]
+    found = []
+    for value, values in zip(both(choice, question), zip(*later, strict=True), strict=True):
+        fit = growth(LONGER, values)
+        found.append(number(value) if fit is None else f"{number(value)} ({fit.factor:.2g} T^{fit.slope:.2f})")
+    return found[0], found[1]
+
+
+def row(head: tuple[str, ...], advice: Advice, notes: Notes) -> str:
+    """One line of the first tables."""
+    if not advice.ranked:
+        return line(*head, "", "", "", "", "", "")
+    best, second = advice.learner, advice.runner_up
+    return line(
+        *head,
+        f"`{best.called}`" if "epsilon" not in best.settings else f"`{best.name}`",
+        *with_rates(best, advice.asked),
+        f"{best.guarantee.source} ({best.guarantee.kind})",
+        notes.marks(best),
+        ""
+        if second is None
+        else f"`{second.name}` {100 * (second.share or 0):.2g} % against {100 * (best.share or 0):.2g} %",
+    )
+
+
+def line(*cells: str) -> str:
+    """A row of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def head(*cells: str) -> str:
+    """The first two rows of a table."""
+    return f"{line(*cells)}\n|{'---|' * len(cells)}"
+
+
+def cells(shown: str, notes: Notes) -> str:
+    """The table of one kind of feedback."""
+    rows = [
+        row((world, counted, sure), asked(shown, {**WORLDS[world], **COUNTED[counted], **SURE[sure]}), notes)
+        for world, counted, sure in product(WORLDS, COUNTED, SURE)
+    ]
+    return "\n".join((head("constraints", "violation", "holds", *ANSWER), *rows))
+
+
+def more(notes: Notes) -> str:
+    """What is bought by knowing more, or lost by knowing less."""
+    rows = [
+        row(
+            (FEEDBACK[shown].split()[0].lower(), what, counted, sure),
+            asked(shown, {**given, **COUNTED[counted], **SURE[sure]}),
+            notes,
+        )
+        for (what, given), shown, counted, sure in product(MORE.items(), FEEDBACK, COUNTED, SURE)
+    ]
+    return "\n".join((head("feedback", "iid constraints, and", "violation", "holds", *ANSWER), *rows))
+
+
+ANSWER = ("learner", "regret at most", "violation at most", "source", "assumes", "runner-up")
+
+
+def everyone(shown: str) -> str:
+    """Every learner in every world: regret/T, net and positive violation/(floor T), in per cent."""
+    columns = [(world, sure) for world in WORLDS for sure in SURE]
+    questions = [asked(shown, {**WORLDS[world], **SURE[sure]}).asked for world, sure in columns]
+    rows = []
+    for name in names(questions[0]):
+        found = [entry(name, question) for question in questions]
+        rows.append(line(f"`{name}`", *found))
+    return "\n".join((head("learner", *(f"{world}, {sure}" for world, sure in columns)), *rows))
+
+
+def entry(name: str, question: Question) -> str:
+    """The best that is proved of a learner for net violation, and what is proved of every round."""
+    net = [one for one in tunings(name, question) if one.share is not None]
+    strict = question._replace(every_round=True)
+    each = [one for one in tunings(name, strict) if one.share is not None]
+    if not net:
+        return ""
+    best = min(net, key=lambda one: (one.share, len(one.settings)))
+    regret, violation = (100 * one for one in (question.shares(best.guarantee)[0], max(question.shares(best.guarantee)[1:])))
+    last = "-"
+    if each:
+        sharp = min(each, key=lambda one: (one.share, len(one.settings)))
+        last = f"{100 * max(strict.shares(sharp.guarantee)[1:]):.2g}"
+    return f"{regret:.2g}; {violation:.2g}; {last}"
+
+
+def page() -> str:
+    """The whole document."""
+    notes = Notes()
+    tables = {shown: cells(shown, notes) for shown in FEEDBACK}
+    known = more(notes)
+    return f"""# What is proved, cell by cell
+
+Each cell of {{full information, bandit feedback}} x {{iid, corrupted, adversarial constraints}} x {{net violation,
+every round}} x {{in expectation, with high probability}} names the learner here with the best guarantee in it. An
+empty cell is empty: no learner here has a guarantee there. Everything on this page is computed from the learners' own
+`guarantees` by `make guarantees`, nothing is typed in, and a test checks that it is current. `lewa advise` answers
+the same questions for numbers of your own.
+
+## How to read it
+
+- **Reference numbers.** K = {ACTIONS} actions, T = {ROUNDS:,} rounds, one constraint with floor {FLOOR:g}; high
+  probability is 1 - epsilon with epsilon = {EPSILON:g}. Rewards are fixed in advance, constraints and rewards lie in
+  [0, 1].
+- **Bounds.** `value (a T^b)`: the bound at the reference numbers, and the factor and exponent of the same bound
+  fitted between T = 10^{SHORTEST} and T = 10^{LONGEST}, the learner tuned anew for each T. A logarithm shows as one
+  to three hundredths in the exponent. Regret is against the best fixed play that meets the floor. The trivial bounds
+  are T = {ROUNDS:,} and floor T = {FLOOR * ROUNDS:,.0f}.
+- **Violation.** Net: `[sum_t (floor - p_t.c)]+`, rounds above the line make up for rounds below it. Every round:
+  `sum_t [floor - p_t.c]+`, nothing makes up for a round below the line.
+- **Constraints.** *iid*: given the past they have a fixed mean `c`. *Corrupted*: so, but for {CORRUPTION:g} in all,
+  the sum over rounds of the largest distance of the mean from `c`. *Adversarial*: any sequence; no learner can then
+  keep up with the best play that meets the floor on average (docs/theory.md), so bounds are against plays that meet
+  it in every round, and violation is as revealed.
+- **Best** is the smallest share of the worst case: the larger of regret/T and violation/(floor T), at the reference
+  numbers. The runner-up is the next learner by it, with both shares. A bound that holds with probability 1 - 1/T
+  counts as one in expectation after adding 1 to regret and the floor to violation, which is what its failing costs at
+  most; one on every path counts everywhere.
+- **Assumes** names the list at the end; **source** the statement in docs/theory*.md and its kind: of the expected
+  violation (`[E V]+`), of the expectation of what is violated (`E[V]+`), with high probability, or on every path.
+- A learner is named with what is set beside its recommended tuning. Where that has an epsilon it is the one asked for,
+  1/T in expectation.
+
+## {FEEDBACK["full"]}
+
+{tables["full"]}
+
+## {FEEDBACK["bandit"]}
+
+{tables["bandit"]}
+
+## With more known, or less
+
+{known}
+
+## All learners, all settings
+
+regret/T; net violation/(floor T); violation of every round/(floor T), in per cent of the worst case at the reference
+numbers. An empty entry or a dash: nothing is proved there. Of several tunings the best is shown; `ewa`, the penalties
+and the printed boxes are left out, as nothing is proved of what they violate.
+
+### {FEEDBACK["full"]}
+
+{everyone("full")}
+
+### {FEEDBACK["bandit"]}
+
+{everyone("bandit")}
+
+## Assumptions
+
+{notes}
+"""
+
+
+def main() -> None:
+    """Write it."""
+    FILE.write_text(page())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""The advice is the least proved bound, found again here by trying everything; and it says so in two sentences."""
+
+import json
+import re
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks import guarantees
+
+import lewa
+from lewa import cli, learners
+from lewa.advise import ALSO, PRACTICE
+from lewa.measures.guarantees import CONSTANT, EVERY_ROUND, MEAN, STILL, Setting
+from lewa.rounds import feedback as kind_of_feedback
+
+K, FLOOR = 10, 0.6
+WORLDS: dict[str, dict[str, Any]] = {
+    "iid": {"constraints": "iid"},
+    "corrupted": {"constraints": "iid", "corruption": 50.0},
+    "constant": {"constraints": "constant"},
+    "arbitrary": {"constraints": "arbitrary"},
+}
+CELLS = [
+    (shown, world, every_round, epsilon, slater, horizon)
+    for shown, world, every_round, epsilon, slater, horizon in product(
+        ("full", "bandit"), WORLDS, (False, True), (None, 0.05), (None, 0.2), (1_000_000, None)
+    )
+    if (horizon and slater is None) or ((horizon or slater is None) and world in ("iid", "arbitrary"))  # the rest is alike
+]
+
+
+def made(name: str, actions: int, rounds: int, floor: float, settings: dict[str, float]) -> Any:
+    return learners.make(name, actions, rounds, floor, **settings)
+
+
+def shares(said: Any, every_round: bool, T: int, fails: float = 0.0) -> list[float]:
+    """regret/T and violation/(floor T), after what failing with so much probability costs."""
+    violation = said.positive_violation if every_round else said.violation
+    return [min(said.regret / T + fails, 1), *(min(v / (FLOOR * T) + fails, 1) for v in violation)]
+
+
+def tried(name: str, setting: Setting, every_round: bool, T: int, timeless: bool) -> list[tuple[float, float, str]]:
+    """Every statement of every tuning of one learner that answers, as (share, sum of shares, name)."""
+    known, epsilon = learners.settings_of(name), setting.epsilon or 1 / T
+    tunings: list[dict[str, float]] = [{}, *({knob: x} for knob, values in ALSO.items() if knob in known for x in values)]
+    if "epsilon" in known:
+        tunings.append({"epsilon": epsilon})
+    found = []
+    for settings in tunings:
+        try:
+            learner, later = (made(name, K, rounds, FLOOR, settings) for rounds in (T, 7 * T))
+        except ValueError:
+            continue
+        if timeless and any(not np.array_equal(a, b) for a, b in zip(learner, later, strict=True)):
+            continue
+        for one in (setting, setting._replace(epsilon=epsilon)):
+            for said in learner.guarantees(K, T, one):
+                forbidden = {STILL} | ({MEAN, CONSTANT} if setting.corruption else set())
+                forbidden |= set() if setting.constraints == "arbitrary" else {EVERY_ROUND}
+                if said.regret is None or forbidden & set(said.assumptions):
+                    continue
+                if every_round and said.positive_violation is None:
+                    continue
+                fails = 0.0
+                if said.kind == "high probability":
+                    fails = (said.epsilon or 0.0) if setting.epsilon is None else 0.0
+                    if setting.epsilon is not None and (said.epsilon or 1.0) > setting.epsilon * (1 + 1e-9):
+                        continue
+                elif said.kind != "pathwise" and setting.epsilon is not None:
+                    continue
+                each = shares(said, every_round, T, fails)
+                if max(each) < 1:
+                    found.append((max(each), sum(each), name))
+    return found
+
+
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
+    shown, world, every_round, epsilon, slater, horizon = cell
+    T = horizon or 1_000_000
+    setting = Setting(epsilon=epsilon, slater=slater, **WORLDS[world])
+    named = [
+        name
+        for name, kind in learners.ALL.items()
+        if (kind_of_feedback(kind) == "full") == (shown == "full")
+        and "printed" not in name
+        and "penalty" not in name
+        and name != "ewa"
+    ]
+    inside = [f"{name}+doubling" for name in named] if horizon is None else []
+    inside += [f"{name}+tightened" for name in named] if slater else []
+    found = sorted(one for name in (*named, *inside) for one in tried(name, setting, every_round, T, horizon is None))
+    advice = lewa.advise(shown, K, horizon, FLOOR, every_round=every_round, epsilon=epsilon, slater=slater, **WORLDS[world])
+    assert len(sentences(advice.reason)) == 2, advice.reason
+    assert len(sentences(advice.in_practice)) == 1
+    if not found:
+        assert not advice.ranked
+        assert advice.runner_up is None
+        assert "No learner here has a guarantee" in advice.reason
+        assert (advice.learner.name, advice.learner.settings) == PRACTICE[shown]
+        return
+    least = found[0][0]
+    assert advice.learner.share == pytest.approx(least)
+    assert advice.learner.name in {name for share, _, name in found if share == pytest.approx(least)}
+    others = [share for share, _, name in found if name != advice.learner.name]
+    assert (advice.runner_up is None) == (not others)
+    if advice.runner_up is not None:
+        assert advice.runner_up.share == pytest.approx(others[0])
+
+
+def sentences(text: str) -> list[str]:
+    return re.findall(r"[^.].*?[.](?=\s|$)", text)
+
+
+def test_what_is_advised_can_be_made_and_has_that_guarantee() -> None:
+    for shown, epsilon in product(("full", "bandit"), (None, 0.01)):
+        advice = lewa.advise(shown, K, 100_000, FLOOR, epsilon=epsilon)
+        for choice in (advice.learner, *filter(None, [advice.runner_up])):
+            learner = learners.make(choice.name, K, 100_000, FLOOR, **choice.settings)
+            said = [
+                one
+                for asked in (Setting(epsilon=epsilon), Setting(epsilon=epsilon or 1 / 100_000))
+                for one in learner.guarantees(K, 100_000, asked)
+            ]
+            fails = [0.0 if epsilon else one.epsilon or 0.0 for one in said]  # on average, what failing costs is added
+            bounds = [one.regret + 100_000 * f for one, f in zip(said, fails, strict=True) if one.regret is not None]
+            assert any(bound == pytest.approx(choice.guarantee.regret) for bound in bounds)
+
+
+def test_adversarial_constraints_every_round_have_one_learner_with_full_information_and_none_with_bandit_feedback() -> None:
+    assert lewa.advise("full", K, 100_000, FLOOR, "arbitrary", every_round=True).learner.name == "exp-lewa"
+    nothing = lewa.advise("bandit", K, 100_000, FLOOR, "arbitrary", every_round=True)
+    assert nothing.learner.share is None
+    assert nothing.reason.startswith("No learner here has a guarantee for bandit feedback, arbitrary constraints")
+
+
+def test_fixed_share_is_advised_where_a_gap_is_known_and_it_is_not_assumed_where_it_is_not() -> None:
+    known = lewa.advise("full", K, 10**8, FLOOR, "arbitrary", slater=0.3)
+    assert any("exceeds every floor" in one for one in known.learner.guarantee.assumptions)
+    unknown = lewa.advise("full", K, 10**8, FLOOR, "arbitrary")
+    assert not any("exceeds every floor" in one for one in unknown.learner.guarantee.assumptions)
+
+
+def test_no_violation_is_proved_of_what_is_advised_when_none_is_allowed() -> None:
+    for shown in ("full", "bandit"):
+        advice = lewa.advise(shown, 5, 10**8, 0.5, epsilon=0.05, slater=0.4, strict=True)
+        assert advice.ranked
+        assert advice.learner.guarantee.violation == (0.0,)
+    assert not lewa.advise("full", 5, 10**8, 0.5, strict=True).ranked
+
+
+def test_an_unknown_horizon_gets_a_learner_that_needs_none() -> None:
+    for shown in ("full", "bandit"):
+        choice = lewa.advise(shown, 4, None, 0.5).learner
+        one, other = (made(choice.name, 4, T, 0.5, choice.settings) for T in (10, 10**9))
+        assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_several_floors_are_advised_on_and_a_floor_of_zero_too() -> None:
+    assert lewa.advise("full", 5, 10**6, (0.4, 0.2)).learner.share is not None
+    assert lewa.advise("full", 5, 10**6, 0.0).learner.share is not None
+    assert lewa.advise("bandit", 1, 10, 0.5).learner.guarantee.regret == 0
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    assert str(lewa.advise("bandit", 7, 12_345, 0.4)) == str(lewa.advise("bandit", 7, 12_345, 0.4))
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "feedback": ({"feedback": "half"}, "feedback must be 'full' or 'bandit', got 'half'"),
+    "actions": ({"actions": 0}, "actions must be a whole number of at least 1, got actions=0"),
+    "horizon": ({"horizon": 0}, "horizon must be a whole number of at least 1, got horizon=0"),
+    "floor": ({"floor": 1.5}, r"floor must be finite numbers in \[0, 1\]"),
+    "constraints": ({"constraints": "none"}, "constraints must be 'constant', 'iid' or 'arbitrary', got 'none'"),
+    "epsilon": ({"epsilon": 1.0}, "epsilon must lie strictly between 0 and 1, got 1.0"),
+    "slater": ({"slater": 0.9}, "no play exceeds a floor of 0.6 by slater=0.9"),
+    "corruption": ({"corruption": -1.0}, "corruption must be at least 0, got -1.0"),
+    "adversary": ({"adversary": "angry"}, "adversary must be 'oblivious' or 'adaptive', got 'angry'"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_is_answered_with_one_sentence(what: str) -> None:
+    given, sentence = BAD[what]
+    with pytest.raises(ValueError, match=sentence):
+        lewa.advise(**{"feedback": "full", "actions": K, "horizon": 1000, "floor": FLOOR, **given})
+
+
+@pytest.fixture
+def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lewa", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(stopped.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_the_command_prints_the_learner_its_guarantee_the_runner_up_and_the_reason(lewa_: Any) -> None:
+    words = ("advise", "--feedback", "bandit", "--actions", 10, "--rounds", 10**6, "--floor", 0.6, "--epsilon", 0.05)
+    status, printed, _ = lewa_(*words, "--json")
+    assert status == 0
+    found = json.loads(printed)
+    assert set(found) == {"learner", "runner_up", "practice", "reason", "in_practice", "rounds"}
+    advice = lewa.advise("bandit", 10, 10**6, 0.6, epsilon=0.05)
+    assert found["learner"]["name"] == advice.learner.name
+    assert found["learner"]["settings"] == advice.learner.settings
+    assert found["learner"]["regret"] == pytest.approx(advice.learner.guarantee.regret)
+    assert found["learner"]["kind"] == "high probability"
+    assert found["runner_up"]["name"] == advice.runner_up.name  # type: ignore[union-attr]
+    assert found["reason"] == advice.reason
+    status, printed, _ = lewa_(*words)
+    assert status == 0
+    assert advice.learner.name in printed
+    assert "runner-up" in printed
+
+
+def test_the_command_answers_bad_input_with_one_sentence_and_status_2(lewa_: Any) -> None:
+    words = ("advise", "--feedback", "half", "--actions", 10, "--floor", 0.6)
+    status, printed, complaint = lewa_(*words)
+    assert (status, printed, complaint.count("\n")) == (2, "", 1)
+    assert "feedback must be 'full' or 'bandit'" in complaint
+
+
+def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_a_table(lewa_: Any, tmp_path: Path) -> None:
+    words = ("--learner", "auto", "--floor", 0.5, "--seeds", 2, "--json")
+    status, printed, said = lewa_("play", "bernoulli", "--rounds", 300, *words)
+    assert status == 0
+    advice = lewa.advise("full", 3, 300, 0.5)
+    assert list(json.loads(printed)["learners"]) == [advice.learner.name]
+    assert said.strip() == f"auto: {advice.learner.called}"
+    rng = np.random.default_rng(5)
+    file = tmp_path / "table.npz"
+    np.savez(file, rewards=rng.random((50, 3)), constraints=rng.random((50, 3)))
+    for shown in ("full", "bandit"):
+        status, printed, said = lewa_("replay", file, "--feedback", shown, *words)
+        assert status == 0
+        assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
+        assert "auto: " in said
+
+
+def test_the_page_of_guarantees_is_current() -> None:
+    assert guarantees.FILE.read_text() == guarantees.page(), "docs/guarantees.md is stale: run `make guarantees`"
