@@ -17,9 +17,11 @@ ARROWS = {
     "single": {"rounds", "kernels", "engine"},
     "play": {"rounds", "kernels", "engine", "measures"},
     "replay": {"rounds", "kernels", "engine", "games", "play"},
+    "advise": {"rounds", "kernels", "measures", "learners"},
+    "agent": {"rounds", "kernels", "engine", "measures", "learners", "advise"},
     "show": {"rounds", "measures"},
     "checks": {"rounds", "kernels", "engine", "measures", "learners", "games", "single", "play"},
-    "lab": {"rounds", "kernels", "engine", "single", "measures", "learners", "games", "play", "show"},
+    "lab": {"rounds", "kernels", "engine", "single", "measures", "learners", "games", "play", "show", "agent"},
 }
 
 

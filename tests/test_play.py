@@ -219,7 +219,8 @@ def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_pat
 @EVERY
 def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     game = lewa.games.Bernoulli(rewards=[1, 0, 0], constraints=[[0, 1, 1], [1, 0, 1]])
-    large = learner(name, horizon=200_000)._replace(eta=20.0)
+    tuned = learner(name, horizon=200_000)
+    large = tuned._replace(**{"eta" if hasattr(tuned, "eta") else "rate": 20.0})
     trace = lewa.play(large, game, rounds=200_000)
     assert np.isfinite(pack(large, trace.states[0])).all()
     assert all(np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "priced", "multiplier"))

@@ -20,7 +20,7 @@ def happened(names: list[str]) -> dict[str, Any]:
     found = {}
     for name in names:
         kind = lewa.learners.ALL[name]
-        many = 700 if name in ("bandit-lewa", "bandit-lewa@printed") else 40  # those two draw from a tree then
+        many = 700 if hasattr(kind, "choose") else 40  # those that draw by themselves draw from a tree then
         for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, 150, 0.5), many)]):
             m, rng = np.size(learner.floor), np.random.default_rng(n)
             narrow = learner._replace(**{field: x for field, x in NARROW.items() if field in learner._fields})

@@ -15,6 +15,8 @@ from rich.progress import Progress
 
 import lewa
 from lewa import checks, games, learners
+from lewa.advise import Choice, advise
+from lewa.games import Table
 from lewa.games.files import read
 from lewa.games.log import Log
 from lewa.measures.guarantees import Setting, checked
@@ -56,6 +58,10 @@ def list_learners(as_json: Json = False) -> None:
     else:
         cells = [(r["name"], r["feedback"], r["guarantee"] or "none", r["about"]) for r in rows]
         out.print(table("Learners", "name", "feedback", "guarantee", "", rows=cells))
+        out.print(
+            "NAME+doubling needs no horizon: it starts NAME afresh in epochs that double; NAME+tightened holds NAME to"
+        )
+        out.print("floors raised by what is proved of its violation, so that in the long run none is missed.")
 
 
 @app.command("games")
@@ -124,7 +130,7 @@ def _play(
     as_json: bool,
     shown: str | None,
 ) -> None:
-    made = _make(names, game.actions, rounds, floor, settings, shown)
+    made = _make(names, game.actions, rounds, floor, settings, shown, None if isinstance(game, Table) else game.setting)
     if trace is not None and len(made) > 1:
         raise ValueError(f"a trace is of one learner, got {', '.join(made)}")
     if trace is not None and (not trace.parent.is_dir() or trace.is_dir()):
@@ -185,11 +191,22 @@ def _show(result: dict[str, Any], as_json: bool) -> None:
 
 
 def _make(
-    names: list[str], actions: int, rounds: int, floor: list[float], settings: list[str], shown: str | None
+    names: list[str],
+    actions: int,
+    rounds: int,
+    floor: list[float],
+    settings: list[str],
+    shown: str | None,
+    world: Setting | None = None,
 ) -> dict[str, Any]:
     """The learners asked for; a setting goes to those that know it, and at least one has to."""
     wanted = dict(_setting(text) for text in settings)
-    names = [learners.ADVISED[shown or "full"] if name == "auto" else name for name in names]
+    advised: dict[str, dict[str, float]] = {}
+    if "auto" in names:
+        choice = _advised(shown or "full", actions, rounds, floor, world)
+        advised[choice.name] = choice.settings
+        names = [choice.name if name == "auto" else name for name in names]
+        _say(f"auto: {choice.called}")
     known = {name: learners.settings_of(name) for name in names}
     for key in wanted:
         if not any(key in keys for keys in known.values()):
@@ -200,9 +217,16 @@ def _make(
         needs = "full" if feedback(learners.find(name)) == "full" else "bandit"
         if shown is not None and shown != needs:
             raise ValueError(f"{name} learns from {needs} feedback, so it cannot be shown {shown} feedback")
-        own = {key: value for key, value in wanted.items() if key in known[name]}
+        own = {**advised.get(name, {}), **{key: value for key, value in wanted.items() if key in known[name]}}
         made[name] = learners.make(name, actions, rounds, floor, **own)
     return made
+
+
+def _advised(shown: str, actions: int, rounds: int, floor: list[float], world: Setting | None) -> Choice:
+    """For a game what is proved best in its world; for data, of whose world nothing is known, what did best in practice."""
+    if world is None or world.constraints == "arbitrary":
+        return advise(shown, actions, rounds, floor).practice
+    return advise(shown, actions, rounds, floor, constraints=world.constraints, adversary=world.adversary).learner
 
 
 def _setting(text: str) -> tuple[str, Any]:
@@ -230,7 +254,7 @@ def guarantee(
     """What is proved. Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper"""
     setting = checked(Setting(epsilon=epsilon, slater=slater, variation=variation))
     chosen = {text.partition("=")[0] for text in settings if text != "tuning=recommended"}
-    free = learner not in learners.PRINTED_TUNING and not chosen & {"tuning", "b", "epsilon"}
+    free = learner.partition("+")[0] not in learners.PRINTED_TUNING and not chosen & {"tuning", "b", "epsilon"}
     if epsilon is not None and free and "epsilon" in learners.settings_of(learner):
         settings = [f"epsilon={epsilon}", *settings]  # the recommended tuning is that for the guarantee that is asked for
     made = next(iter(_make([learner], actions, rounds, floor, settings, None).values()))
@@ -240,13 +264,79 @@ def guarantee(
         head = {"learner": learner, "actions": actions, "rounds": rounds, "floor": floor, "parameters": parameters}
         print(json.dumps({**head, **statements[0], "statements": statements}))
         return
-    shown = ", ".join(f"{name} = {number(value)}" for name, value in parameters.items() if name != "floor")
+    shown = ", ".join(f"{name} = {_short(value)}" for name, value in parameters.items() if name != "floor")
     rows = [(s["kind"] or "none", number(s["regret"]), numbers(s["violation"]), s["source"]) for s in statements]
     title = f"{learner}: {actions} actions, {rounds:,} rounds, floor {numbers(floor)}\n{shown}"
     out.print(table(title, "kind", "regret at most", "violation at most", "source (docs/theory.md)", rows=rows))
     for statement in statements:
         sentence = statement["reason"] or "; ".join(statement["assumptions"])
         out.print(f"{statement['source']}: {sentence}.", style="dim", highlight=False)
+
+
+def _short(value: Any) -> str:
+    """A number, or the first few of many."""
+    every = np.ravel(value).tolist()
+    return numbers(every[:3]) + (", ..." if len(every) > 3 else "")
+
+
+@app.command(
+    "advise", epilog="Example: lewa advise --feedback bandit --actions 10 --rounds 100000 --floor 0.6 --every-round"
+)
+def which_learner(
+    shown: Annotated[str, typer.Option("--feedback", help="full or bandit: what a learner is shown.")],
+    actions: Annotated[int, typer.Option(help="How many there are to choose from.")],
+    floor: Floors,
+    rounds: Annotated[int | None, typer.Option("--rounds", "--horizon", help="How many; leave it out if unknown.")] = None,
+    constraints: Annotated[str, typer.Option(help="iid, constant or arbitrary.")] = "iid",
+    every_round: Annotated[bool, typer.Option("--every-round", help="No round makes up for another.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Only learners proved to violate nothing.")] = False,
+    epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
+    slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
+    corruption: Annotated[float | None, typer.Option(help="The constraints are iid but for this much in all.")] = None,
+    adaptive: Annotated[bool, typer.Option("--adaptive", help="Rewards may react to the learner.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Which learner to take, by what is proved for these numbers, and why."""
+    adversary = "adaptive" if adaptive else "oblivious"
+    given = (shown, actions, rounds, floor, constraints, every_round, strict, epsilon, slater, corruption, adversary)
+    found = advise(*given)
+    chosen = {"learner": found.learner, "runner_up": found.runner_up, "practice": found.practice}
+    if as_json:
+        said = {"reason": found.reason, "in_practice": found.in_practice, "rounds": rounds}
+        print(json.dumps({name: _choice(choice) for name, choice in chosen.items()} | said))
+        return
+    rows = [
+        (title, choice.called, choice.guarantee.kind or "nothing is proved", *_bounds(choice))
+        for title, choice in zip(("take", "runner-up", "in practice"), chosen.values(), strict=True)
+        if choice is not None
+    ]
+    columns = (
+        "",
+        "learner",
+        "proved",
+        "regret at most",
+        "violation at most",
+        "every round's",
+        "share of worst case",
+        "source",
+    )
+    out.print(table(f"{actions} actions, floor {numbers(floor)}", *columns, rows=rows))
+    out.print(found.reason, highlight=False)
+    out.print(found.in_practice, highlight=False)
+    if found.learner.guarantee.assumptions:
+        out.print(f"Assumed: {'; '.join(found.learner.guarantee.assumptions)}.", style="dim", highlight=False)
+
+
+def _choice(choice: Choice | None) -> dict[str, Any] | None:
+    if choice is None:
+        return None
+    return {"name": choice.name, "settings": choice.settings, "share": choice.share, **promise(choice.guarantee)}
+
+
+def _bounds(choice: Choice) -> tuple[str, ...]:
+    said, share = choice.guarantee, choice.share
+    percent = "-" if share is None else f"{100 * share:.3g} %"
+    return number(said.regret), numbers(said.violation), numbers(said.positive_violation), percent, said.source
 
 
 @app.command()

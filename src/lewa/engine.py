@@ -17,6 +17,7 @@ from numba.extending import overload
 
 from lewa.kernels import means, observe, pick, place, positive, uniform, unpack
 from lewa.kernels.compiling import INLINE, program
+from lewa.kernels.methods import choose, learn, play
 from lewa.rounds import Bandit, Block, Full, Indices, Lazy, Matrix, Vector, Words, feedback
 
 
@@ -37,29 +38,6 @@ class Columns(NamedTuple):
     plays: Matrix  # (n, K)
     multipliers: Matrix  # (n, m)
     actions: Indices  # (n,)
-
-
-# A learner's methods, as functions that compiled code finds by the learner's type.
-
-
-def play(self: Any, s: Any, p: Vector) -> None:
-    """Write its play into p."""
-    self.play(s, p)
-
-
-def choose(self: Any, s: Any, u: float) -> Any:
-    """Draw an action by one uniform."""
-    return self.choose(s, u)
-
-
-def learn(self: Any, s: Any, seen: Any) -> None:
-    """Let it learn from one round."""
-    self.learn(s, seen)
-
-
-overload(play, jit_options=INLINE, strict=False)(lambda self, s, p: self.instance_class.play)
-overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.instance_class.choose)
-overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
 
 
 def note(s: Any, t: int, tally: Tally, columns: Columns) -> None:
@@ -318,9 +296,7 @@ def _stamp(learner: Any) -> str:
 
     It is the code in memory that is hashed, as that is what is compiled: a file may have been edited since it was read.
     """
-    if learner.__module__ == "__main__":
-        return UNSAVED
-    digest, met = hashlib.sha256(OWN), set()
+    digest, met, homes = hashlib.sha256(OWN), set(), set()
 
     def follow(thing: Any) -> None:
         thing = getattr(thing, "py_func", thing)
@@ -336,6 +312,7 @@ def _stamp(learner: Any) -> str:
                     for name in names:
                         follow(getattr(value, name, None))
         elif isinstance(thing, type) and hasattr(thing, "_fields"):
+            homes.add(thing.__module__)
             digest.update(repr(thing._fields).encode())
             for name in ("start", "play", "choose", "learn"):
                 follow(getattr(thing, name, None))
@@ -357,4 +334,4 @@ def _stamp(learner: Any) -> str:
         return names
 
     follow(learner)
-    return digest.hexdigest()
+    return UNSAVED if "__main__" in homes else digest.hexdigest()

@@ -82,7 +82,7 @@ def _packed(learner: Any, state: Any) -> Vector:
 
 def least_chance(learner: Any, actions: int) -> float:
     """No action had a smaller chance than exploration gives it; a little less, for rounding."""
-    return getattr(learner, "gamma", 0.0) / actions * (1 - 1e-9)
+    return float(np.min(getattr(learner, "gamma", 0.0))) / actions * (1 - 1e-9)
 
 
 def _drawn(learner: Any, actions: int, action: Any, chance: float, play: Vector) -> None:

@@ -4,7 +4,21 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from lewa.kernels import Weights, draw, grow, grow_one, grow_priced, mix, ones, pick, program, settle, share
+from lewa.kernels import (
+    Weights,
+    draw,
+    grow,
+    grow_one,
+    grow_priced,
+    mix,
+    ones,
+    pick,
+    program,
+    set_one,
+    settle,
+    share,
+    shrink_one,
+)
 from lewa.rounds import Cube, Indices, Matrix, Vector
 
 
@@ -35,6 +49,11 @@ def _grow_each(w: Weights, actions: Indices, x: Vector) -> None:
         grow_one(w, actions[t], x[t])
 
 
+def _shrink_each(w: Weights, actions: Indices, x: Vector) -> None:
+    for t in range(x.size):
+        shrink_one(w, actions[t], x[t])
+
+
 def _draw_all(w: Weights, gamma: float, u: Vector, actions: Indices, chances: Vector) -> None:
     for t in range(u.size):
         actions[t], chances[t] = draw(w, gamma, u[t])
@@ -42,6 +61,7 @@ def _draw_all(w: Weights, gamma: float, u: Vector, actions: Indices, chances: Ve
 
 grow_all, grow_all_priced = program(_grow_all, keep=False), program(_grow_all_priced, keep=False)
 grow_each, draw_all = program(_grow_each, keep=False), program(_draw_all, keep=False)
+shrink_each = program(_shrink_each, keep=False)
 
 
 def uneven(actions: int) -> Weights:
@@ -92,6 +112,43 @@ def test_a_million_small_steps_lose_no_share(actions: int) -> None:
     assert shares(w).sum() == pytest.approx(1, abs=1e-12)
 
 
+@SIZES
+@pytest.mark.parametrize("size", [1e-4, 1.0, 100.0])
+def test_shrink_one_agrees_with_plain_logarithms(size: float, actions: int) -> None:
+    rng = np.random.default_rng(0)
+    shrunk, x = rng.integers(0, actions, 2000), size * rng.random(2000)
+    w = ones(actions, drawn=True)
+    shrink_each(w, shrunk, x)
+    np.testing.assert_allclose(w.log, -np.bincount(shrunk, weights=x, minlength=actions), rtol=1e-12)
+    np.testing.assert_allclose(shares(w), softmax(w.log), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("actions", [2, 10, 2000])
+@pytest.mark.parametrize("size", [1e-4, 1.0])
+def test_a_million_losses_lose_no_share(size: float, actions: int) -> None:
+    """The likeliest loses most, as where actions are drawn: the sum falls by hundreds of orders of magnitude."""
+    rng = np.random.default_rng(0)
+    w = ones(actions, drawn=True)
+    shrink_each(w, rng.integers(0, actions, 1_000_000), actions * size * rng.random(1_000_000))
+    assert shares(w).sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(shares(w), softmax(w.log), rtol=1e-9, atol=1e-12)
+
+
+def test_a_weight_that_was_nearly_all_can_vanish_and_the_others_keep_their_shares() -> None:
+    w = ones(3)
+    shrink_each(w, np.array([1, 2, 0]), np.array([40.0, 41.0, 200.0]))  # the sum was 1 + 7e-18, and is 6e-18
+    np.testing.assert_allclose(shares(w), [0, *softmax(np.array([-40.0, -41.0]))], rtol=1e-12, atol=1e-50)
+
+
+def test_an_infinite_loss_leaves_a_number() -> None:
+    w = ones(3)
+    shrink_one(w, 0, np.inf)
+    set_one(w, 1, -np.inf)
+    settle(w)
+    assert np.isfinite(w.log).all()
+    np.testing.assert_allclose(shares(w), [0, 0, 1], atol=1e-300)
+
+
 def huge_rewards(w: Weights) -> None:
     grow_all(w, 1e6, np.random.default_rng(0).random((500, 3)))
 
@@ -110,11 +167,18 @@ def huge_single_steps(w: Weights) -> None:
     grow_each(w, rng.integers(0, 3, 500), 1e9 * rng.random(500))
 
 
+def huge_single_losses(w: Weights) -> None:
+    rng = np.random.default_rng(0)
+    shrink_each(w, rng.integers(0, 3, 500), 1e9 * rng.random(500))
+
+
 def one_action_only(w: Weights) -> None:
     grow_each(w, np.zeros(500, dtype=np.int64), np.full(500, 700.0))
 
 
-@pytest.mark.parametrize("growth", [huge_rewards, huge_losses, huge_prices, huge_single_steps, one_action_only])
+@pytest.mark.parametrize(
+    "growth", [huge_rewards, huge_losses, huge_prices, huge_single_steps, huge_single_losses, one_action_only]
+)
 def test_weights_stay_finite_and_shares_sum_to_one_after_huge_growth(growth: Callable[[Weights], None]) -> None:
     w = ones(3)
     growth(w)

@@ -105,10 +105,14 @@ def extreme_rounds_leave_no_nan(learner: Any, actions: int) -> None:
 
 
 def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
-    """No action is special: what happens to action i in one order happens to it in another."""
+    """No action is special: what happens to action i in one order happens to it in another.
+
+    A learner that is told of a special one says by `relabelled(order)` which it is in another order.
+    """
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
+    same = learner.relabelled(order) if hasattr(learner, "relabelled") else learner
     there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions])
-    for t, (one, other) in enumerate(zip(walk(learner, actions, here), walk(learner, actions, there), strict=True)):
+    for t, (one, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
         hold(
             abs(one.play[order] - other.play).max() <= 1e-9,
             f"after round {t} the play {one.play[order]} becomes {other.play} when the actions are relabelled by {order}",
@@ -116,15 +120,20 @@ def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
 
 
 def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
-    """Constraints equal, a round in which one action alone pays raises its chance relative to every other."""
+    """Constraints equal, a round in which one action alone pays leaves it likelier than one in which it does not pay either,
+    relative to every other. (Relative to before it need not gain: a bandit may count losses only.)"""
     first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
     before = current_play(learner, first)
     for a, rewards in enumerate(np.eye(actions)):
-        after = current_play(learner, learn(learner, first, shown(learner, before, rewards, constraints, a)))
-        gains = after[a] * before > before[a] * after
+        paid, unpaid = (
+            current_play(learner, learn(learner, first, shown(learner, before, earned, constraints, a)))
+            for earned in (rewards, 0 * rewards)
+        )
+        gains = paid[a] * unpaid > unpaid[a] * paid
         hold(
             np.delete(gains, a).all(),
-            f"action {a} alone paid and the play went from {before} to {after}; action {a} must gain on every other",
+            f"action {a} alone paid and the play went from {before} to {paid}, had it not paid, to {unpaid}; "
+            f"action {a} must gain on every other",
         )
 
 

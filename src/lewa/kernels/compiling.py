@@ -25,6 +25,11 @@ def exact(function: F) -> F:
     return cast(F, numba.njit(function, **{**INLINE, "fastmath": {"contract"}}))
 
 
+def routine(function: F) -> F:
+    """Like `rule`, but called, not inlined: for what is long, and would be compiled anew wherever it stands."""
+    return cast(F, numba.njit(function, **{**INLINE, "forceinline": False}))  # unless it is said, it is inherited
+
+
 def program(function: F, keep: bool = True, alone: bool = True) -> F:
     """Compile a function that Python calls: it lets other threads run if it can be left `alone`, and is kept on disk.
 

@@ -13,8 +13,10 @@ from typing import Any, get_args, get_type_hints
 
 import numba
 import numpy as np
+from numba import types
 from numba.extending import overload
 
+from lewa.kernels.compiling import INLINE, rule
 from lewa.rounds import Matrix, Vector
 
 
@@ -69,6 +71,53 @@ def unpack(learner: Any, memory: Vector) -> Any:
 @overload(unpack, inline="always", strict=False)
 def _unpack(learner: Any, memory: Any) -> Any:
     return _reader(learner.instance_class)
+
+
+def builder(kind: Any, arguments: str, **fields: str) -> Any:
+    """A function of these arguments that builds such a named tuple, each field from the expression given for it.
+
+    It is written out for the reason that the reader below is, and inlined for the reason that the views above are.
+    """
+    words = ", ".join(fields[name] for name in kind._fields)
+    return numba.njit(inline="always")(eval(f"lambda {arguments}: kind({words})", {"kind": kind}))
+
+
+def flat(record: tuple[Any, ...]) -> Vector:
+    """The numbers of a record's arrays, one after the other."""
+    return np.concatenate([np.ravel(leaf) for leaf in _leaves(record)])
+
+
+def restore(record: tuple[Any, ...], saved: Vector) -> None:
+    """Write what `flat` took from a record like this one into it."""
+    start = 0
+    for leaf in _leaves(record):
+        leaf[...] = saved[start : start + leaf.size].reshape(leaf.shape)
+        start += leaf.size
+
+
+@overload(restore, jit_options=INLINE, strict=False)
+def _restore(record: Any, saved: Any) -> Any:
+    def paths(kind: Any, path: str) -> Iterator[str]:
+        if isinstance(kind, types.BaseTuple):
+            for name, part in zip(kind.instance_class._fields, kind.types, strict=True):  # type: ignore[attr-defined]
+                yield from paths(part, f"{path}.{name}")
+        else:
+            yield f"put({path}, saved, start)"
+
+    steps = "".join(f"    start = {step}\n" for step in paths(record, "record"))
+    names: dict[str, Any] = {"put": put}
+    exec(f"def restore(record, saved):\n    start = 0\n{steps}", names)
+    return names["restore"]
+
+
+@rule
+def put(leaf: Any, saved: Vector, start: int) -> int:
+    """Fill one array, of one or two dimensions; and where the numbers of the next one start."""
+    size: int = leaf.size
+    whole = leaf.reshape(size)
+    for i in range(size):
+        whole[i] = saved[start + i]
+    return start + size
 
 
 def dump(record: tuple[Any, ...]) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lewa.kernels.algebra import total
 from lewa.kernels.compiling import rule
 from lewa.kernels.exponential import exp
 from lewa.rounds import Matrix, Vector
 
-SUM, ANCHOR = 0, 1  # places in head
+SUM, ANCHOR, FRESH = 0, 1, 2  # places in head
 SMALL, LARGE = 1e-100, 1e100  # the cache is made anew, with the largest weight as 1, when its sum leaves this range
 FAN, EIGHT = 16, 8
+LEAST = -1e300  # of a logarithm that losses lower, be their estimates infinite
 CROSSOVER = 640  # actions from which a tree is faster than a scan
 
 
@@ -23,7 +25,7 @@ class Weights(NamedTuple):
 
     log: Vector  # (K,)  ln w
     value: Vector  # (K,)  exp(ln w - anchor)
-    head: Vector  # (2,)  sum of value, anchor
+    head: Vector  # (3,)  sum of value, anchor, and the sum when it was last added up anew
     tree: Vector  # sums of FAN values, above them sums of FAN sums, and so on; the uppermost level first, or nothing
     level: Vector  # where each level starts in tree, the uppermost first, and at last where the tree ends
 
@@ -37,7 +39,7 @@ def ones(actions: int, drawn: bool = False) -> Weights:
             size = -(-size // FAN)
             sizes.insert(0, size)
     level = np.cumsum([0.0, *sizes])
-    head = np.array([float(actions), 0.0])
+    head = np.array([float(actions), 0.0, float(actions)])
     tree = np.zeros(int(level[-1]))
     weights = Weights(np.zeros(actions), np.ones(actions), head, tree, level)
     if tree.size:
@@ -180,6 +182,7 @@ def settle(w: Weights) -> None:
         largest = max(largest, w.log[i])
     w.head[ANCHOR] = largest
     w.head[SUM] = _refresh(w.log, w.value, largest)
+    w.head[FRESH] = w.head[SUM]
     if w.tree.size > 0:
         _sum_tree(w)
 
@@ -207,7 +210,7 @@ def grow_priced(w: Weights, eta: float, r: Vector, lam: Vector, c: Matrix) -> No
 @rule
 def set_one(w: Weights, i: int, x: float) -> None:
     """w_i <- exp(x), without its past; `settle` has to follow when all are set."""
-    w.log[i] = x
+    w.log[i] = max(x, LEAST)
 
 
 @rule
@@ -219,6 +222,22 @@ def grow_one(w: Weights, i: int, x: float) -> None:
     w.value[i] = value
     if w.tree.size > 0:
         _sum_path(w, i)
+    if not SMALL < w.head[SUM] < LARGE:
+        settle(w)
+
+
+@rule
+def shrink_one(w: Weights, i: int, x: float) -> None:
+    """w_i <- w_i exp(-x), for x >= 0: as the sum falls its digits are lost, so at half its height it is added up anew."""
+    w.log[i] = max(w.log[i] - x, LEAST)
+    value = exp(w.log[i] - w.head[ANCHOR])
+    w.head[SUM] += value - w.value[i]
+    w.value[i] = value
+    if w.tree.size > 0:
+        _sum_path(w, i)
+    elif w.head[SUM] < w.head[FRESH] / 2:
+        w.head[SUM] = total(w.value)
+        w.head[FRESH] = w.head[SUM]
     if not SMALL < w.head[SUM] < LARGE:
         settle(w)
 

@@ -20,7 +20,9 @@ FEASIBLE = "some play meets every floor"
 CONSTANT = "the constraints are the same every round"
 MEAN = "given the past, the constraints revealed have a fixed mean"
 UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
+EVERY_ROUND = "against plays that meet the floors in every round, and if there is one; violation as revealed"
 OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
+STILL = "given the past, rewards have a fixed mean"
 
 
 class Setting(NamedTuple):
@@ -31,6 +33,7 @@ class Setting(NamedTuple):
     epsilon: float | None = None  # ask for bounds that hold with probability 1 - epsilon
     slater: float | None = None  # S: some play exceeds every floor by S
     variation: float | None = None  # sum of max_i |r_t - mean r|_i over the rounds, if it is known
+    corruption: float | None = None  # sum over rounds of max_j,i |E[c_t | past] - c|, if constraints are not quite iid
 
 
 class Guarantee(NamedTuple):
@@ -62,8 +65,8 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
             raise ValueError(f"a setting has no {name!r}{nearest(name, list(Setting._fields))}")
     learner = learner._replace(floor=as_floor(learner.floor))
     learner.start(1)  # nothing is proved of parameters that break a law
-    statements: tuple[Guarantee, ...] = learner.guarantees(actions, rounds, checked(Setting(**setting)))
-    return statements[0]
+    asked = checked(Setting(**setting))
+    return unspoiled(learner.guarantees(actions, rounds, asked)[0], asked)
 
 
 def checked(setting: Setting) -> Setting:
@@ -80,7 +83,27 @@ def checked(setting: Setting) -> Setting:
         raise ValueError(f"variation must be at least 0, got {setting.variation}")
     if setting.variation is not None and setting.slater is None:
         raise ValueError(f"a variation says something only together with slater, got variation={setting.variation} alone")
+    if setting.corruption is not None and not setting.corruption >= 0:
+        raise ValueError(f"corruption must be at least 0, got {setting.corruption}")
+    if setting.corruption is not None and setting.constraints == "arbitrary":
+        raise ValueError(f"arbitrary constraints have no mean to be corrupted, got corruption={setting.corruption}")
     return setting
+
+
+def steady(setting: Setting) -> str:
+    """What is assumed of the constraints: a fixed mean, or the same every round; or that but for some corruption."""
+    constant = setting.constraints == "constant"
+    if not setting.corruption:
+        return CONSTANT if constant else MEAN
+    fixed = "the constraints are the same every round" if constant else "given the past, the constraints have a fixed mean"
+    return f"{fixed}, but for {setting.corruption:g} in all (corruption); violation by what is not corrupted"
+
+
+def unspoiled(statement: Guarantee, setting: Setting) -> Guarantee:
+    """The statement, unless it needs a mean that is fixed where it is corrupted."""
+    if setting.corruption and {MEAN, CONSTANT} & set(statement.assumptions):
+        return none(statement.source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}")
+    return statement
 
 
 def none(source: str, reason: str) -> Guarantee:

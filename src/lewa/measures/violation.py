@@ -33,7 +33,7 @@ def certificate(trace: Trace) -> Matrix:
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
     if getattr(trace.learner, "dual", None) is None:
-        raise ValueError(f"{type(trace.learner).__name__} has no multiplier, so its runs carry no certificate")
+        raise ValueError(f"{type(trace.learner).__name__} has no multiplier with one shrinkage and one step: no certificate")
     delta, mu = trace.learner.dual
     bound: Matrix = trace.multiplier[:, -1] / mu + delta * trace.priced[:, -1]
     return bound

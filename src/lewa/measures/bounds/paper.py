@@ -6,7 +6,7 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in t
 from math import e, exp, inf, log, sqrt
 
 from lewa.measures.guarantees import (
-    CONSTANT,
+    EVERY_ROUND,
     EXPECTED,
     EXPECTED_INSIDE,
     FEASIBLE,
@@ -14,6 +14,7 @@ from lewa.measures.guarantees import (
     OBLIVIOUS,
     PATHWISE,
     PROBABLE,
+    STILL,
     TINY,
     UNSEEN,
     Bound,
@@ -23,6 +24,7 @@ from lewa.measures.guarantees import (
     none,
     one_action,
     proved,
+    steady,
     width,
 )
 from lewa.rounds import Vector
@@ -41,81 +43,113 @@ def ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee
 # LEWA ------------------------------------------------------------------------------------------------------------------
 
 
+def budget(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, moving: float
+) -> tuple[float, str]:
+    """B, and "(f)" if too little shrinkage added to it: then it does not absorb the multipliers' squares, their cap pays."""
+    T, m = rounds, floor.size
+    B = (log(actions) + moving) / eta + eta * T / 4 + m * mu * T / 2
+    lacking = m * eta / 4 - delta / 2
+    if lacking <= 1e-15 * delta:
+        return B, ""
+    return B + lacking * T * sum(min(c0 / delta, mu * c0 * T) ** 2 for c0 in floor.tolist()), "(f)"
+
+
 def lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, setting: Setting
+    actions: int,
+    rounds: int,
+    floor: Vector,
+    eta: float,
+    delta: float,
+    mu: float,
+    setting: Setting,
+    name: str = "LEWA",
+    moving: float = 0.0,
 ) -> tuple[Guarantee, ...]:
-    """Theorem 1 corrected: (a)-(f), the high-probability form of the unmodified algorithm, and the variation bound."""
+    """Theorem 1 corrected: (a)-(f), the high-probability form of the unmodified algorithm, and the variation bound.
+
+    Fixed share has them too, under its own name and with `moving` added to ln K.
+    """
     if actions == 1:
         return one_action(floor)
     if delta * mu > 1:
-        return (none("LEWA", f"needs {failed(dual=False)}, got {delta=}, {mu=}"),)
+        return (none(name, f"needs {failed(dual=False)}, got {delta=}, {mu=}"),)
     T, m = rounds, floor.size
-    B = log(actions) / eta + eta * T / 4 + m * mu * T / 2
-    lacking = m * eta / 4 - delta / 2
-    if lacking > 1e-15 * delta:  # (f): the shrinkage does not absorb the multipliers' squares, so their cap pays for them
-        B += lacking * T * sum(min(c0 / delta, mu * c0 * T) ** 2 for c0 in floor.tolist())
+    B, with_f = budget(actions, T, floor, eta, delta, mu, moving)
     A = width(delta, mu, T)
-    V = sqrt(A * (T + B))
     theta = 4 * (delta / m - eta / 2)  # the largest that delta >= m eta/2 + m theta/4 allows
     absorbs = theta > 1e-12 * eta
-    with_f = "" if lacking <= 1e-15 * delta else "(f)"
 
     if setting.constraints == "arbitrary":
+        V = sqrt(A * (T + B))
         reason = (
             "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
             f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(T)):.6g}"
         )
-        every_round = "against plays that meet the floors in every round, and if there is one; violation as revealed"
-        return (none("LEWA (e)", reason), proved(Bound(B, V), T, floor, PATHWISE, f"LEWA (e){with_f}", (every_round,)))
+        kept = proved(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (EVERY_ROUND,))
+        return (none(f"{name} (e)", reason), kept)
+    C = setting.corruption or 0.0
+    B += C * sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())  # a corrupted round costs at most the multipliers
+    V = sqrt(A * (T + B)) + C
+    fixed = steady(setting)
     statements: list[Guarantee] = []
     world: tuple[str, ...]
     if setting.epsilon is not None and setting.constraints != "constant":  # there every path keeps the bound
-        epsilon = setting.epsilon
+        epsilon, source = setting.epsilon, f"{name}, high probability"
         if absorbs and not with_f:
             Bp = B + log(2 * actions / epsilon) / theta
-            Vp = sqrt(A * (T + Bp)) + sqrt(T / 2 * log(2 * m / epsilon))
-            statements.append(proved(Bound(Bp, Vp), T, floor, PROBABLE, "LEWA, high probability", (FEASIBLE, MEAN), epsilon))
+            Vp = sqrt(A * (T + Bp)) + C + sqrt(T / 2 * log(2 * m / epsilon))
+            statements.append(proved(Bound(Bp, Vp), T, floor, PROBABLE, source, (FEASIBLE, fixed), epsilon))
         else:
             statements.append(
                 none(
-                    "LEWA, high probability",
+                    source,
                     f"needs delta > m*eta/2 to absorb the noise, got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}; "
                     "tuned(..., epsilon=...) sets it so",
                 )
             )
+    asked = len(statements)  # what was asked for stands first
     if setting.constraints == "constant":
-        statements.append(proved(Bound(B, V), T, floor, PATHWISE, f"LEWA (e){with_f}", (FEASIBLE, CONSTANT)))
+        statements.append(proved(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (FEASIBLE, fixed)))
     elif setting.adversary == "oblivious":
-        world = (FEASIBLE, MEAN, OBLIVIOUS)
-        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"LEWA (a), (b){with_f}", world))
-        statements.append(proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"LEWA (a), (c){with_f}", world))
+        world = (FEASIBLE, fixed, OBLIVIOUS)
+        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"{name} (a), (b){with_f}", world))
+        statements.append(proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"{name} (a), (c){with_f}", world))
     elif absorbs and not with_f:
-        statements.append(proved(Bound(B + log(actions) / theta, V), T, floor, EXPECTED, "LEWA (b), (d)", (FEASIBLE, MEAN)))
+        bound = Bound(B + log(actions) / theta, V)
+        statements.append(proved(bound, T, floor, EXPECTED, f"{name} (b), (d)", (FEASIBLE, fixed)))
     else:
         trivial = (
             f"regret: only the trivial bound, as (d) needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}"
         )
-        statements.append(proved(Bound(inf, V), T, floor, EXPECTED, f"LEWA (b){with_f}", (FEASIBLE, MEAN, trivial)))
-    if setting.slater is not None and setting.slater > 1 - floor.max():
-        raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
+        statements.append(proved(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
+    check_slater(floor, setting)
     if setting.slater and setting.adversary == "oblivious":
-        slack = f"some play exceeds every floor by {setting.slater:g}"
         still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
         constant = setting.constraints == "constant" and not still
-        less = _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0))
+        less = _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0) + C / setting.slater) + C
         world = (
-            slack,
-            "given the past, rewards have a fixed mean"
+            exceeded(setting),
+            STILL
             if still
             else f"the rewards' variation is at most {setting.variation:g}",
-            *((CONSTANT,) if constant else (MEAN, OBLIVIOUS)),
+            *((fixed,) if constant else (fixed, OBLIVIOUS)),
         )
-        source = ("LEWA, stochastic rewards" if still else "LEWA, variation") + with_f
+        source = (f"{name}, stochastic rewards" if still else f"{name}, variation") + with_f
         sharper = proved(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
-        # What was asked for stands first; that rewards have a fixed mean was not.
-        asked = [statement for statement in statements if statement.source == "LEWA, high probability"]
-        statements.insert(len(statements) if still else len(asked), sharper)
+        statements.insert(len(statements) if still else asked, sharper)  # that rewards have a fixed mean was not asked
     return tuple(statements)
+
+
+def check_slater(floor: Vector, setting: Setting) -> None:
+    """A gap that no constraints have is refused."""
+    if setting.slater is not None and setting.slater > 1 - floor.max():
+        raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
+
+
+def exceeded(setting: Setting) -> str:
+    """Slater's condition, in words."""
+    return f"some play exceeds every floor by {setting.slater:g}"
 
 
 def _quadratic(A: float, C: float, B: float) -> float:

@@ -1,0 +1,417 @@
+"""The nearest play above some lines: KL projection onto {p : p.c_j >= least_j}, by tilting weights.
+
+Of all plays p with p.c_j >= least_j that with the least D(p || q) is p_i ~ q_i exp(sum_j theta_j c_{j,i}), theta >= 0, where
+theta_j > 0 only if line j is met exactly. The tilt theta is the minimum over theta >= 0 of the convex function
+
+    F(theta) = ln sum_i q_i exp(sum_j theta_j (c_{j,i} - least_j))            F(0) = 0, dF/dtheta_j = p.c_j - least_j
+
+For every p above the lines D(p || q) - D(p || tilted q) >= -F(theta): any tilt with F <= 0 brings q nearer to all of them,
+be it the exact minimum or not. So rounding costs no regret; at most a line is missed, by as much as `project` says.
+
+A line counts as met when it is missed by no more than NEAR. Plays on the very edge, where theta would be infinite, then have
+a finite tilt, and no weight ever becomes zero. That one line is above every play is told to within NEAR, that several are to
+within COARSE.
+"""
+
+from math import inf, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.kernels.algebra import total
+from lewa.kernels.compiling import exact, routine, rule
+from lewa.kernels.exponential import exp
+from lewa.kernels.weights import ANCHOR, FRESH, LARGE, SMALL, SUM, Weights
+from lewa.rounds import Matrix, Vector
+
+EMPTY = -1.0  # no play is above the lines
+NEAR = 1e-15
+EXACT, COARSE = 4e-15, 1e-12  # what rounding leaves of p.c - least: at a small tilt, and the most that is left as it is
+HUGE = 1e306  # no tilt is larger
+FAINT = 1e-200  # below it a quotient may overflow
+FAR = 1e18  # a tilt beside which all others are small
+FIRST, STEPS = 8, 200  # Halley's steps before others are tried too, and steps in all
+ROUNDS = 100  # of Newton's method
+
+
+class Tilt(NamedTuple):
+    """How far the weights were tilted for each line, and the room that it takes to find out."""
+
+    theta: Vector  # (m,)
+    before: Vector  # (m,)    theta before a step that is tried
+    step: Vector  # (m,)
+    above: Vector  # (m,)    p.c - least
+    free: Vector  # (m,)    1 for a line whose tilt may change, else 0
+    spread: Matrix  # (m, m)  the covariance of the constraints under p
+    factor: Matrix  # (m, m)  its Cholesky factor
+    exponent: Vector  # (K,)    logarithms of the tilted weights
+    line: Vector  # (K,)    the lines in the direction of the step; a single line needs no room for these two
+
+
+def upright(actions: int, constraints: int) -> Tilt:
+    """No tilt yet."""
+    m, K = constraints, actions if constraints > 1 else 0
+    return Tilt(*np.zeros((5, m)), *np.zeros((2, m, m)), *np.zeros((2, K)))
+
+
+@rule
+def project(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
+    """w <- the weights of the play nearest to theirs with p.c_j >= least_j; and by how much the worst line is still missed.
+
+    That is 0 up to rounding. Where no play is above all lines it is EMPTY, and the weights stay as they were.
+    """
+    return _project_one(w, c[0], least[0], tilt.theta) if least.size == 1 else _project_many(w, c, least, tilt)
+
+
+@rule
+def lift(w: Weights, share: float) -> None:
+    """w_i <- max(w_i, share/K sum w): no action is forgotten."""
+    least = share / w.log.size * w.head[SUM]
+    lowest, z = log(least) + w.head[ANCHOR], 0.0
+    for i in range(w.log.size):
+        w.log[i] = max(w.log[i], lowest)
+        w.value[i] = max(w.value[i], least)
+        z += w.value[i]
+    w.head[SUM] = w.head[FRESH] = z
+
+
+@rule
+def meets(w: Weights, c: Vector, less: float) -> float:
+    """p . [c - less]+ for p = w / sum w"""
+    y, z = 0.0, 0.0
+    for i in range(c.size):
+        y += w.value[i] * max(c[i] - less, 0.0)
+        z += w.value[i]
+    return y / z
+
+
+# One line ----------------------------------------------------------------------------------------------------------------
+#
+# With d = c - least and v the tilted weights, sum v d = 0 where A = sum [v d]+, from actions above the line, balances
+# B = sum [-v d]+. As a function of the tilt ln(A/B) is nearly straight (straight, where two actions are left), so Halley's
+# steps find its root in two or three passes, also where the weights differ by a hundred orders of magnitude.
+
+
+@exact
+def _tilt(exponent: float, theta: float, d: float) -> float:
+    """exponent + theta d, rounded in the same way wherever it stands: large ones differ by less than their last digit."""
+    return exponent + theta * d
+
+
+@rule
+def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float, float]:
+    """sum v; A and its first two derivatives by the tilt; B and its."""
+    z, a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(c.size):
+        d, v = c[i] - least, value[i]
+        up, down = v * max(d, 0.0), v * max(-d, 0.0)
+        z += v
+        a += up
+        a1 += up * d
+        a2 += up * d * d
+        b += down
+        b1 += down * d
+        b2 += down * d * d
+    return z, a, a1, a2, b, b1, b2
+
+
+@rule
+def _tilted(
+    exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float
+) -> tuple[float, float, float, float, float, float, float]:
+    """The same for v = exp(exponent + theta d - anchor), which is left in `value`, in one pass."""
+    z, a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for i in range(c.size):
+        d = c[i] - least
+        v = exp(_tilt(exponent[i], theta, d) - anchor)
+        value[i] = v
+        up, down = v * max(d, 0.0), v * max(-d, 0.0)
+        z += v
+        a += up
+        a1 += up * d
+        a2 += up * d * d
+        b += down
+        b1 += down * d
+        b2 += down * d * d
+    return z, a, a1, a2, b, b1, b2
+
+
+@rule
+def _reachable(c: Vector, least: float) -> bool:
+    """Whether some action, and so some play, is above the line."""
+    n = 0.0
+    for i in range(c.size):
+        n += 1.0 if c[i] > least else 0.0
+    return n > 0
+
+
+@rule
+def _highest(exponent: Vector, theta: float, c: Vector, least: float) -> float:
+    """The largest exponent after a tilt."""
+    top = -inf
+    for i in range(c.size):
+        top = max(top, _tilt(exponent[i], theta, c[i] - least))
+    return top
+
+
+@rule
+def _enough(exponent: Vector, c: Vector, least: float) -> float:
+    """A tilt after which the play is above the line: some action above it then outweighs all below it together."""
+    top, theta = _highest(exponent, 0.0, c, least), HUGE
+    for i in range(c.size):
+        d = c[i] - least
+        if d > 0:
+            y = top - exponent[i] + log(c.size) - log(d)
+            theta = y / d if y < theta * d else theta
+    return theta
+
+
+@rule
+def _middle(low: float, high: float) -> float:
+    """Halfway between two tilts, on a logarithmic scale while they are far apart."""
+    return sqrt(max(low, 1.0)) * sqrt(high) if high > 4 * max(low, 1.0) else low + (high - low) / 2
+
+
+@routine
+def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
+    """The least tilt >= 0 with p.c >= least, twice; `value` and `head` are left tilted by it.
+
+    Where numbers near it are too coarse to come near the line: the last tilt below it, and the first above. Where every
+    action is below the line: EMPTY.
+    """
+    anchor, theta, below, above = head[ANCHOR], 0.0, 0.0, inf
+    z, a, a1, a2, b, b1, b2 = _balance(value, c, least)
+    if a >= b:
+        return 0.0, 0.0
+    if not _reachable(c, least):
+        return EMPTY, EMPTY
+    n, settled = 0, True
+    while n < STEPS:
+        if settled:
+            step = inf
+            if a > FAINT and b > FAINT:
+                h, p, q = log(a / b), a1 / a, b1 / b
+                slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
+                step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
+            theta += step
+            lost = not below < theta < above
+            if lost or n >= FIRST:
+                if above == inf:
+                    above = _enough(exponent, c, least)
+                if lost or n % 2 == 0:
+                    theta = _middle(below, above)
+                if not below < theta < above:
+                    break
+        else:
+            anchor = _highest(exponent, theta, c, least)
+        n += 1
+        z, a, a1, a2, b, b1, b2 = _tilted(exponent, value, anchor, theta, c, least)
+        settled = SMALL < z < LARGE
+        if settled:
+            head[SUM], head[ANCHOR], head[FRESH] = z, anchor, z
+            if a >= b:
+                above = theta
+            else:
+                below = theta
+            if abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * z):
+                return theta, theta
+    return below, above
+
+
+@rule
+def _project_one(w: Weights, c: Vector, least: float, theta: Vector) -> float:
+    """For one line: theta <- how far the weights were tilted."""
+    below, above = _root(w.log, w.value, w.head, c, least - NEAR)
+    theta[0] = max(above, 0.0)
+    if above <= 0:
+        return above
+    if below < above:
+        return _blend(w, c, least - NEAR, below, above)
+    for i in range(c.size):
+        w.log[i] = _tilt(w.log[i], above, c[i] - (least - NEAR))
+    return 0.0
+
+
+@routine
+def _blend(w: Weights, c: Vector, least: float, below: float, above: float) -> float:
+    """A mixture of two tilted plays, one below and one above the line, that is on it.
+
+    Only where the exponents are so large that no number between the two tilts is left: the nearest play is in between.
+    """
+    low, high = _highest(w.log, below, c, least), _highest(w.log, above, c, least)
+    y, z, short, over = 0.0, 0.0, 0.0, 0.0
+    for i in range(c.size):
+        d = c[i] - least
+        u, v = exp(_tilt(w.log[i], below, d) - low), exp(_tilt(w.log[i], above, d) - high)
+        y += u
+        z += v
+        short -= u * d
+        over += v * d
+    short, over = short / y, max(over / z, 0.0)
+    share = min(max(short / (short + over), 1e-300), 1 - 1e-16)
+    for i in range(c.size):
+        d = c[i] - least
+        u = (_tilt(w.log[i], below, d) - low) + log((1 - share) / y)
+        v = (_tilt(w.log[i], above, d) - high) + log(share / z)
+        top = max(u, v)
+        w.log[i] = top + log(exp(u - top) + exp(v - top))
+        w.value[i] = exp(w.log[i])
+    w.head[SUM], w.head[ANCHOR], w.head[FRESH] = total(w.value), 0.0, 1.0
+    return 0.0
+
+
+# Several lines -----------------------------------------------------------------------------------------------------------
+#
+# Newton's method on F, over the lines that have a tilt or are missed. Where a whole step does not help, the best tilt in its
+# direction s is that for one line, sum_j s_j (c_j - least_j) with least 0: the root above finds it at any scale.
+
+
+@routine
+def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
+    """F at this tilt; the tilted weights, p.c - least and the covariances are left in their places."""
+    x, v, above, m = tilt.exponent, w.value, tilt.above, least.size
+    for i in range(x.size):
+        x[i] = w.log[i]
+    for j in range(m):
+        for i in range(x.size):
+            x[i] = _tilt(x[i], tilt.theta[j], c[j, i] - (least[j] - NEAR))
+    top, z = -inf, 0.0
+    for i in range(x.size):
+        top = max(top, x[i])
+    for i in range(x.size):
+        v[i] = exp(x[i] - top)
+        z += v[i]
+    w.head[SUM], w.head[ANCHOR], w.head[FRESH] = z, top, z
+    for j in range(m):
+        y = 0.0
+        for i in range(x.size):
+            y += v[i] * (c[j, i] - (least[j] - NEAR))
+        above[j] = y / z
+        for k in range(j + 1):
+            y = 0.0
+            for i in range(x.size):
+                y += v[i] * (c[j, i] - least[j] - above[j]) * (c[k, i] - least[k] - above[k])
+            tilt.spread[j, k] = y / z
+    return top + log(z)
+
+
+@rule
+def _worst(tilt: Tilt) -> float:
+    """How far from the best tilt: by what a line is missed, or is exceeded though it has a tilt."""
+    worst, above = 0.0, tilt.above
+    for j in range(tilt.theta.size):
+        worst = max(worst, abs(above[j]) if tilt.theta[j] > 0 else -above[j])
+    return worst
+
+
+@rule
+def _newton(tilt: Tilt) -> None:
+    """step <- -(covariance)^-1 (p.c - least), by Cholesky, over the lines that are free: they have a tilt, or get one."""
+    s, above, free, H, L, m = tilt.step, tilt.above, tilt.free, tilt.spread, tilt.factor, tilt.theta.size
+    least = 1e-30
+    for j in range(m):
+        free[j] = 1.0 if tilt.theta[j] > 0 or above[j] < 0 else 0.0
+        least = max(least, 1e-15 * H[j, j])
+    for _ in range(m):
+        for j in range(m):
+            s[j] = -above[j] * free[j]
+            for k in range(j + 1):
+                y = H[j, k] * free[j] * free[k] + (least if j == k else 0.0)
+                for i in range(k):
+                    y -= L[j, i] * L[k, i]
+                L[j, k] = sqrt(max(y, least)) if j == k else y / L[k, k]
+            for k in range(j):
+                s[j] -= L[j, k] * s[k]
+            s[j] /= L[j, j]
+        for j in range(m - 1, -1, -1):
+            for k in range(j + 1, m):
+                s[j] -= L[k, j] * s[k]
+            s[j] /= L[j, j]
+        blocked = False
+        for j in range(m):
+            if s[j] < 0 and tilt.theta[j] == 0:
+                free[j], blocked = 0.0, True
+        if not blocked:
+            break
+
+
+@rule
+def _hopeless(c: Matrix, least: Vector, theta: Vector) -> bool:
+    """Whether theta proves that no play is above all lines: every action is below their mixture (Farkas)."""
+    top, size = -inf, 0.0
+    for j in range(least.size):
+        size += theta[j]
+    for i in range(c.shape[1]):
+        y = 0.0
+        for j in range(least.size):
+            y += theta[j] * (c[j, i] - least[j])
+        top = max(top, y)
+    return top < -NEAR * size
+
+
+@routine
+def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
+    """theta <- the best in the direction of the step, and not below 0; F there."""
+    before, step, line, scale, most = tilt.before, tilt.step, tilt.line, 0.0, inf
+    for j in range(least.size):
+        tilt.theta[j] = before[j]
+        scale = max(scale, abs(step[j]))
+        if step[j] < 0:
+            most = min(most, tilt.theta[j] / -step[j])
+    _look(w, c, least, tilt)
+    for i in range(c.shape[1]):
+        y = 0.0
+        for j in range(least.size):
+            y += step[j] / scale * (c[j, i] - (least[j] - NEAR))
+        line[i] = y
+    _, length = _root(tilt.exponent, w.value, w.head, line, 0.0)
+    length = min(length / scale if length >= 0 else FAR / scale, most)  # downhill for ever: `_hopeless` will see it
+    for j in range(least.size):
+        gone = step[j] < 0 and before[j] / -step[j] <= length
+        tilt.theta[j] = 0.0 if gone else before[j] + length * step[j]
+    return _look(w, c, least, tilt)
+
+
+@routine
+def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
+    """For several lines: theta <- how far the weights were tilted for each."""
+    theta, before, above, m, met = tilt.theta, tilt.before, tilt.above, least.size, True
+    for j in range(m):
+        y = 0.0
+        for i in range(w.value.size):
+            y += w.value[i] * (c[j, i] - (least[j] - NEAR))
+        met = met and y >= 0
+    if met:
+        theta[:] = 0.0
+        return 0.0
+    start = log(w.head[SUM]) + w.head[ANCHOR]
+    now = _look(w, c, least, tilt)  # the tilt of the last time may be near
+    if now > start:
+        theta[:] = 0.0
+        now = _look(w, c, least, tilt)
+    for _ in range(ROUNDS):
+        worst, size = _worst(tilt), 1.0
+        for j in range(m):
+            size += theta[j]
+            before[j] = theta[j]
+        if worst <= min(EXACT * size, COARSE):
+            break
+        if _hopeless(c, least, theta):
+            theta[:] = 0.0
+            _look(w, c, least, tilt)
+            return EMPTY
+        _newton(tilt)
+        for j in range(m):
+            theta[j] = max(theta[j] + tilt.step[j], 0.0)
+        then, rounding = _look(w, c, least, tilt), 1e-15 * (1 + abs(now))
+        if not (then <= now + rounding and _worst(tilt) < worst / 2):
+            then = _search(w, c, least, tilt)
+            if then >= now - rounding and _worst(tilt) >= worst:
+                break  # nothing is left but rounding
+        now = then
+    missed = 0.0
+    for i in range(w.log.size):
+        w.log[i] = tilt.exponent[i]
+    for j in range(m):
+        missed = max(missed, -above[j])
+    return missed

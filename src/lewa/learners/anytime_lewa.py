@@ -1,0 +1,106 @@
+"""Anytime LEWA: LEWA with steps that fall as the rounds go by, for a horizon that nobody knows."""
+
+from math import log, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Gains, earn, positive, share_gains, unearned
+from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions
+from lewa.measures.bounds import anytime
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Vector
+
+
+class Lazy(NamedTuple):
+    gains: Gains  # G, and w
+    multiplier: Vector  # (m,)  lambda
+    clock: Vector  # (1,)  t, the rounds seen
+
+
+class AnytimeLewa(NamedTuple):
+    """Anytime LEWA: LEWA for a horizon that nobody knows.
+
+    Every step falls as 1/sqrt(t), and one bound holds at every T.
+
+    No box of the paper. With G_0 = 0 and lambda_1 = 0, in round t::
+
+        eta_t        = eta/sqrt(t),   delta_t = delta (sqrt(t) - sqrt(t - 1)),   mu_t = 1/(delta sqrt(t))
+        p_t          = w_t / sum w_t,   w_t = exp(eta_t G_{t-1})
+        G_t          = G_{t-1} + r_t + lambda_t c_t
+        lambda_{t+1} = [(1 - delta_t mu_t) lambda_t - mu_t (p_t.c_t - c0)]+
+
+    Order: the gains use lambda_t, the multiplier uses p_t; both move at once. All past gains are weighed by the step of
+    today (lazy weights): weights that had grown by the steps of their day would have no such bound. For m constraints lambda
+    and c0 are vectors and lambda c is the sum over constraints.
+
+    Parameters: eta = eta > 0; delta = delta > 0; c0 = floor, each in [0, 1]. The proof needs delta >= m eta.
+
+    Reading: the dual step goes with the shrinkage, 1/mu_t - 1/mu_{t-1} = delta_t, so in the proof its terms cancel exactly;
+    and as 1 - delta_t mu_t = sqrt((t - 1)/t), the multiplier is a queue, Q_t = [Q_{t-1} + c0 - p_t.c_t]+, divided by
+    delta sqrt(t). The tuning is eta = sqrt(2 (ln K + 1)/m), delta = m eta: for m = 1, regret <= sqrt(2 (ln K + 1) T), about
+    sqrt(2) times what LEWA has when it is told T. With `epsilon`, eta = sqrt((2 ln K + ln(2K/epsilon) + 1)/m) and
+    delta = 2 m eta, which gives bounds with probability 1 - epsilon. The proofs are in docs/theory_anytime.md, 1.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.AnytimeLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
+    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f}, without learning 3000)"
+    'violation 134 (bound 1936, without learning 3000)'
+
+    Reference: docs/theory_anytime.md; the lazy step is P. Auer, N. Cesa-Bianchi, C. Gentile, Adaptive and self-confident
+    on-line learning algorithms, J. Comput. Syst. Sci. 64, 2002.
+    """
+
+    eta: float
+    delta: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
+        """eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon; with epsilon those for high probability."""
+        floor = check_size(actions, floor, horizon)
+        check_feasible(floor, means)
+        m, ln_K = floor.size, log_actions(actions)
+        if epsilon is None:
+            eta = sqrt(2 * (ln_K + 1) / m)
+            return lawful(cls(eta, m * eta, floor))
+        check_epsilon(epsilon)
+        eta = sqrt((2 * ln_K + log(2 * actions / epsilon) + 1) / m)
+        return lawful(cls(eta, 2 * m * eta, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(4, 100, 0.6, epsilon=0.1), 4),
+            (cls.tuned(5, 100, (0.4, 0.2)), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
+
+    def start(self, actions: int) -> Lazy:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta, delta=self.delta)
+        return Lazy(unearned(actions), np.zeros(self.floor.size), np.zeros(1))
+
+    def play(self, s: Lazy, p: Vector) -> None:
+        share_gains(s.gains, p)  # p = w / sum w
+
+    def learn(self, s: Lazy, seen: Full) -> None:
+        lam = s.multiplier
+        s.clock[0] += 1
+        t = s.clock[0]
+        eta = self.eta / sqrt(t + 1)  # of the next round
+        earn(s.gains, eta, seen.rewards, lam, seen.constraints)  # G <- G + r + lam c, w = exp(eta G)
+        for j in range(lam.size):  # lam <- [(1 - delta_t mu_t) lam - mu_t (p.c - c0)]+
+            lam[j] = positive(sqrt((t - 1) / t) * lam[j] - (seen.met[j] - self.floor[j]) / (self.delta * sqrt(t)))
+
+    @property
+    def parent(self) -> None:
+        """With floor 0 it is EWA with a step that falls, which is no learner here."""
+        return None
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return anytime.anytime_lewa(actions, rounds, self.floor, self.eta, self.delta, setting)

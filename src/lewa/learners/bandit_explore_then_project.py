@@ -1,0 +1,131 @@
+"""Bandit explore-then-project: the same when only the action drawn is seen."""
+
+from math import ceil, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import EMPTY, Tilt, Weights, mix, ones, project, share, shrink_one, upright
+from lewa.learners.bandit_op_ewa import ix_step
+from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
+from lewa.learners.explore_then_project import check_explore
+from lewa.measures.bounds import bandit, projected
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Bandit, Matrix, Vector
+
+
+class Tried(NamedTuple):
+    weights: Weights  # w
+    multiplier: Vector  # (m,)    lambda, of the last projection
+    drawn: Vector  # (K,)    N, of the rounds explored
+    mean: Matrix  # (m, K)  of what was seen of each action in them
+    upper: Matrix  # (m, K)  u
+    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    clock: Vector  # (1,)    t, the rounds answered
+
+
+class BanditExploreThenProject(NamedTuple):
+    """Bandit explore-then-project: draw evenly first, then hold Exp3-IX to what was seen.
+
+    Explore-then-project when only the action drawn is seen. No box of the paper. With w_1 = 1, n = explore, and N_k and
+    mean_k of what was seen of action k in the first n rounds, in round t, i the action drawn from p_t::
+
+        p_t       = 1/K up to round n, then w_t / sum w_t
+        u_k       = mean_k + optimism sqrt(L/(2 N_k)), at most 1               ((1 + optimism)/2 where N_k = 0)
+        X         = {p : p.u >= c0}, or with 1 for optimism if there is no such play
+        w_{t+1,i} = w_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))              (the other weights stay)
+        w_{t+1}   = from round n on its projection onto X, in relative entropy              (itself, if X is empty)
+
+    Order: round n is the last to be explored, and the first to be projected after. The chance p_{t,i} travels with the
+    feedback. The weights learn from the first round on. For m constraints X has m lines.
+
+    Parameters: eta = eta > 0; n = explore >= 1, a whole number; L = level > 0; optimism = optimism, 0 (plain) or 1; c0 =
+    floor, each in [0, 1].
+
+    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8KmT/epsilon). Actions are drawn evenly, not in
+    turn: then no action is special, and each is drawn about n/K times. What is proved is as for full information, of order
+    T^(2/3) sqrt(K): with optimism without slack, plain only where some play exceeds the floors by S.
+    Proof: docs/theory_projected.md, 4.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> for optimism in (1, 0):
+    ...     kind = lewa.learners.BanditExploreThenProject
+    ...     learner = kind.tuned(actions=2, horizon=100_000, floor=0.5, optimism=optimism)
+    ...     trace = lewa.play(learner, game, rounds=100_000, seeds=20)
+    ...     f"regret at most {lewa.regret(trace).max():.0f}, shortfalls at most {lewa.positive_violation(trace).max():.0f}"
+    'regret at most -4320, shortfalls at most 10095'
+    'regret at most 1382, shortfalls at most 1182'
+
+    Reference: docs/theory_projected.md; implicit exploration is G. Neu, NIPS 2015.
+    """
+
+    eta: float
+    explore: float
+    level: float
+    optimism: float
+    floor: Vector
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        optimism: float = 1.0,
+        explore: float | None = None,
+        epsilon: float = 0.05,
+        means: object = None,
+    ) -> Self:
+        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8 K m T/epsilon)"""
+        floor = check_size(actions, floor, horizon)
+        check_epsilon(epsilon)
+        check_feasible(floor, means)
+        explore = float(ceil(horizon ** (2 / 3) - 1e-9)) if explore is None else explore
+        level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
+        return lawful(cls(ix_step(actions, horizon, epsilon), explore, level, optimism, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [  # explored for one round: while a learner explores, no action gains
+            (cls.tuned(3, 200, 0.5, explore=1), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), explore=1), 5),
+            (cls.tuned(1, 50, 0.5, explore=1), 1),
+            (cls.tuned(4, 100, 0.6, optimism=0, explore=1)._replace(level=0.01), 4),
+        ]
+
+    def start(self, actions: int) -> Tried:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta, level=self.level)
+        check_explore(self.explore, self.optimism)
+        K, m = actions, self.floor.size
+        untried = np.full((m, K), (1 + self.optimism) / 2)
+        return Tried(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), untried, upright(K, m), np.zeros(1))
+
+    def play(self, s: Tried, p: Vector) -> None:
+        if s.clock[0] < self.explore:
+            mix(s.weights, 1.0, p)  # p = 1/K
+        else:
+            share(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Tried, seen: Bandit) -> None:
+        i, c, N, u = seen.action, seen.constraints, s.drawn, s.upper
+        s.clock[0] += 1
+        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.chance + self.eta / 2))
+        if s.clock[0] <= self.explore:
+            N[i] += 1
+            for j in range(c.size):  # u_i = mean_i + optimism sqrt(L/(2 N_i)), at most 1
+                s.mean[j, i] += (c[j] - s.mean[j, i]) / N[i]
+                u[j, i] = min(s.mean[j, i] + self.optimism * sqrt(self.level / (2 * N[i])), 1.0)
+        if s.clock[0] >= self.explore:
+            if project(s.weights, u, self.floor, s.tilt) == EMPTY:  # w <- the nearest with p.u >= c0
+                for j in range(c.size):
+                    for k in range(N.size):
+                        u[j, k] = min(s.mean[j, k] + sqrt(self.level / (2 * N[k])), 1.0) if N[k] > 0 else 1.0
+                project(s.weights, u, self.floor, s.tilt)
+            for j in range(c.size):
+                s.multiplier[j] = s.tilt.theta[j] / self.eta
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        steps = (self.eta, self.explore, self.level, self.optimism)
+        return projected.bandit_explore_then_project(actions, rounds, self.floor, *steps, setting)

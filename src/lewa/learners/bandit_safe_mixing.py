@@ -1,0 +1,139 @@
+"""Bandit safe mixing: no round below the floors, when only the action drawn is seen."""
+
+from math import sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Tilt, Weights, meets, ones, project, share, shrink_one, upright
+from lewa.learners.bandit_op_ewa import ix_step
+from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
+from lewa.learners.safe_mixing import check_safe, first_safety
+from lewa.measures.bounds import bandit, projected
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Bandit, Matrix, Vector
+
+
+class Guarded(NamedTuple):
+    weights: Weights  # w, of x
+    multiplier: Vector  # (m,)    lambda, of the last projection
+    drawn: Vector  # (K,)    N
+    mean: Matrix  # (m, K)  of what was seen of each action
+    upper: Matrix  # (m, K)  u
+    lower: Matrix  # (m, K)  v
+    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    safety: Vector  # (1,)    sigma, the share of the safe action
+
+
+class BanditSafeMixing(NamedTuple):
+    """Bandit safe mixing: every round within the line, though only the action drawn is seen.
+
+    Bandit OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. No box of the
+    paper. With x_1 even, sigma_1 = max_j c0/(c0 + margin), and N_k and mean_k of what was seen of action k up to round
+    t, in round t, i the action drawn from p_t::
+
+        p_t         = sigma_t e_safe + (1 - sigma_t) x_t
+        w_{t+1,i}   = x_{t,i} exp(-eta (1 - sigma_t) (1 - r_t)/(p_{t,i} + eta/2))       (the other weights are those of x_t)
+        u_k, v_k    = mean_k + sqrt(L/(2 N_k)) and mean_k - sqrt(L/(2 N_k)), held to [0, 1]       (1 and 0 while N_k = 0)
+        x_{t+1}     = the play nearest to w_{t+1} / sum w_{t+1}, in relative entropy, with p.u >= c0
+                      (w itself, if there is none)
+        s_j         = [c0 - x_{t+1}.v]+
+        sigma_{t+1} = max_j s_j/(s_j + margin)
+
+    Order: u and v contain round t. The chance p_{t,i} travels with the feedback; for late feedback sigma is that of the
+    moment of learning.
+
+    Parameters: eta = eta > 0; L = level > 0; safe = safe, the number of an action; margin = margin >= 0, by how much that
+    action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
+
+    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon); safe and margin as for `safe-mixing`. S-OPS
+    learns with the whole step; with 1 - sigma of it, which is what x has of the play, no factor 1/margin enters the
+    weights, and with probability 1 - epsilon p_t.c >= c0 in every round and regret is that of bandit OP-EWA plus its
+    bound on the shortfalls divided by margin. Proof: docs/theory_projected.md, 5.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.BanditSafeMixing.tuned(actions=2, horizon=1_000_000, floor=0.5, safe=1, margin=0.3)
+    >>> trace = lewa.play(learner, game, rounds=1_000_000, seeds=2)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=1_000_000)
+    >>> f"shortfalls {lewa.positive_violation(trace).max():.1f}, regret {lewa.regret(trace).max():.0f}"
+    'shortfalls 0.0, regret 5980'
+    >>> f"proved with probability 0.95: {bound.positive_violation[0]:.1f} and {bound.regret:.0f}"
+    'proved with probability 0.95: 0.0 and 70743'
+
+    Reference: docs/theory_projected.md; the idea is that of S-OPS, F. E. Stradi et al., ICML 2025.
+    """
+
+    eta: float
+    level: float
+    safe: float
+    margin: float
+    floor: Vector
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        safe: float = 0,
+        margin: float | None = None,
+        epsilon: float = 0.05,
+        means: object = None,
+    ) -> Self:
+        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        floor = check_size(actions, floor, horizon)
+        check_epsilon(epsilon)
+        check_feasible(floor, means)
+        margin = 1 - float(floor.max()) if margin is None else margin
+        check_safe(actions, safe, margin, floor)
+        level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
+        return lawful(cls(ix_step(actions, horizon, epsilon), level, float(safe), margin, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+            (cls.tuned(4, 100, 0.6, safe=3)._replace(level=0.01), 4),
+        ]
+
+    def start(self, actions: int) -> Guarded:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta, level=self.level)
+        check_safe(actions, self.safe, self.margin, self.floor)
+        K, m = actions, self.floor.size
+        safety, nothing = first_safety(self.floor, self.margin), np.zeros((m, K))
+        return Guarded(ones(K), np.zeros(m), np.zeros(K), nothing, np.ones((m, K)), nothing.copy(), upright(K, m), safety)
+
+    def play(self, s: Guarded, p: Vector) -> None:
+        share(s.weights, p)  # x = w / sum w
+        for i in range(p.size):  # p = sigma e_safe + (1 - sigma) x
+            p[i] *= 1 - s.safety[0]
+        p[min(int(self.safe), p.size - 1)] += s.safety[0]
+
+    def learn(self, s: Guarded, seen: Bandit) -> None:
+        i, c, c0 = seen.action, seen.constraints, self.floor
+        shrink_one(s.weights, i, self.eta * (1 - s.safety[0]) * (1 - seen.reward) / (seen.chance + self.eta / 2))
+        s.drawn[i] += 1
+        radius = sqrt(self.level / (2 * s.drawn[i]))
+        for j in range(c0.size):  # u_i, v_i = mean_i + and - sqrt(L/(2 N_i)), held to [0, 1]
+            s.mean[j, i] += (c[j] - s.mean[j, i]) / s.drawn[i]
+            s.upper[j, i] = min(s.mean[j, i] + radius, 1.0)
+            s.lower[j, i] = max(s.mean[j, i] - radius, 0.0)
+        project(s.weights, s.upper, c0, s.tilt)  # w <- the nearest with p.u >= c0
+        s.safety[0] = 0.0
+        for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.v]+
+            short = c0[j] - meets(s.weights, s.lower[j], 0.0)
+            if short > 0:
+                s.safety[0] = max(s.safety[0], short / (short + self.margin))
+            s.multiplier[j] = s.tilt.theta[j] / self.eta
+
+    def relabelled(self, order: Any) -> Self:
+        """The same learner where action k is what was action order[k]."""
+        return self._replace(safe=float(list(order).index(int(self.safe))))
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        steps = (self.eta, self.level, self.safe, self.margin)
+        return projected.bandit_safe_mixing(actions, rounds, self.floor, *steps, setting)

@@ -1,0 +1,121 @@
+"""Fixed-share LEWA: LEWA of which a share is spread evenly each round, so that no action falls too far behind."""
+
+from math import log, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Spread, evenly, grow_spread, positive, share_spread
+from lewa.learners.base import (
+    check_dual,
+    check_epsilon,
+    check_feasible,
+    check_positive,
+    check_size,
+    lawful,
+    log_actions,
+    require,
+)
+from lewa.measures.bounds import share
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Vector
+
+
+class SharedDual(NamedTuple):
+    weights: Spread  # w
+    multiplier: Vector  # (m,)  lambda
+
+
+class FixedShareLewa(NamedTuple):
+    """Fixed-share LEWA: no action falls too far behind to be of use, and slack buys a violation of order sqrt(T).
+
+    Plain LEWA lets an action that exceeds the floor fall behind by as much as it earned less; when it is needed, the
+    multiplier has to make up for all of it first. Here each keeps a share of the weights.
+
+    No box of the paper. With w_1 = 1 and lambda_1 = 0, in round t::
+
+        p_t          = (1 - share) w_t / sum w_t + share/K
+        w_{t+1}      = p_t exp(eta (r_t + lambda_t c_t))
+        lambda_{t+1} = [(1 - delta mu) lambda_t - mu (p_t.c_t - c0)]+
+
+    Order: the weights use lambda_t, the multiplier uses p_t; both move at once. For m constraints lambda and c0 are
+    vectors and lambda c is the sum over constraints.
+
+    Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
+    delta mu <= 1; share = share in (0, 1); c0 = floor, each in [0, 1].
+
+    Reading: share = 1/T, which needs a horizon. All that is proved of LEWA stays, with ln K + 1 for ln K: regret
+    sqrt(T (ln K + 1)) + sqrt(T)/2, violation of order T^(3/4). If some play exceeds every floor by S, violation is of
+    order sqrt(T) (1/S + sqrt(ln T)) besides, whatever the rewards do; the rule need not know S. With `epsilon` the
+    shrinkage is doubled and bounds hold with probability 1 - epsilon, as for LEWA. Proofs: docs/theory_adversarial.md, 1.
+
+    >>> import lewa
+    >>> T = 100_000
+    >>> game = lewa.games.Slater.posed(floor=0.5, rounds=T)
+    >>> for kind in (lewa.learners.Lewa, lewa.learners.FixedShareLewa):
+    ...     learner = kind.tuned(actions=3, horizon=T, floor=0.5)
+    ...     trace = lewa.play(learner, game, rounds=T)
+    ...     bound = lewa.guarantee(learner, actions=3, rounds=T, constraints="constant", slater=0.5)
+    ...     f"violation {lewa.violation(trace)[0, 0] / T**0.5:.2f} sqrt(T), bound {bound.violation[0] / T**0.5:.1f} sqrt(T)"
+    'violation 10.09 sqrt(T), bound 36.1 sqrt(T)'
+    'violation 2.53 sqrt(T), bound 6.6 sqrt(T)'
+
+    Reference: M. Herbster, M. Warmuth, Tracking the best expert, Machine Learning 32, 1998, for the share; X. Wei, H. Yu,
+    M. Neely, Online primal-dual mirror descent under stochastic constraints, 2019, who mix for the same end.
+    """
+
+    eta: float
+    delta: float
+    mu: float
+    share: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
+        """LEWA's steps with ln K + 1 for ln K, share = 1/T; `means` (m, K), where known, refuse a floor no play can meet."""
+        floor = check_size(actions, floor, horizon)
+        check_feasible(floor, means)
+        T, m, cost = horizon, floor.size, log_actions(actions) + 1
+        if epsilon is not None:
+            check_epsilon(epsilon)
+            cost += 0.5 * log(2 * actions / epsilon)
+        eta = 2 * sqrt(cost / (m * T))
+        delta = m * eta / 2 if epsilon is None else m * eta
+        return lawful(cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), min(1 / T, 0.5), floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), epsilon=0.1), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+            (cls(1e6, 0.5, 0.5, 1e-30, np.array([0.6])), 4),  # steps that no exponential holds
+        ]
+
+    def start(self, actions: int) -> SharedDual:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta)
+        check_dual(self.delta, self.mu)
+        require(0 < self.share < 1, "share must lie strictly between 0 and 1", share=self.share)
+        return SharedDual(evenly(actions), np.zeros(self.floor.size))
+
+    def play(self, s: SharedDual, p: Vector) -> None:
+        share_spread(s.weights, self.share, p)  # p = (1 - share) w / sum w + share/K
+
+    def learn(self, s: SharedDual, seen: Full) -> None:
+        lam = s.multiplier
+        grow_spread(s.weights, self.share, self.eta, seen.rewards, lam, seen.constraints)  # w <- p exp(eta (r + lam c))
+        for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
+            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (seen.met[j] - self.floor[j]))
+
+    @property
+    def dual(self) -> tuple[float, float]:
+        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
+        return self.delta, self.mu
+
+    @property
+    def parent(self) -> None:
+        """With floor 0 it is Herbster and Warmuth's fixed share, which is not among these learners."""
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return share.fixed_share_lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, self.share, setting)

@@ -1,0 +1,150 @@
+"""OP-EWA: exponential weights, projected each round onto the plays that may still meet the floors."""
+
+from math import log, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import EMPTY, Tilt, Weights, average, grow, lift, ones, project, share, upright
+from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions, require
+from lewa.measures.bounds import paper, projected
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Matrix, Vector
+
+
+class Projected(NamedTuple):
+    weights: Weights  # w
+    multiplier: Vector  # (m,)    lambda, of the last projection
+    mean: Matrix  # (m, K)  cbar
+    least: Vector  # (m,)    what the play had to meet of cbar
+    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    clock: Vector  # (1,)    t, the rounds seen
+
+
+class OpEwa(NamedTuple):
+    """OP-EWA: exponential weights projected onto an optimistic estimate of what meets the floors.
+
+    The road that the paper dismisses, estimate the constraints and project: no play that meets the floors is ever cut off,
+    because the estimate is eased by its own confidence radius; and every round counts, none makes up for another.
+
+    No box of the paper. With p_1 even, in round t::
+
+        cbar_t  = (c_1 + ... + c_t) / t
+        X_t     = {p : p.cbar_t >= c0 - kappa radius/sqrt(t)}, or with 1 for kappa if there is no such play
+        w_{t+1} = p_t exp(eta r_t)
+        p_{t+1} = the play of X_t nearest to w_{t+1} / sum w_{t+1}, in relative entropy     (w itself, if X_t is empty)
+                = p_t exp(eta (r_t + lambda_{t+1} cbar_t)) / sum, with the least lambda_{t+1} >= 0 that leads into X_t
+        p_{t+1} = max(p_{t+1}, share/K), divided by its sum
+
+    Order: cbar_t contains c_t. The next step starts from the projected play, not from all rewards so far: with the latter
+    (lazy) there is no theorem. For m constraints X_t has m lines and lambda m entries.
+
+    Parameters: eta = eta > 0; radius = radius > 0; kappa = kappa in [-1, 1], the bonus; share = share in [0, 1); c0 =
+    floor, each in [0, 1]; a floor of 0 is no line.
+
+    Reading: radius = sqrt(ln(2KmT/epsilon)/2), eta = sqrt(8 ln K/T). kappa = 1 is the theorem: with probability 1 -
+    epsilon regret <= sqrt(T ln K/2) and the sum of all shortfalls, sum [c0 - p_t.c]+, is at most c0 + sqrt(8 T
+    ln(2KmT/epsilon)), without slack. kappa = 0 trusts the estimate; it is the best in practice by far. kappa = -1 is
+    cautious: it stays above the floors by the radius. For both, that bound on the shortfalls stays, but regret is proved
+    only where some play exceeds the floors by S, known or not, and only with a share, which is then 1/T; cautious play
+    falls short by O(ln T/S) in all. A share costs share T/eta; without one an action that an unlucky estimate cut off
+    may be gone for good. The fixed share of Stradi et al. mixes, (1 - share) p + share/K; lifting what is below has the
+    same proof and needs no logarithms. Proofs: docs/theory_projected.md, 2.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> for kappa in (1, 0, -1):
+    ...     learner = lewa.learners.OpEwa.tuned(actions=2, horizon=10_000, floor=0.5, kappa=kappa)
+    ...     trace = lewa.play(learner, game, rounds=10_000, seeds=1)
+    ...     bound = lewa.guarantee(learner, actions=2, rounds=10_000)
+    ...     short = lewa.positive_violation(trace)[0, 0]
+    ...     f"regret {lewa.regret(trace)[0]:.0f}, shortfalls {short:.0f} (bound {bound.positive_violation[0]:.0f})"
+    'regret -380, shortfalls 589 (bound 1043)'
+    'regret -72, shortfalls 118 (bound 1044)'
+    'regret 245, shortfalls 6 (bound 1044)'
+
+    Reference: docs/theory_projected.md; the idea is that of F. E. Stradi, K. Kalupahana, M. Castiglioni, A. Marchesi,
+    N. Gatti, Truly adapting to adversarial constraints in constrained MABs, COLT 2026.
+    """
+
+    eta: float
+    radius: float
+    kappa: float
+    share: float
+    floor: Vector
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        kappa: float = 1.0,
+        share: float | None = None,
+        epsilon: float = 0.05,
+        means: object = None,
+    ) -> Self:
+        """The radius covers all means with probability 1 - epsilon; share = 0 for kappa = 1, else 1/T; eta goes with it."""
+        floor = check_size(actions, floor, horizon)
+        check_epsilon(epsilon)
+        check_feasible(floor, means)
+        share = (0.0 if kappa == 1 else min(0.5, 1 / horizon)) if share is None else share
+        check_bonus(kappa, share)
+        behind = log_actions(actions)  # how far behind an action may be when its turn comes
+        if kappa < 1 and share > 0:
+            behind += log((1 + share) / share)
+        radius = paper.hp_radius(actions, horizon, floor.size, epsilon)
+        return lawful(cls(sqrt(8 * (behind / horizon + share)), radius, kappa, share, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2)), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+            (cls.tuned(4, 100, 0.6, kappa=0)._replace(radius=0.05), 4),
+            (cls.tuned(4, 100, (0.4, 0.6), kappa=-1)._replace(radius=0.05), 4),
+        ]
+
+    def start(self, actions: int) -> Projected:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta, radius=self.radius)
+        check_bonus(self.kappa, self.share)
+        K, m = actions, self.floor.size
+        return Projected(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), upright(K, m), np.zeros(1))
+
+    def play(self, s: Projected, p: Vector) -> None:
+        share(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Projected, seen: Full) -> None:
+        s.clock[0] += 1
+        alpha, c0 = self.radius / sqrt(s.clock[0]), self.floor
+        for j in range(c0.size):  # cbar <- cbar + (c - cbar)/t
+            average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
+        grow(s.weights, self.eta, seen.rewards)  # w <- p exp(eta r)
+        for kappa in (self.kappa, 1.0):  # w <- the nearest with p.cbar >= c0 - kappa alpha
+            for j in range(c0.size):
+                s.least[j] = c0[j] - kappa * alpha if c0[j] > 0 else 0.0
+            if project(s.weights, s.mean, s.least, s.tilt) != EMPTY:
+                break
+        if self.share > 0:
+            lift(s.weights, self.share)  # w <- max(w, share/K sum w)
+        for j in range(c0.size):
+            s.multiplier[j] = s.tilt.theta[j] / self.eta
+
+    @property
+    def parent(self) -> Any:
+        """With floor 0 it is EWA, unless it has a share."""
+        from lewa.learners.ewa import Ewa
+
+        return None if self.share else Ewa(self.eta, self.floor)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        steps = (self.eta, self.radius, self.kappa, self.share)
+        return projected.op_ewa(actions, rounds, self.floor, *steps, setting)
+
+
+def check_bonus(kappa: float, share: float) -> None:
+    """Of how much of its radius an estimate is given, and what share no action falls below."""
+    require(-1 <= kappa <= 1, "kappa must lie in [-1, 1]", kappa=kappa)
+    require(0 <= share < 1, "share must lie in [0, 1)", share=share)

@@ -1,0 +1,98 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+
+REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
+# Round by round, for each action what it keeps of the first and of the second constraint.
+KEPT = [
+    [[0.1, 0.9], [0.5, 0.2], [0.9, 0.0]],
+    [[0.0, 1.0], [0.4, 0.3], [0.8, 0.1]],
+    [[1.0, 0.8], [1.0, 0.9], [0.8, 1.0]],
+    [[0.9, 0.7], [0.9, 0.9], [1.0, 0.7]],
+    [[0.2, 0.5], [0.3, 0.6], [0.7, 0.3]],
+    [[0.9, 0.2], [0.6, 0.3], [0.8, 0.6]],
+]
+
+
+def tilted(w: list[float], rows: list[list[float]], theta: list[float]) -> list[float]:
+    v = [w[i] * math.exp(sum(th * row[i] for th, row in zip(theta, rows))) for i in range(len(w))]
+    return [x / sum(v) for x in v]
+
+
+def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tuple[list[float], list[float]] | None:
+    """The last tilt by bisection, those before it for each of its values, as there are two lines at most."""
+
+    def solve(j: int, after: list[float]) -> list[float]:
+        if j < 0:
+            return after
+
+        def above(x: float) -> float:
+            theta = solve(j - 1, [x, *after])
+            return sum(p * c for p, c in zip(tilted(w, rows, theta), rows[j])) - least[j]
+
+        low, high = 0.0, 300.0
+        if above(low) >= 0:
+            return solve(j - 1, [low, *after])
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if above(middle) < 0 else (low, middle)
+        return solve(j - 1, [high, *after])
+
+    theta = solve(len(rows) - 1, [])
+    p = tilted(w, rows, theta)
+    met = all(sum(x * c for x, c in zip(p, row)) >= line - 1e-9 for row, line in zip(rows, least))
+    return (p, theta) if met else None
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize(("kappa", "level"), [(1.0, 0.01), (0.3, 0.5), (0.0, 1.0), (-1.0, 0.02)])
+@pytest.mark.parametrize("floor", [[0.6], [0.55, 0.45]])
+def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed: int) -> None:
+    eta, m = 0.4, len(floor)
+    kept = [[action[:m] for action in row] for row in KEPT]
+    learner = lewa.learners.BanditOpEwa(eta, level, kappa, np.array(floor))
+    trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
+
+    p, lam = [1 / 3] * 3, [0.0] * m
+    seen: list[list[list[float]]] = [[], [], []]
+    plays, multipliers, earned, short = [], [], [], []
+    for r, c, drawn in zip(REWARDS, kept, trace.actions[0].tolist()):
+        plays.append(p)
+        multipliers.append(lam)
+        earned.append(r[drawn])
+        short.append([floor[j] - sum(p[i] * c[i][j] for i in range(3)) for j in range(m)])
+        seen[drawn].append(c[drawn])
+        w = [p[i] * (math.exp(-eta * (1 - r[i]) / (p[i] + eta / 2)) if i == drawn else 1.0) for i in range(3)]
+        upper = []
+        for j in range(m):
+            row = []
+            for i in range(3):
+                n = len(seen[i])
+                u = sum(x[j] for x in seen[i]) / n + kappa * math.sqrt(level / (2 * n)) if n else (1 + kappa) / 2
+                row.append(min(max(u, 0.0), 1.0))
+            upper.append(row)
+        found = nearest(w, upper, floor)
+        p = [x / sum(w) for x in w] if found is None else found[0]
+        lam = [0.0] * m if found is None else [theta / eta for theta in found[1]]
+
+    want: dict[str, Any] = {
+        "plays": plays,
+        "multipliers": multipliers,
+        "multiplier": [*multipliers[1:], lam],
+        "reward": np.cumsum(earned),
+        "shortfall": np.cumsum(short, axis=0),
+        "positive": np.cumsum(np.maximum(short, 0), axis=0),
+    }
+    for name, values in want.items():
+        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
+
+
+def test_the_tuning() -> None:
+    learner = lewa.learners.BanditOpEwa.tuned(actions=3, horizon=10_000, floor=(0.5, 0.2), epsilon=0.1)
+    eta = math.sqrt((math.log(3) + math.log(4 * 3 / 0.1)) / (3 * 10_000))
+    assert learner[:3] == pytest.approx((eta, math.log(8 * 3 * 2 * 10_000 / 0.1), 1), rel=1e-12)

@@ -1,0 +1,107 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.rounds import Bandit
+
+REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
+# Round by round, for each action what it keeps of the first and of the second constraint.
+KEPT = [
+    [[0.1, 0.9], [0.5, 0.2], [0.3, 0.0]],
+    [[0.0, 1.0], [0.4, 0.3], [0.2, 0.1]],
+    [[1.0, 0.8], [1.0, 0.9], [0.8, 1.0]],
+    [[0.9, 0.7], [0.9, 0.9], [1.0, 0.7]],
+    [[0.2, 0.5], [0.3, 0.6], [0.7, 0.3]],
+    [[0.9, 0.2], [0.6, 0.3], [0.8, 0.6]],
+]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("floor", [[0.6], [0.6, 0.5]])
+def test_six_rounds_of_implicit_exploration_by_hand(floor: list[float], seed: int) -> None:
+    eta, delta, mu, m = 0.2, 0.25, 0.8, len(floor)
+    learner = lewa.learners.LewaIx(eta, delta, mu, np.array(floor))
+    kept = [[action[:m] for action in row] for row in KEPT]
+    trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
+
+    w, lam = [1.0, 1.0, 1.0], [0.0] * m
+    plays, multipliers, earned, short = [], [], [], []
+    for r, c, i in zip(REWARDS, kept, trace.actions[0].tolist()):
+        p = [x / sum(w) for x in w]
+        plays.append(p)
+        multipliers.append(lam)
+        earned.append(r[i])
+        short.append([floor[j] - c[i][j] for j in range(m)])
+        loss = (1 - r[i]) + sum(lam[j] * (1 - c[i][j]) for j in range(m))
+        g = eta / 2 * (1 + sum(lam))
+        w[i] *= math.exp(-eta * loss / (p[i] + g))
+        lam = [max(0.0, (1 - delta * mu) * lam[j] - mu * (c[i][j] - floor[j])) for j in range(m)]
+
+    assert trace.marks.tolist() == [1, 2, 3, 4, 5, 6]
+    want: dict[str, Any] = {
+        "plays": plays,
+        "multipliers": multipliers,
+        "multiplier": [*multipliers[1:], lam],
+        "priced": np.cumsum(multipliers, axis=0),
+        "reward": np.cumsum(earned),
+        "shortfall": np.cumsum(short, axis=0),
+        "positive": np.cumsum(np.maximum(short, 0), axis=0),
+        "revealed": np.cumsum(short, axis=0),
+    }
+    for name, values in want.items():
+        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_over_the_draws_the_estimate_is_below_the_loss_by_the_share_that_g_takes_even_if_it_comes_late(late: bool) -> None:
+    """E Lhat = L p/(p + g): p is that of the draw, L and g have the multiplier of the answer."""
+    eta = 0.2
+    learner = lewa.learners.LewaIx(eta, 0.25, 0.8, np.array([0.6, 0.5]))
+    rewards, kept = np.array([0.9, 0.3, 0.0]), np.array([[0.1, 0.5, 1.0], [0.8, 0.0, 0.6]])
+    state = before = lewa.start(learner, 3)
+    for action, reward in ((0, 0.2), (2, 0.4)):
+        answer = Bandit(action, float(lewa.current_play(learner, state)[action]), reward, np.array([0.1, 0.2]), np.zeros(0))
+        state = lewa.learn(learner, state, answer)
+        before = state if not late else before  # the state at the draw
+    p = lewa.current_play(learner, before)
+    lost = sum(
+        p[i]
+        * (state.weights.log - lewa.learn(learner, state, Bandit(i, p[i], rewards[i], kept[:, i].copy(), p[:0])).weights.log)
+        for i in range(3)
+    )
+    L, g = (1 - rewards) + state.multiplier @ (1 - kept), eta / 2 * (1 + state.multiplier.sum())
+    assert state.multiplier.sum() > 0.5
+    np.testing.assert_allclose(lost, eta * L * p / (p + g), rtol=1e-12)
+
+
+def test_no_weight_moves_by_more_than_a_factor_e_squared_however_small_the_chance() -> None:
+    learner = lewa.learners.LewaIx.tuned(actions=2, horizon=100, floor=0.9)
+    state = lewa.start(learner, 2)
+    for _ in range(200):
+        before = state.weights.log[0]
+        state = lewa.learn(learner, state, Bandit(0, 1e-300, 0.0, np.zeros(1), np.zeros(0)))
+        assert before - 2 <= state.weights.log[0] <= before - 2 + 1e-9
+
+
+def test_the_tuning_for_two_constraints() -> None:
+    learner = lewa.learners.LewaIx.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), epsilon=0.1)
+    eta = math.sqrt((math.log(4) + math.log(4 * 4 / 0.1)) / (2 * 2 * 4 * 10_000))
+    assert learner[:3] == pytest.approx((eta, 8 * 2 * eta * 4, 1 / math.sqrt(2 * 10_000)), rel=1e-12)
+
+
+def test_the_dual_step_is_held_back_on_a_short_horizon() -> None:
+    learner = lewa.learners.LewaIx.tuned(actions=3, horizon=1, floor=0.5)
+    eta = math.sqrt((math.log(3) + math.log(12 / 0.05)) / 6)
+    assert learner[:3] == pytest.approx((eta, 24 * eta, 1 / (24 * eta)), rel=1e-12)
+
+
+def test_the_tuning_that_trades_regret_for_violation() -> None:
+    learner = lewa.learners.LewaIx.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), b=2 / 3)
+    eta = math.sqrt((math.log(4) + math.log(16 / 0.05)) / 16) * 10_000 ** (-2 / 3)
+    assert learner[:3] == pytest.approx((eta, 64 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12)
+    with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
+        lewa.learners.LewaIx.tuned(actions=4, horizon=10_000, floor=0.5, b=0.4)

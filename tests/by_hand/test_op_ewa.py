@@ -1,0 +1,109 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+
+REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
+# Round by round, for each action what it keeps of the first and of the second constraint.
+KEPT = [
+    [[0.1, 0.9], [0.5, 0.2], [0.9, 0.0]],
+    [[0.0, 1.0], [0.4, 0.3], [0.8, 0.1]],
+    [[1.0, 0.8], [1.0, 0.9], [0.8, 1.0]],
+    [[0.9, 0.7], [0.9, 0.9], [1.0, 0.7]],
+    [[0.2, 0.5], [0.3, 0.6], [0.7, 0.3]],
+    [[0.9, 0.2], [0.6, 0.3], [0.8, 0.6]],
+]
+
+
+def tilted(w: list[float], rows: list[list[float]], theta: list[float]) -> list[float]:
+    v = [w[i] * math.exp(sum(th * row[i] for th, row in zip(theta, rows))) for i in range(len(w))]
+    return [x / sum(v) for x in v]
+
+
+def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tuple[list[float], list[float]] | None:
+    """The last tilt by bisection, those before it for each of its values, as there are two lines at most."""
+
+    def solve(j: int, after: list[float]) -> list[float]:
+        if j < 0:
+            return after
+
+        def above(x: float) -> float:
+            theta = solve(j - 1, [x, *after])
+            return sum(p * c for p, c in zip(tilted(w, rows, theta), rows[j])) - least[j]
+
+        low, high = 0.0, 300.0
+        if above(low) >= 0:
+            return solve(j - 1, [low, *after])
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if above(middle) < 0 else (low, middle)
+        return solve(j - 1, [high, *after])
+
+    theta = solve(len(rows) - 1, [])
+    p = tilted(w, rows, theta)
+    met = all(sum(x * c for x, c in zip(p, row)) >= line - 1e-9 for row, line in zip(rows, least))
+    return (p, theta) if met else None
+
+
+@pytest.mark.parametrize(
+    ("kappa", "share", "radius"), [(1.0, 0.0, 0.1), (0.0, 0.1, 0.2), (-1.0, 0.01, 0.15), (0.5, 0.0, 0.05), (-1.0, 0.0, 2.0)]
+)
+@pytest.mark.parametrize("floor", [[0.6], [0.5, 0.4], [0.7, 0.0]])
+def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radius: float) -> None:
+    eta, m = 0.7, len(floor)
+    kept = [[action[:m] for action in row] for row in KEPT]
+    p, lam = [1 / 3] * 3, [0.0] * m
+    plays, multipliers, earned, short, used = [], [], [], [], set()
+    for t, (r, c) in enumerate(zip(REWARDS, kept), start=1):
+        plays.append(p)
+        multipliers.append(lam)
+        earned.append(sum(p[i] * r[i] for i in range(3)))
+        short.append([floor[j] - sum(p[i] * c[i][j] for i in range(3)) for j in range(m)])
+        mean = [[sum(kept[s][i][j] for s in range(t)) / t for i in range(3)] for j in range(m)]
+        w = [p[i] * math.exp(eta * r[i]) for i in range(3)]
+        p, lam = [x / sum(w) for x in w], [0.0] * m
+        for bonus in (kappa, 1.0):
+            lines = [j for j in range(m) if floor[j] > 0]
+            found = nearest(w, [mean[j] for j in lines], [floor[j] - bonus * radius / math.sqrt(t) for j in lines])
+            if found is not None:
+                p = found[0]
+                for j, theta in zip(lines, found[1]):
+                    lam[j] = theta / eta
+                used.add(bonus)
+                break
+        p = [max(x, share / 3) for x in p]
+        p = [x / sum(p) for x in p]
+
+    learner = lewa.learners.OpEwa(eta, radius, kappa, share, np.array(floor))
+    trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), every_round=True)
+    assert used  # some rounds were projected
+    want: dict[str, Any] = {
+        "plays": plays,
+        "multipliers": multipliers,
+        "multiplier": [*multipliers[1:], lam],
+        "reward": np.cumsum(earned),
+        "shortfall": np.cumsum(short, axis=0),
+        "positive": np.cumsum(np.maximum(short, 0), axis=0),
+    }
+    for name, values in want.items():
+        np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
+    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
+
+
+def test_the_tunings() -> None:
+    T, K, m = 400, 3, 2
+    radius = math.sqrt(math.log(2 * K * m * T / 0.1) / 2)
+    bold = lewa.learners.OpEwa.tuned(K, T, (0.5, 0.2), epsilon=0.1)
+    assert bold[:4] == pytest.approx((math.sqrt(8 * math.log(3) / T), radius, 1, 0), rel=1e-12)
+    cautious = lewa.learners.OpEwa.tuned(K, T, (0.5, 0.2), kappa=-1, epsilon=0.1)
+    eta = math.sqrt(8 * (math.log(K * (T + 1)) + 1) / T)
+    assert cautious[:4] == pytest.approx((eta, radius, -1, 1 / T), rel=1e-12)
+
+
+@pytest.mark.parametrize(("wrong", "law"), [({"kappa": 1.5}, "kappa must lie in"), ({"share": 1.0}, "share must lie in")])
+def test_what_makes_no_sense_is_refused(wrong: dict[str, float], law: str) -> None:
+    with pytest.raises(ValueError, match=law):
+        lewa.learners.OpEwa.tuned(3, 100, 0.5, **wrong)

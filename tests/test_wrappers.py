@@ -1,0 +1,235 @@
+"""NAME+doubling and NAME+tightened as citizens of the package: by name, compiled, saved, and found again."""
+
+import json
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.engine import UNSAVED, _stamp
+from lewa.kernels import dump, grow, load, ones, pack, share
+from lewa.lab.study import expand, parse
+from lewa.learners import ALL, Lewa, find, make, settings_of
+from lewa.learners.doubling import doubling
+from lewa.learners.tightened import tightened
+from lewa.rounds import Full, Vector, feedback
+
+GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("wrapper", [doubling, tightened])
+def test_any_registered_learner_can_be_run_inside(name: str, wrapper: Any) -> None:
+    wrapped = find(f"{name}+{wrapper.__name__}")
+    assert wrapped is wrapper(ALL[name])
+    assert feedback(wrapped) == feedback(ALL[name])
+    assert wrapped.__doc__.startswith(ALL[name].__doc__.splitlines()[0].rstrip(".").strip())
+    learner: Any = make(f"{name}+{wrapper.__name__}", 3, 10_000, (0.5, 0.4))
+    state = lewa.start(learner, 3)
+    for record in (learner, state):
+        again = load(type(record), json.loads(json.dumps(dump(record))))
+        assert pack(again).tobytes() == pack(record).tobytes()
+    for rounds in (1, 10_000):
+        said = lewa.guarantee(learner, 3, rounds)
+        assert (said.regret is None) == bool(said.reason)
+    again, _ = pickle.loads(pickle.dumps((learner, state)))
+    assert type(again) is wrapped
+    assert pack(again).tobytes() == pack(learner).tobytes()
+
+
+def test_names_are_found_with_the_printed_reading_too_and_unknown_ones_are_refused() -> None:
+    printed: Any = make("lewa@printed+doubling", 3, 1, 0.5)
+    for k in (0, 5):
+        assert printed.at(k)[:3] == make("lewa@printed", 3, 2**k, 0.5)[:3]  # type: ignore[index]
+    with pytest.raises(ValueError, match=r"unknown learner 'lewa\+dubling'; did you mean 'lewa\+doubling'"):
+        find("lewa+dubling")
+    with pytest.raises(ValueError, match="unknown learner 'lewaa'; did you mean 'lewa'"):
+        find("lewaa+doubling")
+
+
+def test_settings_are_the_wrappers_and_those_of_the_learner_inside() -> None:
+    assert settings_of("lewa+doubling") == sorted([*settings_of("lewa"), "first"])
+    assert settings_of("bandit-lewa+tightened") == sorted([*settings_of("bandit-lewa"), "slack"])
+    learner: Any = make("lewa+doubling", 3, 1, 0.5, first=4, tuning="paper", mu=0.125)
+    assert learner.length[:3].tolist() == [4, 8, 16]
+    assert learner.at(2)[:3] == make("lewa", 3, 16, 0.5, tuning="paper", mu=0.125)[:3]  # type: ignore[index]
+    same: Any = make("bandit-lewa+doubling", 3, 1, 0.5, tuning="recommended")  # the only one there is
+    np.testing.assert_array_equal(same.gamma, find("bandit-lewa+doubling").tuned(3, 1, 0.5).gamma)
+    with pytest.raises(ValueError, match=r"lewa\+doubling has no parameter 'frist'; did you mean 'first'"):
+        make("lewa+doubling", 3, 1, 0.5, frist=4)
+    with pytest.raises(ValueError, match="slack must be a number"):
+        make("lewa+tightened", 3, 1, 0.5, slack="little")
+
+
+def test_wrappers_compose_where_the_start_of_an_epoch_does_not_depend_on_it() -> None:
+    both: Any = make("lewa+doubling+tightened", 3, 10**6, 0.4)
+    assert lewa.guarantee(both, 3, 10**6).violation == (0.0,)
+    assert 0 < both.slack < 0.6
+    with pytest.raises(ValueError, match="only if its start is the same in every epoch"):
+        make("lewa+tightened+doubling", 3, 1, 0.4)
+    same: Any = make("lewa+tightened+doubling", 3, 1, 0.4, slack=0.1)
+    assert (same.slack == 0.1).all()
+
+
+def test_a_study_takes_them_by_name() -> None:
+    study = parse(
+        """
+        name = "wrapped"
+        rounds = 400
+        seeds = 1
+        [[games]]
+        name = "bernoulli"
+        floor = 0.6
+        [[learners]]
+        name = "lewa+doubling"
+        settings = { first = 16, tuning = "paper" }
+        [[learners]]
+        name = "lewa+doubling"
+        settings = { first = 1 }
+        [[learners]]
+        name = "lewa+tightened"
+        settings = { slack = 0.1 }
+        """
+    )
+    runs = expand(study)
+    assert [run.id for run in runs] == [
+        "bernoulli/T=400/lewa+doubling first=16 tuning=paper/seed0",
+        "bernoulli/T=400/lewa+doubling/seed0",
+        "bernoulli/T=400/lewa+tightened slack=0.1/seed0",
+    ]
+    from lewa.lab.run import execute
+
+    row = execute(runs[2])
+    assert (row["floor"], row["guarantee_kind"]) == ([0.6], "expected [E V]+")
+    assert json.loads(row["parameters"])["slack"] == 0.1
+
+
+def test_the_command_line_takes_them_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    from lewa.cli import app
+
+    def said(*words: object) -> str:
+        app([str(word) for word in words], standalone_mode=False)
+        return capsys.readouterr().out
+
+    assert "+doubling" in said("learners")
+    sizes = ("--actions", 3, "--rounds", 20_000, "--floor", 0.5)
+    found = json.loads(said("guarantee", "lewa+tightened", *sizes, "--slater", 0.4, "--json"))
+    assert (found["violation"], found["source"]) == ([0.0], "LEWA (a), (b), tightened")
+    found = json.loads(said("guarantee", "lewa+doubling", *sizes, "--epsilon", 0.1, "--json"))
+    assert found["kind"] == "high probability"
+    found = json.loads(said("guarantee", "lewa@printed+doubling", *sizes, "--epsilon", 0.1, "--json"))
+    assert "needs delta > m*eta/2" in found["reason"]
+    assert "eta = " in said("guarantee", "lewa+doubling", *sizes)
+    assert "penalty = 1" in said("guarantee", "fixed-penalty", *sizes)
+    words = ("play", "bernoulli", "--learner", "lewa+doubling", "--learner", "lewa", "--set", "first=8", "--floor", 0.6)
+    found = json.loads(said(*words, "--rounds", 500, "--seeds", 2, "--json"))
+    assert list(found["learners"]) == ["lewa+doubling", "lewa"]
+
+
+class Mine(NamedTuple):
+    weights: Any
+
+
+class Rule(NamedTuple):
+    """A learner of a user's."""
+
+    eta: float
+    floor: Vector
+
+    def start(self, actions: int) -> Mine:
+        return Mine(ones(actions))
+
+    def play(self, s: Mine, p: Vector) -> None:
+        share(s.weights, p)
+
+    def learn(self, s: Mine, seen: Full) -> None:
+        grow(s.weights, self.eta, seen.rewards)
+
+
+def test_what_is_compiled_is_named_and_stamped_by_the_learner_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [wrapper(kind) for wrapper in (doubling, tightened) for kind in (*ALL.values(), Rule)]
+    assert len({(kind.__module__, kind.__qualname__) for kind in kinds}) == len(kinds)
+    assert len({_stamp(kind) for kind in kinds}) == len(kinds)
+    for kind in kinds:  # pickled by its name: so the key of what is on disk is the same in every process
+        assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind
+    before = [_stamp(wrapper(Rule)) for wrapper in (doubling, tightened)]
+
+    def other(self: Any, s: Mine, seen: Full) -> None:
+        grow(s.weights, 2 * self.eta, seen.rewards)
+
+    monkeypatch.setattr(Rule, "learn", other)
+    assert all(_stamp(wrapper(Rule)) != stamp for wrapper, stamp in zip((doubling, tightened), before, strict=True))
+    monkeypatch.setattr(Rule, "__module__", "__main__")
+    assert [_stamp(wrapper(Rule)) for wrapper in (doubling, tightened)] == [UNSAVED, UNSAVED]
+
+
+FOUND = """
+import sys
+import lewa
+from lewa.engine import loops
+learner = lewa.learners.make(sys.argv[1], 3, 100, 0.6)
+trace = lewa.play(learner, lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]]), 100)
+print(sum(loops(type(learner)).run.stats.cache_misses.values()), trace.reward[0, -1])
+"""
+
+
+@pytest.mark.parametrize("name", ["lewa+doubling", "lewa+tightened"])
+def test_the_next_process_finds_the_loop_on_disk(name: str) -> None:
+    words = [sys.executable, "-c", FOUND, name]
+    first, second = (subprocess.check_output(words, text=True).split() for _ in range(2))
+    assert second == ["0", first[1]]
+
+
+def traces(names: list[str]) -> dict[str, Any]:
+    found = {}
+    for name in names:
+        for n, (learner, K) in enumerate(find(name).examples()):
+            rng = np.random.default_rng(n)
+            kept = np.sqrt(rng.random((60, K, np.size(learner.floor))))
+            kept[:, 0] = 0.95
+            trace = lewa.play(learner, lewa.games.Table(rng.random((60, K)), kept), seeds=2, every_round=True)
+            for field in ("plays", "multiplier", "reward", "shortfall", "actions"):
+                found[f"{name} {n} {field}"] = getattr(trace, field)
+    return found
+
+
+def test_they_play_the_same_compiled_and_as_plain_python(tmp_path: Path) -> None:
+    names, file = ["lewa+doubling", "bandit-lewa+doubling", "lewa+tightened"], tmp_path / "plain.npz"
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, __file__, str(file), *names], env=environment, check=True)
+    with np.load(file) as plain:
+        for key, values in traces(names).items():
+            np.testing.assert_allclose(plain[key], values, rtol=0, atol=1e-12, err_msg=key)
+
+
+def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
+    player = lewa.Player(make("bandit-lewa+doubling", 3, 1, 0.5), actions=3)
+    action, chance = player.choose()
+    player.learn(action, chance, 1.0, 0.5)
+    with pytest.raises(ValueError, match="the chance of the action drawn must lie in"):
+        player.learn(0, 1e-9, 1.0, 0.5)
+
+
+def test_many_epochs_leave_no_nan() -> None:
+    for name in ("lewa+doubling", "bandit-lewa+doubling"):
+        trace = lewa.play(make(name, 3, 1, 0.6), GAME, 1_000_000)
+        assert trace.states[0].epoch.tolist() == [19, 1_000_000 - (2**19 - 1)]
+        assert np.isfinite(pack(trace.states[0])).all()
+        assert lewa.regret(trace)[0] <= lewa.guarantee(trace.learner, 3, 1_000_000).regret
+
+
+def test_no_certificate_is_read_off_a_run_whose_steps_change() -> None:
+    assert lewa.certificate(lewa.play(Lewa.tuned(3, 100, 0.6), GAME, 100)).shape == (1, 1)
+    for name in ("anytime-lewa", "lewa+doubling", "lewa+tightened"):
+        with pytest.raises(ValueError, match="has no multiplier with one shrinkage and one step"):
+            lewa.certificate(lewa.play(make(name, 3, 100, 0.6), GAME, 100))
+
+
+if __name__ == "__main__":
+    np.savez(Path(sys.argv[1]), **traces(sys.argv[2:]))
