@@ -315,11 +315,39 @@ def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner o
 
 
 @app.command()
-def reproduce() -> None:
-    """What the paper claims, what is true, and what is measured here. Example: lewa reproduce"""
-    from lewa.lab.reproduce import reproduce as run
+def reproduce(
+    folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/reproduce-...")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="The address of a Dask scheduler to run on instead.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="To T = 10^7, with 32 seeds.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure every claim of the paper against its bound; a few minutes. Example: lewa reproduce --workers 2"""
+    try:
+        import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
-    run(out)
+        from lewa.lab import reproduce as lab
+        from lewa.lab.report import write_report
+    except ModuleNotFoundError as error:
+        raise ValueError(f"reproduce takes {error.name}: pip install 'lewa[lab]'") from None
+    out_folder = folder or lab.folder(full)
+    with Progress(*Progress.get_default_columns(), console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("reproduce", total=None)
+        lines = lab.reproduce(
+            out_folder,
+            workers=workers,
+            cluster=cluster,
+            full=full,
+            progress=lambda now: bar.update(task, completed=now.rounds_done, total=now.rounds_total),
+        )
+        bar.update(task, visible=False)
+        bar.add_task("report", total=None)
+        page = write_report(out_folder)
+    if as_json:
+        print(json.dumps({**json.loads((out_folder / "verdicts.json").read_text()), "page": str(page)}))
+        return
+    out.print(lab.shown(lines))
+    out.print(f"{page}", highlight=False, soft_wrap=True)
 
 
 @app.command("run", epilog="Example: lewa run study.toml --out results/mine --workers 2")
@@ -346,6 +374,18 @@ def run_a_study(
             progress=lambda now: bar.update(task, completed=now.rounds_done, total=now.rounds_total),
         )
     out.print(f"{measures}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: lewa report results/mine")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished study, or of `lewa reproduce`.")],
+) -> None:
+    """Write the page of a study: verdicts, figures, tables; and its figures as SVG, PNG and PDF."""
+    try:
+        from lewa.lab.report import write_report
+    except ModuleNotFoundError as error:
+        raise ValueError(f"a report takes {error.name}: pip install 'lewa[lab]'") from None
+    out.print(f"{write_report(folder)}", highlight=False, soft_wrap=True)
 
 
 @app.command(epilog="Example: lewa bench --out speed.md")
