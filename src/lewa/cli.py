@@ -314,7 +314,7 @@ def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner o
         raise typer.Exit(1)
 
 
-@app.command()
+@app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
 def reproduce(
     folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/reproduce-...")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core.")] = None,
@@ -322,7 +322,7 @@ def reproduce(
     full: Annotated[bool, typer.Option("--full", help="To T = 10^7, with 32 seeds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure every claim of the paper against its bound; a few minutes. Example: lewa reproduce --workers 2"""
+    """Measure every claim of the paper against its bound; a few minutes."""
     try:
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 

@@ -201,7 +201,7 @@ def test_the_command_ends_with_the_table_and_the_pages_path(
     status, printed, complaint = lewa_("--out", out)  # everything is there: it is only judged again
     assert (status, complaint) == (0, "")
     assert printed.splitlines()[-1] == str(out / "index.html")
-    assert "Theorem 3, its proof's tuning: claimed" in printed
+    assert "Theorem 3, proof's tuning: claimed" in printed
     status, printed, _ = lewa_("--out", out, "--json")
     told = json.loads(printed)
     assert status == 0
