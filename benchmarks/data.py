@@ -28,7 +28,11 @@ HERE = Path(__file__).parent
 SEEDS = 20
 LONG = 5_000  # rounds from which on the goals are asked for
 GOALS = {"full": (0.99, 0.01), "bandit": (0.97, 0.01)}  # reward as a share of hindsight; positive or net violation per round
-KNOBS: dict[str, tuple[float, ...]] = {"kappa": (0.3, 0.1, 0.0, -0.05, -1.0), "b": (2 / 3,), "optimism": (0.0,)}  # tried beside the tuning
+KNOBS: dict[str, tuple[float, ...]] = {
+    "kappa": (0.3, 0.1, 0.0, -0.05, -1.0),
+    "b": (2 / 3,),
+    "optimism": (0.0,),
+}  # tried beside the tuning
 
 
 class Set(NamedTuple):

@@ -4,9 +4,6 @@ import doctest
 from pathlib import Path
 
 import pytest
-from rich.console import Console
-
-from lewa.lab.reproduce import markdown, reproduce
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -16,12 +13,6 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 def test_examples_run_and_print_what_they_say(document: Path) -> None:
     failed, _ = doctest.testfile(str(document), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failed == 0
-
-
-def test_readme_shows_what_reproduce_measures() -> None:
-    rows = reproduce(Console(quiet=True))
-    shown = (ROOT / "README.md").read_text().split("<!-- reproduce -->")[1].strip()
-    assert shown == markdown(rows), "the table in README.md is not what `lewa reproduce` measures:\n" + markdown(rows)
 
 
 def test_changelog_names_this_release_or_what_is_unreleased() -> None:

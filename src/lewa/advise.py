@@ -6,6 +6,8 @@ the next one is the runner-up. Beside them stands what did best on real data (do
 """
 
 from collections.abc import Iterator
+from itertools import product
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,14 +32,14 @@ from lewa.rounds import feedback as kind_of_feedback
 # Never advised, beside the printed boxes: EWA is blind to constraints, and of the penalties nothing is proved.
 NEVER = ("ewa", "fixed-penalty", "gated-penalty")
 IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where nobody knows how many there will be
-# Tunings that are tried beside the recommended one: b = 2/3 balances regret and violation, without a bonus (kappa = 0) the
-# optimistic learners have a theorem where constraints are the same every round.
-ALSO = {"b": (2 / 3,), "kappa": (0.0,)}
+# Tried beside the recommended tuning: b = 2/3 balances regret and violation; without their bonus the optimistic learners
+# have a theorem where constraints are the same every round, or where some play is known to exceed the floors.
+ALSO = {"b": (2 / 3,), "kappa": (0.0, -1.0), "optimism": (0.0,)}
 
 # What did best on the data of docs/data.md, by the kind of feedback.
 PRACTICE: dict[str, tuple[str, dict[str, float]]] = {
-    "full": ("op-ewa", {"kappa": 0.0}) if "op-ewa" in learners.ALL else ("lewa", {"b": 2 / 3}),
-    "bandit": ("bandit-op-ewa", {"kappa": 0.0}) if "bandit-op-ewa" in learners.ALL else ("loss-bandit-lewa", {}),
+    "full": ("op-ewa", {"kappa": 0.0}),
+    "bandit": ("bandit-op-ewa", {"kappa": 0.0}),
 }
 
 
@@ -50,6 +52,7 @@ class Question(NamedTuple):
     floor: Vector
     every_round: bool
     strict: bool
+    safe: int | None
     setting: Setting
 
     @property
@@ -104,6 +107,7 @@ def advise(
     strict: bool = False,
     epsilon: float | None = None,
     slater: float | None = None,
+    safe: int | None = None,
     corruption: float | None = None,
     adversary: str = "oblivious",
 ) -> Advice:
@@ -112,7 +116,8 @@ def advise(
     `feedback` is "full" or "bandit"; `horizon` is the number of rounds, or None where nobody knows it; `constraints` are
     "iid", "constant" or "arbitrary", with a `corruption` where they are iid but for so much; `every_round` asks that no
     round makes up for another; `strict` asks for no violation at all; `epsilon` asks for bounds with probability
-    1 - epsilon rather than on average; `slater` is by how much some play is known to exceed every floor.
+    1 - epsilon rather than on average; `slater` is by how much some play is known to exceed every floor, and `safe` the
+    number of an action that does, where that is known too.
 
     >>> import lewa
     >>> advice = lewa.advise("full", actions=10, horizon=100_000, floor=0.6, constraints="arbitrary", every_round=True)
@@ -125,16 +130,17 @@ def advise(
     setting = checked(Setting(constraints, adversary, epsilon, slater, None, corruption))
     if slater is not None and slater > 1 - line.max():
         raise ValueError(f"no play exceeds a floor of {line.max()} by slater={slater}: constraints are at most 1")
-    asked = Question(feedback, actions, horizon, line, every_round, strict, setting)
+    if safe is not None and slater is None:
+        raise ValueError(f"a safe action says something only together with slater, by how much it is safe, got safe={safe}")
+    if safe is not None and not (isinstance(safe, Integral) and 0 <= safe < actions):
+        raise ValueError(f"safe must be the number of an action, 0 to {actions - 1}, got {safe}")
+    asked = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
 
     found = [choice for name in names(asked) for choice in tunings(name, asked) if choice.share is not None]
     ranked = tuple(sorted(found, key=lambda one: (one.share, sum(asked.shares(one.guarantee)), len(one.settings))))
-    practice = weigh(*PRACTICE[feedback], asked)
-    proved = (
-        "" if practice.share is None else f", and held to {_percent(practice.share)} of the worst case by what is proved"
-    )
-    known = f"In practice {practice.called} did best on real data (docs/data.md)"
-    note = f"{known}{proved or '; nothing is proved of it here'}."
+    name, settings = PRACTICE[feedback]
+    practice = weigh(name if horizon else f"{name}+doubling", settings, asked)
+    note = f"In practice {practice.called} did best on real data (docs/data.md); {_proved(practice, asked)}."
     if not ranked:
         return Advice(practice, None, _nothing(asked, practice), practice, note, asked, ranked)
     second = next((choice for choice in ranked if choice.name != ranked[0].name), None)
@@ -147,6 +153,8 @@ def names(asked: Question) -> Iterator[str]:
         shown = "full" if kind_of_feedback(kind) == "full" else "bandit"
         if shown != asked.feedback or name in NEVER or "@" in name:
             continue
+        if asked.safe is None and "safe" in learners.settings_of(name):
+            continue
         yield name
         if asked.horizon is None:
             yield f"{name}+doubling"
@@ -157,12 +165,11 @@ def names(asked: Question) -> Iterator[str]:
 def tunings(name: str, asked: Question) -> Iterator[Choice]:
     """The learner as it is tuned, tuned for the epsilon that is asked for, and the other tunings that are of use."""
     known = learners.settings_of(name)
-    yield weigh(name, {}, asked)
-    if "epsilon" in known:
-        yield weigh(name, {"epsilon": _epsilon(asked)}, asked)
-    for setting, values in ALSO.items():
-        for value in values if setting in known else ():
-            yield weigh(name, {setting: value}, asked)
+    told = {"safe": float(asked.safe or 0), "margin": asked.setting.slater or 0.0} if "safe" in known else {}
+    sure = [{}, {"epsilon": _epsilon(asked)}] if "epsilon" in known else [{}]
+    also = [{}, *({setting: value} for setting, values in ALSO.items() if setting in known for value in values)]
+    for one, other in product(sure, also):
+        yield weigh(name, {**told, **one, **other}, asked)
 
 
 def _epsilon(asked: Question) -> float:
@@ -176,6 +183,8 @@ def weigh(name: str, settings: dict[str, float], asked: Question) -> Choice:
         learner = learners.make(name, asked.actions, asked.rounds, asked.floor, **settings)
     except ValueError as error:  # a setting that is out of its range for these numbers
         return Choice(name, settings, none(name, str(error)), None)
+    if getattr(learner, "slack", None) == 0:
+        return Choice(name, settings, none(name, "no slack is proved to be enough, or none is needed"), None)
     if asked.horizon is None and not _timeless(learner, name, settings, asked):
         return Choice(name, settings, none(name, "its tuning needs to know the number of rounds"), None)
     settled = [asked.setting, asked.setting._replace(epsilon=_epsilon(asked))]
@@ -242,11 +251,18 @@ def _because(asked: Question, ranked: tuple[Choice, ...], second: Choice | None)
 
 
 def _nothing(asked: Question, practice: Choice) -> str:
-    why = practice.guarantee.reason or "of what it violates only the trivial bound is proved"
     return (
         f"No learner here has a guarantee for {_world(asked)}. "
-        f"Take {practice.called} anyway and watch what it violates, as it did best on real data: {why}."
+        f"Take {practice.called} anyway, which did best on real data (docs/data.md), and watch what it violates."
     )
+
+
+def _proved(practice: Choice, asked: Question) -> str:
+    if practice.share is not None:
+        return f"it is proved to stay below {_percent(practice.share)} of the worst case here"
+    if asked.violation(practice.guarantee) is None:
+        return "nothing is proved of it here"
+    return f"of its {'regret' if asked.shares(practice.guarantee)[0] >= 1 else 'violation'} nothing is proved here"
 
 
 def _world(asked: Question) -> str:
@@ -255,8 +271,9 @@ def _world(asked: Question) -> str:
     means = f"{setting.constraints} constraints" + (f" but for {setting.corruption:g} in all" if setting.corruption else "")
     sure = "on average" if setting.epsilon is None else f"with probability {1 - setting.epsilon:g}"
     counted = ("no " if asked.strict else "") + ("violation in every round" if asked.every_round else "net violation")
+    known = "" if asked.safe is None else f"action {asked.safe} known to be safe, "
     length = f"{asked.rounds:,} rounds" if asked.horizon else f"an unknown number of rounds, compared at {asked.rounds:,}"
-    return f"{shown}, {means}, {counted}, {sure}, over {length}"
+    return f"{shown}, {means}, {known}{counted}, {sure}, over {length}"
 
 
 def _held(choice: Choice, asked: Question) -> str:

@@ -4,6 +4,7 @@ import importlib
 import json
 import sys
 import warnings
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -33,7 +34,24 @@ out = Console(width=None if sys.stdout.isatty() else WIDE)
 err = Console(stderr=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-Names = Annotated[list[str], typer.Option("--learner", help="A learner's name; repeat for more.")]
+
+
+def _starting(words: Iterable[str], start: str) -> list[str]:
+    """What a shell offers to complete a word with."""
+    return [word for word in words if word.startswith(start)]
+
+
+def _learner_names(incomplete: str) -> list[str]:
+    return _starting(["auto", *learners.ALL, *learners.PRINTED_TUNING], incomplete)
+
+
+def _game_names(incomplete: str) -> list[str]:
+    return _starting(games.ALL, incomplete)
+
+
+Names = Annotated[
+    list[str], typer.Option("--learner", help="A learner's name; repeat for more.", autocompletion=_learner_names)
+]
 Floors = Annotated[list[float], typer.Option("--floor", help="What must be met on average; one per constraint.")]
 Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: a parameter or an option of the tuning.")]
 Seeds = Annotated[int, typer.Option(help="How many independent runs.")]
@@ -45,9 +63,9 @@ def about(thing: Any) -> str:
     return (thing.__doc__ or "").strip().splitlines()[0]
 
 
-@app.command("learners")
+@app.command("learners", epilog="Example: lewa learners --json")
 def list_learners(as_json: Json = False) -> None:
-    """The learners: names, feedback, what kind of guarantee. Example: lewa learners --json"""
+    """The learners: names, feedback, what kind of guarantee."""
     rows = []
     for name, kind in learners.ALL.items():
         proved = kind.tuned(10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
@@ -64,24 +82,44 @@ def list_learners(as_json: Json = False) -> None:
         out.print("floors raised by what is proved of its violation, so that in the long run none is missed.")
 
 
-@app.command("games")
-def list_games(as_json: Json = False) -> None:
-    """The games: names and what each knows about itself. Example: lewa games"""
-    rows = []
+@app.command("games", epilog="Example: lewa games --floor 0.6 --rounds 10000")
+def list_games(
+    floor: Annotated[
+        list[float] | None, typer.Option("--floor", help="Show what each knows about itself at this floor.")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="The horizon it is posed for, where a floor is given.")] = 10_000,
+    as_json: Json = False,
+) -> None:
+    """The games: names and what each knows about itself."""
+    rows: list[dict[str, Any]] = []
     for name, kind in games.ALL.items():
-        game = kind()
-        facts = {"actions": game.actions, "constraints": game.constraints, "setting": game.setting.constraints}
-        rows.append({"name": name, **facts, "rewards": game.setting.adversary, "about": kind.about})
+        game = kind() if floor is None else kind.posed(as_floor(floor), rounds)
+        row = {"name": name, "actions": game.actions, "constraints": game.constraints}
+        row |= {"setting": game.setting.constraints, "rewards": game.setting.adversary, "about": kind.about}
+        if floor is not None:
+            row |= {"truth": None if game.truth is None else game.truth.tolist()}
+            row |= games.facts(game, floor, rounds)._asdict()
+        rows.append(row)
     if as_json:
         print(json.dumps(rows))
-    else:
+    elif floor is None:
         cells = [tuple(str(cell) for cell in row.values()) for row in rows]
         out.print(table("Games", "name", "actions", "constraints", "constraints are", "rewards are", "", rows=cells))
+    else:
+        known = ("feasible", "slater", "variation", "value", "price")
+        yes = {True: "yes", False: "no", None: "-"}
+        cells = [
+            (row["name"], yes[row["feasible"]], *(number(row[key]) for key in known[1:4]), numbers(row["price"]))
+            for row in rows
+        ]
+        title = f"What games know about themselves at floor {numbers(floor)} over {rounds:,} rounds"
+        names = ("name", "feasible", "Slater's gap", "variation", "best value", "price")
+        out.print(table(title, *names, rows=cells, caption="a dash: the game cannot tell, or there is none"))
 
 
-@app.command()
+@app.command(epilog="Example: lewa play bernoulli --learner lewa --learner ewa --floor 0.6 --rounds 10000")
 def play(
-    game: Annotated[str, typer.Argument(help="A game's name; `lewa games` lists them.")],
+    game: Annotated[str, typer.Argument(help="A game's name; `lewa games` lists them.", autocompletion=_game_names)],
     learner: Names,
     floor: Floors,
     rounds: Annotated[int, typer.Option(help="How long to play.")] = 10_000,
@@ -90,13 +128,13 @@ def play(
     trace: TraceFile = None,
     as_json: Json = False,
 ) -> None:
-    """Play learners against a game. Example: lewa play bernoulli --learner lewa --learner ewa --floor 0.6 --rounds 10000"""
+    """Play learners against a game."""
     if game not in games.ALL:
         raise ValueError(f"unknown game {game!r}{nearest(game, list(games.ALL))}")
     _play(games.ALL[game].posed(as_floor(floor), rounds), learner, floor, rounds, seeds, settings, trace, as_json, None)
 
 
-@app.command()
+@app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
 def replay(
     data: Annotated[
         Path, typer.Argument(help="A .npz with rewards (T, K) and constraints (T, K, m), a .csv(.gz) or .parquet.")
@@ -109,7 +147,7 @@ def replay(
     trace: TraceFile = None,
     as_json: Json = False,
 ) -> None:
-    """Replay learners on a table or log. Example: lewa replay table.npz --learner lewa --floor 0.6"""
+    """Replay learners on a table or log."""
     if shown not in (None, "full", "bandit"):
         raise ValueError(f"feedback must be 'full' or 'bandit', got {shown!r}")
     game = read(data)
@@ -239,20 +277,24 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
-@app.command()
+@app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")
 def guarantee(
-    learner: Annotated[str, typer.Argument(help="A learner's name; `lewa learners` lists them.")],
+    learner: Annotated[
+        str, typer.Argument(help="A learner's name; `lewa learners` lists them.", autocompletion=_learner_names)
+    ],
     actions: Annotated[int, typer.Option()],
     rounds: Annotated[int, typer.Option()],
     floor: Floors,
     epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
     slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
     variation: Annotated[float | None, typer.Option(help="The rewards' variation, where it is known.")] = None,
+    constraints: Annotated[str, typer.Option(help="constant, iid, or arbitrary.")] = "iid",
+    adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
-    """What is proved. Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper"""
-    setting = checked(Setting(epsilon=epsilon, slater=slater, variation=variation))
+    """What is proved."""
+    setting = checked(Setting(constraints, adversary, epsilon, slater, variation))
     chosen = {text.partition("=")[0] for text in settings if text != "tuning=recommended"}
     free = learner.partition("+")[0] not in learners.PRINTED_TUNING and not chosen & {"tuning", "b", "epsilon"}
     if epsilon is not None and free and "epsilon" in learners.settings_of(learner):
@@ -292,39 +334,35 @@ def which_learner(
     strict: Annotated[bool, typer.Option("--strict", help="Only learners proved to violate nothing.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
     slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
+    safe: Annotated[int | None, typer.Option(help="The number of an action that is known to, counted from 0.")] = None,
     corruption: Annotated[float | None, typer.Option(help="The constraints are iid but for this much in all.")] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="Rewards may react to the learner.")] = False,
     as_json: Json = False,
 ) -> None:
     """Which learner to take, by what is proved for these numbers, and why."""
     adversary = "adaptive" if adaptive else "oblivious"
-    given = (shown, actions, rounds, floor, constraints, every_round, strict, epsilon, slater, corruption, adversary)
+    given = (shown, actions, rounds, floor, constraints, every_round, strict, epsilon, slater, safe, corruption, adversary)
     found = advise(*given)
     chosen = {"learner": found.learner, "runner_up": found.runner_up, "practice": found.practice}
     if as_json:
         said = {"reason": found.reason, "in_practice": found.in_practice, "rounds": rounds}
         print(json.dumps({name: _choice(choice) for name, choice in chosen.items()} | said))
         return
+    proved = bool(found.ranked)
     rows = [
-        (title, choice.called, choice.guarantee.kind or "nothing is proved", *_bounds(choice))
+        (title, choice.called, choice.guarantee.kind or "nothing", *_bounds(choice))
         for title, choice in zip(("take", "runner-up", "in practice"), chosen.values(), strict=True)
-        if choice is not None
+        if choice is not None and (proved or title == "take")
     ]
-    columns = (
-        "",
-        "learner",
-        "proved",
-        "regret at most",
-        "violation at most",
-        "every round's",
-        "share of worst case",
-        "source",
-    )
+    columns = ("", "learner", "proved", "regret at most", "violation at most", "every round's", "of the worst case")
     out.print(table(f"{actions} actions, floor {numbers(floor)}", *columns, rows=rows))
     out.print(found.reason, highlight=False)
-    out.print(found.in_practice, highlight=False)
-    if found.learner.guarantee.assumptions:
-        out.print(f"Assumed: {'; '.join(found.learner.guarantee.assumptions)}.", style="dim", highlight=False)
+    if proved:
+        said = found.learner.guarantee
+        out.print(found.in_practice, highlight=False)
+        out.print(
+            f"{said.source} (docs/guarantees.md) assumes: {'; '.join(said.assumptions)}.", style="dim", highlight=False
+        )
 
 
 def _choice(choice: Choice | None) -> dict[str, Any] | None:
@@ -336,12 +374,12 @@ def _choice(choice: Choice | None) -> dict[str, Any] | None:
 def _bounds(choice: Choice) -> tuple[str, ...]:
     said, share = choice.guarantee, choice.share
     percent = "-" if share is None else f"{100 * share:.3g} %"
-    return number(said.regret), numbers(said.violation), numbers(said.positive_violation), percent, said.source
+    return number(said.regret), numbers(said.violation), numbers(said.positive_violation), percent
 
 
-@app.command()
+@app.command(epilog="Example: lewa check my_learner:MyLearner")
 def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner of yours.")]) -> None:
-    """Check a learner of yours against the laws that every learner obeys. Example: lewa check my_learner:MyLearner"""
+    """Check a learner of yours against the laws that every learner obeys."""
     module, colon, name = learner.partition(":")
     if not colon:
         raise ValueError(f"a learner of yours is named MODULE:CLASS, got {learner!r}")
@@ -362,22 +400,50 @@ def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner o
         raise typer.Exit(1)
 
 
-@app.command()
-def reproduce() -> None:
-    """What the paper claims, what is true, and what is measured here. Example: lewa reproduce"""
-    from lewa.lab.reproduce import reproduce as run
+@app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
+def reproduce(
+    folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/reproduce-...")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="The address of a Dask scheduler to run on instead.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="To T = 10^7, with 32 seeds.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Measure every claim of the paper against its bound; a few minutes."""
+    try:
+        import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
-    run(out)
+        from lewa.lab import reproduce as lab
+        from lewa.lab.report import write_report
+    except ModuleNotFoundError as error:
+        raise ValueError(f"reproduce takes {error.name}: pip install 'lewa[lab]'") from None
+    out_folder = folder or lab.folder(full)
+    with Progress(*Progress.get_default_columns(), console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("reproduce", total=None)
+        lines = lab.reproduce(
+            out_folder,
+            workers=workers,
+            cluster=cluster,
+            full=full,
+            progress=lambda now: bar.update(task, completed=now.rounds_done, total=now.rounds_total),
+        )
+        bar.update(task, visible=False)
+        bar.add_task("report", total=None)
+        page = write_report(out_folder)
+    if as_json:
+        print(json.dumps({**json.loads((out_folder / "verdicts.json").read_text()), "page": str(page)}))
+        return
+    out.print(lab.shown(lines))
+    out.print(f"{page}", highlight=False, soft_wrap=True)
 
 
-@app.command("run")
+@app.command("run", epilog="Example: lewa run study.toml --out results/mine --workers 2")
 def run_a_study(
     study: Annotated[Path, typer.Argument(help="A study: one TOML file, as docs/studies.md shows.")],
     folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/NAME.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes on this machine; by default one per core.")] = None,
     cluster: Annotated[str | None, typer.Option(help="The address of a Dask scheduler to run on instead.")] = None,
 ) -> None:
-    """Run a study, or go on with one that was stopped. Example: lewa run study.toml --out results/mine --workers 2"""
+    """Run a study, or go on with one that was stopped."""
     try:
         from lewa.lab.run import run_study
         from lewa.lab.study import read as read_study
@@ -396,12 +462,24 @@ def run_a_study(
     out.print(f"{measures}", highlight=False, soft_wrap=True)
 
 
-@app.command()
+@app.command(epilog="Example: lewa report results/mine")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished study, or of `lewa reproduce`.")],
+) -> None:
+    """Write the page of a study: verdicts, figures, tables; and its figures as SVG, PNG and PDF."""
+    try:
+        from lewa.lab.report import write_report
+    except ModuleNotFoundError as error:
+        raise ValueError(f"a report takes {error.name}: pip install 'lewa[lab]'") from None
+    out.print(f"{write_report(folder)}", highlight=False, soft_wrap=True)
+
+
+@app.command(epilog="Example: lewa bench --out speed.md")
 def bench(
     out_file: Annotated[Path | None, typer.Option("--out", help="Also write the table to this Markdown file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """How fast, as ratios to C and to the peers that are installed; a minute or two. Example: lewa bench"""
+    """How fast, as ratios to C and to the peers that are installed; a minute or two."""
     from lewa.lab.bench import machine, markdown, measure
 
     with err.status("") as status:

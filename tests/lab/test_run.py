@@ -231,13 +231,13 @@ def test_a_journal_damaged_elsewhere_or_in_use_is_refused(tmp_path: Path) -> Non
 def test_short_runs_share_a_task_and_long_ones_come_first(tmp_path: Path) -> None:
     runs = expand(parse(SMALL.replace("seeds = 2", "seeds = 20")))
     journal = Journal(tmp_path / "journal.jsonl")
-    work = Work(runs, journal, None)
+    work = Work([lab.Job(run, journal) for run in runs], None)
     assert [len(work.chunk()), len(work.chunk())] == [1, 1]  # nobody knows yet how long they take
     work.pace = {("bernoulli", "lewa"): 1e-4, ("bernoulli", "bandit-lewa"): 1e-5}  # 0.1 and 0.01 seconds at T = 1000
     sizes = []
     while work.left:
         chunk = work.chunk()
-        assert sum(work.seconds(run) for run in chunk) <= 2 * lab.TASK
+        assert sum(map(work.seconds, chunk)) <= 2 * lab.TASK
         sizes.append((chunk[0].rounds, len(chunk)))
     assert sizes[:3] == [(1000, 5), (1000, 5), (1000, 5)]
     assert sum(size for _, size in sizes) == len(runs) - 2
@@ -255,7 +255,7 @@ class Idle(Executor):
 
 def test_a_run_that_lost_workers_is_tried_alone_so_that_no_other_is_blamed(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl")
-    work, place = Work(expand(parse(SMALL)), journal, None), lab.Place(Idle(), lambda: 4)
+    work, place = Work([lab.Job(run, journal) for run in expand(parse(SMALL))], None), lab.Place(Idle(), lambda: 4)
     for _ in range(lab.SUSPECT):
         flying: dict[Future[Any], Any] = {}
         work.submit(place, flying)
@@ -265,7 +265,7 @@ def test_a_run_that_lost_workers_is_tried_alone_so_that_no_other_is_blamed(tmp_p
     flying = {}
     work.submit(place, flying)
     (alone_there,) = flying.values()
-    with pytest.raises(ValueError, match=f"{alone_there[0].id} took 3 workers down with it"):
+    with pytest.raises(ValueError, match=f"{alone_there[0].run.id} took 3 workers down with it"):
         work.put_back(alone_there)
     journal.close()
 
@@ -275,6 +275,28 @@ def test_a_study_runs_in_one_place(tmp_path: Path) -> None:
         run_study(parse(SMALL), tmp_path, workers=2, cluster="tcp://nowhere:1")
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         run_study(parse(SMALL), tmp_path, workers=0)
+
+
+def test_several_studies_run_together_as_each_does_alone(tmp_path: Path) -> None:
+    one, other = parse(SMALL), parse(SMALL.replace('"small"', '"other"').replace("[100, 1000]", "[1000, 2000]"))
+    seen = list[Progress]()
+    with ThreadPoolExecutor(1) as executor:
+        lab.run_studies({tmp_path / "a": one, tmp_path / "b": other}, executor=executor, progress=seen.append)
+    assert (seen[0], seen[-1]) == (Progress(0, 16, 0, 16_400), Progress(16, 16, 16_400, 16_400))
+    assert len(ids(tmp_path / "a")) == len(ids(tmp_path / "b")) == 8  # runs that both have are in both
+    assert (tmp_path / "a" / "measures.parquet").read_bytes() == alone(one, tmp_path / "one")
+    assert (tmp_path / "b" / "measures.parquet").read_bytes() == alone(other, tmp_path / "other")
+
+
+def test_rounds_that_react_count_for_more(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "journal.jsonl")
+    reacting = expand(parse(SMALL.replace('"bernoulli"', '"penalty-breaker"')))
+    work = Work([lab.Job(run, journal) for run in [*expand(parse(SMALL)), *reacting]], None)
+    assert work.rounds_total == 4400 * (1 + lab.SLOWER)
+    first, *then = ((job.run.learner, job.run.game, job.run.rounds) for job in work.left)
+    assert {first, then[0]} == {("lewa", "bernoulli", 100), ("bandit-lewa", "bernoulli", 100)}  # to be compiled
+    assert [game for _, game, _ in then[1:9]] == ["penalty-breaker"] * 8
+    journal.close()
 
 
 # Processes ---------------------------------------------------------------------------------------------------------------
@@ -384,3 +406,28 @@ def test_an_address_where_nobody_answers_is_one_sentence(tmp_path: Path, monkeyp
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9") as refused:
         run_study(parse(SMALL), tmp_path, cluster="tcp://127.0.0.1:9")
     assert "\n" not in str(refused.value)
+
+
+class Forgetful(Executor):
+    """Forgets the first task that it is given: nobody ever answers, as when a result dies with a worker of Dask's."""
+
+    def __init__(self) -> None:
+        self.forgotten = 0
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        if self.forgotten:
+            future.set_result(fn(*args, **kwargs))
+        else:
+            self.forgotten = 1
+        return future
+
+
+def test_a_result_that_nobody_brings_is_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lab, "QUIET", 0.05)
+    journal, runs, executor = Journal(tmp_path / "journal.jsonl"), expand(parse(SMALL)), Forgetful()
+    work = Work([lab.Job(run, journal) for run in runs], None)
+    work.go(lab.Place(executor, lambda: 2, idle=lambda: True))
+    assert executor.forgotten
+    assert sorted(journal.rows) == sorted(run.id for run in runs)
+    journal.close()

@@ -49,6 +49,19 @@ def test_a_setting_that_is_the_default_is_not_in_the_name() -> None:
         parse(GOOD.replace('"paper"', '"recommended"'))
 
 
+def test_a_setting_or_parameter_can_be_a_power_of_the_horizon() -> None:
+    text = GOOD.replace('"bernoulli"', '"slow-burn"').replace("floor = 0.6", 'floor = 0.6\nparameters = { nu = "T^(-1/3)" }')
+    runs = expand(parse(text.replace('{ tuning = "paper" }', '{ eta = ".5 T^(-2/3)", delta = "3 T^(0)" }')))
+    assert runs[2].id == "slow-burn nu=T^(-1/3)/T=100/lewa delta=3 T^(0) eta=.5 T^(-2/3)/seed0"
+    for run in runs[2::4]:
+        learner, game = run.build()
+        assert (learner.eta, learner.delta) == (0.5 * run.rounds ** (-2 / 3), 3)
+        assert game.nu == run.rounds ** (-1 / 3)
+    for wrong in ("T^-1/3", "2 T^(1/0)", "T^()", "x T^(-1)", "-1 T^(-1)"):
+        with pytest.raises(ValueError, match="eta must be a number, got '"):
+            parse(GOOD.replace('tuning = "paper"', f'eta = "{wrong}"'))
+
+
 def test_floors_and_parameters_are_in_the_name_where_there_are_several() -> None:
     game = """floors = [0.25, 0.6]
         parameters = { rewards = [0.9, 0.5], constraints = [[0.2, 0.8]] }"""

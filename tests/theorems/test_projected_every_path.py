@@ -125,8 +125,8 @@ def test_corrupted_constraints_cost_what_is_said(
     table = np.tile(c, (T, 1, 1))
     left = corruption
     for t in range(T):  # from the first round on the truth is turned round, as long as there is something left
-        off = np.clip(1 - c, c - left, c + left) if rng.random() < 0.8 else c
-        table[t], left = off, left - abs(off - c).max()
+        table[t] = np.clip(1 - c, np.maximum(c - left, 0), np.minimum(c + left, 1)) if rng.random() < 0.8 else c
+        left = max(left - abs(table[t] - c).max(), 0)
     spent = float(abs(table - c).max(axis=(1, 2)).sum())
     learner = OpEwa(x.eta, radius, kappa, share, c0)
     said = lewa.guarantee(learner, K, T, constraints="constant", slater=min(S, 1 - max(x.floor)), corruption=spent)

@@ -130,6 +130,7 @@ class Journal:
     """A line for each finished run, only ever appended to; `rows` is what it says, by id."""
 
     def __init__(self, path: Path) -> None:
+        self.name = str(path)
         self._file = path.open("a+b")
         try:
             self._lock()

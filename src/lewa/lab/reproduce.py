@@ -1,124 +1,156 @@
-"""The paper's claims, what is true of them, and what is measured: each learner on two games at growing horizons."""
+"""The main job: every claim of the paper, and ours about it, measured against its bound.
 
-from typing import Any, NamedTuple
+The studies are the files in `studies/`, one per claim; claims.py says how their runs decide.
+"""
 
-from rich.console import Console
-from rich.progress import Progress
+import hashlib
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from importlib.resources import files
+from itertools import groupby
+from pathlib import Path
 
-from lewa import games, learners
-from lewa.measures import Guarantee, regret, violation
-from lewa.play import play
-from lewa.rounds import Trace
-from lewa.show.tables import number, numbers, table
+from rich.table import Table
 
-HORIZONS = (1_000, 10_000, 100_000)
-SEEDS = 8
-IDLE, BINDING = 0.5, 0.7  # floors: on the counterexample nothing binds, on the Bernoulli game it does
+from lewa.lab.claims import CLAIMS, READ, STUDIES, Line, fraction, series, verdict
+from lewa.lab.folder import versions, write
+from lewa.lab.run import Progress, run_studies
+from lewa.lab.study import Study, game_kind, parse
+from lewa.show.tables import number, table
 
-
-class Claim(NamedTuple):
-    """A learner and what is said of it."""
-
-    learner: str
-    settings: dict[str, Any]
-    paper: str
-    truth: str
-
-
-CLAIMS = (
-    Claim("lewa", {"tuning": "paper"}, "Thm 1: 3 sqrt(T ln K); T^3/4", "2 sqrt(T ln K); T^3/4"),
-    Claim("lewa", {}, "-", "sqrt(T ln K) + sqrt(T)/2; T^3/4"),
-    Claim("hp-lewa", {}, "Thm 2, w.h.p.: T^1/2; T^3/4", "so, with a wider radius"),
-    Claim("bandit-lewa@printed", {}, "Thm 3: T^3/4; T^3/4", "T; T with its proof's tuning"),
-    Claim("bandit-lewa@printed", {"delta": 0.125}, "Thm 3 leaves delta free", "nothing is proved"),
-    Claim("bandit-lewa", {}, "-", "T^3/4; T^3/4"),
-    Claim("hp-bandit-lewa@printed", {}, "Thm 4, w.h.p.: T^7/8; T^7/8", "T: its weights have no memory"),
-    Claim("hp-bandit-lewa", {}, "-", "w.h.p.: T^1/2; T^3/4"),
-)
+TITLE = "The paper's claims, measured"
+FULL = 10_000_000  # rounds of the longest game
+FULL_REACTING = 100_000  # and where rewards react, which takes two hundred times as long
+FULL_SEEDS = 32
 
 
-class Row(NamedTuple):
-    """A claim measured: means over seeds, per round, at each horizon; and what is proved at the longest."""
-
-    claim: Claim
-    idle: tuple[float, ...]  # regret where nothing binds
-    regret: tuple[float, ...]  # where the floor binds
-    violation: tuple[float, ...]  # there
-    proved: Guarantee  # there
+# The studies -------------------------------------------------------------------------------------------------------------
 
 
-def measure(claim: Claim) -> Row:
-    """Play the learner on both games at every horizon."""
-    idle = [_play(claim, games.Counterexample(), IDLE, T) for T in HORIZONS]
-    bound = [_play(claim, games.Bernoulli(), BINDING, T) for T in HORIZONS]
-    trace = bound[-1]
-    proved = trace.learner.guarantees(trace.game.actions, trace.rounds, trace.game.setting)[0]
-    return Row(
-        claim,
-        tuple(float(regret(trace).mean()) / trace.rounds for trace in idle),
-        tuple(float(regret(trace).mean()) / trace.rounds for trace in bound),
-        tuple(float(violation(trace).mean()) / trace.rounds for trace in bound),
-        proved,
-    )
+def built_in(name: str) -> Study:
+    """The study of that name."""
+    file = files("lewa.lab").joinpath("studies", f"{name}.toml")
+    return parse(file.read_text(encoding="utf-8"), f"{name}.toml")
 
 
-def _play(claim: Claim, game: Any, floor: float, rounds: int) -> Trace:
-    learner = learners.make(claim.learner, game.actions, rounds, floor, **claim.settings)
-    return play(learner, game, rounds, SEEDS)
+def at_length(study: Study) -> Study:
+    """The same study with longer games, its horizons as far apart as they were, and more seeds where it has several."""
+    reacts = any(hasattr(game_kind(game.name), "reveal") for game in study.games)
+    first, last, steps = study.rounds[0], study.rounds[-1], len(study.rounds) - 1
+    rounds, most = list(study.rounds), FULL_REACTING if reacts else FULL
+    while (following := round(first * (last / first) ** (len(rounds) / steps))) <= most:
+        rounds.append(following)
+    seeds = FULL_SEEDS if len(study.seeds) > 1 else study.seeds
+    return Study.model_validate({**study.model_dump(), "rounds": rounds, "seeds": seeds})
 
 
-def name(claim: Claim) -> str:
-    """The learner with what was set."""
-    return " ".join([claim.learner, *(f"{key}={value}" for key, value in claim.settings.items())])
+def within(study: Study, longest: int) -> Study:
+    """The same study up to this horizon, with at most two seeds: to try things out."""
+    rounds = [rounds for rounds in study.rounds if rounds <= longest] or [longest]
+    return Study.model_validate({**study.model_dump(), "rounds": rounds, "seeds": study.seeds[:2]})
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """A row as text."""
-    measured = (" ".join(f"{x:.3f}" for x in values) for values in (row.idle, row.regret, row.violation))
-    proved = "none" if row.proved.regret is None else f"{number(row.proved.regret)}; {numbers(row.proved.violation)}"
-    return name(row.claim), row.claim.paper, row.claim.truth, *measured, proved
+def folder(full: bool) -> Path:
+    """Where results go if nothing is said: a folder for each version, so that edited sources never meet older numbers."""
+    said = [json.dumps(versions()), *(built_in(name).text for name in STUDIES)]
+    stamp = hashlib.sha256("".join(said).encode()).hexdigest()[:8]
+    return Path("results") / f"reproduce-{stamp}{'-full' if full else ''}"
 
 
-COLUMNS = (
-    "learner",
-    "the paper: regret; violation",
-    "true: regret; violation",
-    "`counterexample`: regret",
-    "`bernoulli`: regret",
-    "`bernoulli`: violation",
-    "proved there at T = 10^5",
-)
+# The job -----------------------------------------------------------------------------------------------------------------
 
 
-def markdown(rows: list[Row]) -> str:
-    """The table for the README."""
-    lines = [COLUMNS, tuple("---" for _ in COLUMNS), *(cells(row) for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+def reproduce(
+    out: str | Path,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    full: bool = False,
+    longest: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Line]:
+    """Run what is left of all studies into folders of `out`, judge every claim, and write `verdicts.json` and `.md` there.
+
+    It runs as `lewa.lab.run.run_study` does. `full` takes games to ten million rounds, and `longest` cuts them short.
+    """
+    out, studies = Path(out), {name: built_in(name) for name in STUDIES}
+    if full:
+        studies = {name: at_length(study) for name, study in studies.items()}
+    if longest is not None:
+        studies = {name: within(study, longest) for name, study in studies.items()}
+    run_studies({out / name: study for name, study in studies.items()}, executor, workers, cluster, progress)
+    lines = list(judged(out, studies))
+    told = {
+        "title": TITLE,
+        "lines": [line._asdict() for line in lines],
+        "studies": [{"name": name, "title": study.name} for name, study in studies.items()],
+    }
+    write(out / "verdicts.md", markdown(lines).encode() + b"\n")
+    write(out / "verdicts.json", json.dumps(told, indent=1).encode() + b"\n")
+    return lines
 
 
-def reproduce(console: Console, as_markdown: bool = False) -> list[Row]:
-    """Measure every claim and print the table."""
+def judged(out: Path, studies: dict[str, Study]) -> Iterator[Line]:
+    """The lines of all claims, from the measures of the studies in this folder."""
+    from pyarrow.parquet import read_table
+
+    found = {
+        name: series(study, read_table(out / name / "measures.parquet", columns=list(READ)).to_pylist())
+        for name, study in studies.items()
+    }
+    for claim in CLAIMS:
+        yield from verdict(claim, found[claim.study])
+
+
+# The table ---------------------------------------------------------------------------------------------------------------
+
+
+def shown(lines: list[Line]) -> Table:
+    """The verdict table for people: the lines of a claim one below the other."""
     rows = []
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=len(CLAIMS))
-        for claim in CLAIMS:
-            progress.update(task, description=name(claim))
-            rows.append(measure(claim))
-            progress.advance(task)
-    if as_markdown:
-        print(markdown(rows))
-        return rows
-    caption = (
-        f"Per round, means over {SEEDS} seeds at T = 10^3, 10^4, 10^5. `counterexample` at floor {IDLE}, where nothing "
-        f"binds and there is no violation; `bernoulli` at floor {BINDING}, where a learner that violates can have negative "
-        "regret."
-    )
-    console.print(
-        table(
-            "What the paper claims, what is true, what is measured",
-            *COLUMNS,
-            rows=[cells(row) for row in rows],
-            caption=caption,
-        )
-    )
-    return rows
+    for _, group in groupby(lines, key=lambda line: line.claim):
+        for n, line in enumerate(group):
+            slope = "-" if line.slope is None else f"{line.slope:.2f} [{line.low:.2f}, {line.high:.2f}]"
+            theory = "-" if line.exponent is None else fraction(line.exponent)
+            ratio = "-" if line.ratio is None else "< 0" if line.ratio < 0 else f"{line.ratio:.2f}"
+            holds = yes(line) if line.holds else f"[bold red]{yes(line)}[/]"
+            measured = (number(line.measured), ratio, slope, theory, holds)
+            rows.append(("" if n else line.claim, line.quantity, bound(line), *measured))
+    columns = ("claim", "", "bound", "measured", "ratio", "slope", "theory", "holds")
+    return table(TITLE, *columns, rows=rows, caption=CAPTION)
+
+
+CAPTION = (
+    "Bound and measured are read at the longest horizon, in the game that comes nearest to the bound; measured is the mean "
+    "over seeds, or the worst seed where the bound is for every run. Slopes are of log-log lines, with 95% intervals."
+)
+
+
+def bound(line: Line) -> str:
+    """'<= 1,665', or the rate where there is no number."""
+    return f"{line.sense} {line.formula if line.bound is None else number(line.bound)}"
+
+
+def yes(line: Line) -> str:
+    """A verdict that is no is what one looks for."""
+    return "yes" if line.holds else "NO"
+
+
+def markdown(lines: list[Line]) -> str:
+    """The table for the README: regret and violation side by side."""
+    head = ("claim", "T", "regret", "holds", "violation", "holds")
+    rows: list[tuple[str, ...]] = [head, tuple("---" for _ in head)]
+    for claim, group in groupby(lines, key=lambda line: line.claim):
+        found = list(group)
+        cells = [cell for line in found for cell in (_cell(line), yes(line))]
+        rows.append((claim, f"{found[0].rounds:,}", *cells, *[""] * (len(head) - 2 - len(cells))))
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _cell(line: Line) -> str:
+    """'416.5 <= 1,333 = sqrt(T ln K) + sqrt(T)/2, slope 0.50'"""
+    what = [] if line.quantity in ("regret", "violation") else [f"{line.quantity}:"]
+    stated = f"{bound(line)} = {line.formula}" if line.bound else f"{line.sense} {line.formula}"
+    slope = "" if line.slope is None else f", slope {line.slope:.2f}"
+    return " ".join([*what, number(line.measured), stated]) + slope

@@ -11,9 +11,9 @@ import signal
 import time
 import warnings
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lewa.lab.folder import Journal, Row, begin, differ, versions, write_measures
-from lewa.lab.study import Run, Study, expand, shown, titled
+from lewa.lab.study import Run, Study, expand, game_kind, shown, titled
 from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
 from lewa.measures.regret import totals
 from lewa.play import play
@@ -36,7 +36,9 @@ LOSSES = 3  # workers that a run may take down with it
 SUSPECT = 2  # after so many it is tried alone, so that no other run is blamed
 AHEAD = 2  # tasks that are kept waiting, per worker
 FEW = 12  # actions whose play is written down as it goes
+QUIET = 5  # seconds without an answer after which it is asked whether anybody is at work
 ANSWER = 10  # seconds that a scheduler has to answer in
+SLOWER = 200  # times as long a round takes whose rewards react to the learner: it is not played in a compiled loop
 
 
 # One run -----------------------------------------------------------------------------------------------------------------
@@ -154,6 +156,7 @@ class Place(NamedTuple):
     executor: Executor
     room: Callable[[], int]
     lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    idle: Callable[[], bool] = lambda: False  # whether it has workers, and none of them has anything to do
 
 
 @contextmanager
@@ -201,7 +204,10 @@ def cluster(address: str) -> Iterator[Place]:
         executor = client.get_executor(pure=False)
         try:
             yield Place(
-                executor, lambda: AHEAD * max(1, sum(client.nthreads().values())), (BrokenExecutor, dask.KilledWorker)
+                executor,
+                lambda: AHEAD * max(1, sum(client.nthreads().values())),
+                (BrokenExecutor, dask.KilledWorker),
+                lambda: bool(client.nthreads()) and not any(client.processing().values()),
             )
         finally:
             executor.shutdown(wait=False)
@@ -211,7 +217,7 @@ def cluster(address: str) -> Iterator[Place]:
 
 
 class Progress(NamedTuple):
-    """How far a study is; rounds are the better measure of the time that is left."""
+    """How far it is; rounds are the better measure of the time that is left (one that reacts counts for SLOWER)."""
 
     done: int  # runs
     total: int
@@ -219,56 +225,79 @@ class Progress(NamedTuple):
     rounds_total: int
 
 
-class Work:
-    """The runs that are left, and what was learned of them on the way."""
+class Job(NamedTuple):
+    """A run, and the journal that it is written to."""
 
-    def __init__(self, runs: list[Run], journal: Journal, progress: Callable[[Progress], None] | None) -> None:
-        self.journal, self.progress = journal, progress
-        todo = [run for run in runs if run.id not in journal.rows]
-        self.rounds_total = sum(run.rounds for run in runs)
-        self.rounds_done = self.rounds_total - sum(run.rounds for run in todo)
-        self.total = len(runs)
-        self.left = deque(sorted(todo, key=lambda run: -run.rounds))  # the longest first: none is waited for alone
-        self.losses: Counter[str] = Counter()
+    run: Run
+    journal: Journal
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """What tells it from all others: two studies may have the same run."""
+        return self.journal.name, self.run.id
+
+    @property
+    def rounds(self) -> int:
+        """How long it takes, in rounds that do not react to the learner."""
+        return self.run.rounds * (SLOWER if hasattr(game_kind(self.run.game), "reveal") else 1)
+
+
+class Work:
+    """The runs that are left, of one study or several, and what was learned of them on the way."""
+
+    def __init__(self, jobs: list[Job], progress: Callable[[Progress], None] | None) -> None:
+        self.progress = progress
+        todo = [job for job in jobs if job.run.id not in job.journal.rows]
+        self.rounds_total = sum(job.rounds for job in jobs)
+        self.rounds_done = self.rounds_total - sum(job.rounds for job in todo)
+        self.total, self.done = len(jobs), len(jobs) - len(todo)
+        self.left = deque(_in_order(todo))
+        self.losses: Counter[tuple[str, str]] = Counter()
         self.pace: dict[tuple[str, str], float] = {}  # seconds a round takes, by game and learner
         self.tell()
 
     def tell(self) -> None:
         """Report how far it is."""
         if self.progress is not None:
-            self.progress(Progress(len(self.journal.rows), self.total, self.rounds_done, self.rounds_total))
+            self.progress(Progress(self.done, self.total, self.rounds_done, self.rounds_total))
 
     def go(self, place: Place) -> None:
         """Until nothing is left, or the executor breaks: then what it had is left."""
-        flying: dict[Future[list[Finished]], list[Run]] = {}
-        broken = False
+        flying: dict[Future[list[Finished]], list[Job]] = {}
+        broken, quiet = False, 0
         try:
             while flying or (self.left and not broken):
                 broken = broken or not self.submit(place, flying)
-                for future in wait(flying, return_when=FIRST_COMPLETED).done:
+                done = wait(flying, QUIET, return_when=FIRST_COMPLETED).done
+                for future in done:
                     broken = not self.take_in(future, flying.pop(future), place) or broken
+                quiet = 0 if done or not place.idle() else quiet + 1
+                if quiet == 2:  # a worker died with results that were finished but not fetched: nobody will bring them
+                    self.left.extendleft(job for chunk in flying.values() for job in chunk)
+                    flying.clear()
         except BaseException:  # Ctrl-C too
-            done = [future for future in flying if future.done() and not future.cancelled() and not future.exception()]
-            self.journal.append([row for future in done for row, _ in future.result()])
+            for future, chunk in flying.items():
+                if future.done() and not future.cancelled() and not future.exception():
+                    self.write_down(chunk, future.result())
             raise
 
-    def submit(self, place: Place, flying: dict[Future[list[Finished]], list[Run]]) -> bool:
+    def submit(self, place: Place, flying: dict[Future[list[Finished]], list[Job]]) -> bool:
         """Give the executor what it has room for; False if it is broken."""
         room = place.room()
         while self.left and len(flying) < (1 if self.careful(flying) else room):
             chunk = self.chunk()
             try:
-                flying[place.executor.submit(execute_all, chunk, versions())] = chunk
+                flying[place.executor.submit(execute_all, [job.run for job in chunk], versions())] = chunk
             except BrokenExecutor:
                 self.left.extendleft(reversed(chunk))
                 return False
         return True
 
-    def careful(self, flying: dict[Future[list[Finished]], list[Run]]) -> bool:
+    def careful(self, flying: dict[Future[list[Finished]], list[Job]]) -> bool:
         """Whether one of the runs is suspected of taking its worker down."""
-        return any(self.losses[run.id] >= SUSPECT for chunk in ([self.left[0]], *flying.values()) for run in chunk)
+        return any(self.losses[job.place] >= SUSPECT for chunk in ([self.left[0]], *flying.values()) for job in chunk)
 
-    def chunk(self) -> list[Run]:
+    def chunk(self) -> list[Job]:
         """The next runs that take long enough together; those of a game and learner not seen yet go alone."""
         chunk = [self.left.popleft()]
         seconds = self.seconds(chunk[0])
@@ -277,12 +306,12 @@ class Work:
             seconds += self.seconds(chunk[-1])
         return chunk
 
-    def seconds(self, run: Run) -> float:
+    def seconds(self, job: Job) -> float:
         """How long the run should take; what is not known, or was lost, fills a task."""
-        pace = self.pace.get(_kind(run))
-        return 2 * TASK if pace is None or self.losses[run.id] else pace * run.rounds
+        pace = self.pace.get(_kind(job.run))
+        return 2 * TASK if pace is None or self.losses[job.place] else pace * job.run.rounds
 
-    def take_in(self, future: Future[list[Finished]], chunk: list[Run], place: Place) -> bool:
+    def take_in(self, future: Future[list[Finished]], chunk: list[Job], place: Place) -> bool:
         """Write a finished task down, or put a lost one back; False if the executor is broken."""
         try:
             finished = future.result()
@@ -291,21 +320,41 @@ class Work:
         except place.lost as error:
             self.put_back(chunk)
             return not isinstance(error, BrokenExecutor)
-        self.journal.append([row for row, _ in finished])
-        for run, (_, seconds) in zip(chunk, finished, strict=True):
+        self.write_down(chunk, finished)
+        for (run, _), (_, seconds) in zip(chunk, finished, strict=True):
             key = _kind(run)
             self.pace[key] = min(self.pace.get(key, seconds / run.rounds), seconds / run.rounds)  # the first one compiles
-            self.rounds_done += run.rounds
+        self.rounds_done += sum(job.rounds for job in chunk)
+        self.done += len(chunk)
         self.tell()
         return True
 
-    def put_back(self, chunk: list[Run]) -> None:
+    def write_down(self, chunk: list[Job], finished: list[Finished]) -> None:
+        """Each row goes to its journal."""
+        rows: dict[str, list[Row]] = {}
+        for job, (row, _) in zip(chunk, finished, strict=True):
+            rows.setdefault(job.journal.name, []).append(row)
+        for journal in {job.journal.name: job.journal for job in chunk}.values():
+            journal.append(rows[journal.name])
+
+    def put_back(self, chunk: list[Job]) -> None:
         """Runs whose worker is gone are next; one that takes worker after worker down is not tried for ever."""
         self.left.extendleft(reversed(chunk))
-        for run in chunk:
-            self.losses[run.id] += 1
-            if self.losses[run.id] >= LOSSES:
-                raise ValueError(f"{run.id} took {LOSSES} workers down with it: is there memory enough?")
+        for job in chunk:
+            self.losses[job.place] += 1
+            if self.losses[job.place] >= LOSSES:
+                raise ValueError(f"{job.run.id} took {LOSSES} workers down with it: is there memory enough?")
+
+
+def _in_order(jobs: list[Job]) -> list[Job]:
+    """The longest first, so that none is waited for alone; but before all one short run of each learner, so that workers
+    compile different ones and find on disk what another has compiled."""
+    longest = sorted(jobs, key=lambda job: -job.rounds)
+    short: dict[str, Job] = {}  # the first of the shortest
+    for job in sorted(jobs, key=lambda job: job.rounds):
+        short.setdefault(job.run.learner, job)
+    lead = {job.place for job in short.values()}
+    return [*short.values(), *(job for job in longest if job.place not in lead)]
 
 
 def _kind(run: Run) -> tuple[str, str]:
@@ -327,6 +376,17 @@ def run_study(
     address; or on an executor of yours. The numbers are the same. A script that calls it needs the usual
     `if __name__ == "__main__":`, for the processes import it.
     """
+    return run_studies({Path(out): study}, executor, workers, cluster, progress)[0]
+
+
+def run_studies(
+    studies: Mapping[Path, Study],
+    executor: Executor | None = None,
+    workers: int | None = None,
+    cluster: str | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> list[Path]:
+    """Run what is left of several studies, each into its folder, all of them by the same workers at the same time."""
     if sum(given is not None for given in (executor, workers, cluster)) > 1:
         raise ValueError("a study runs on an executor, on workers or on a cluster: give one of them")
     if workers is not None and workers < 1:
@@ -335,21 +395,21 @@ def run_study(
         import pyarrow  # noqa: F401 (before hours of work, not after)
     except ImportError:
         raise ValueError("a study's measures take pyarrow: pip install 'lewa[lab]'") from None
-    out, runs = Path(out), expand(study)
-    begin(out, study)
-    journal = Journal(out / "journal.jsonl")
-    try:
-        work = Work(runs, journal, progress)
+    runs = {out: expand(study) for out, study in studies.items()}
+    with ExitStack() as stack:
+        for out, study in studies.items():
+            begin(out, study)
+        journals = {out: stack.enter_context(closing(Journal(out / "journal.jsonl"))) for out in studies}
+        work = Work([Job(run, journals[out]) for out in studies for run in runs[out]], progress)
         place = _place(executor, workers, cluster)
         while work.left:
             with place() as here:
                 work.go(here)
             if work.left and executor is not None:
                 raise ValueError("the executor is broken; what is finished is kept: run the study again to go on")
-        write_measures(out / "measures.parquet", [journal.rows[run.id] for run in runs])
-    finally:
-        journal.close()
-    return out / "measures.parquet"
+        for out, journal in journals.items():
+            write_measures(out / "measures.parquet", [journal.rows[run.id] for run in runs[out]])
+    return [out / "measures.parquet" for out in studies]
 
 
 def _place(

@@ -12,7 +12,7 @@
 
     [[learners]]
     name = "lewa"
-    settings = { tuning = "paper" }
+    settings = { tuning = "paper" }                          # a number may grow with the rounds: eta = "0.5 T^(-2/3)"
 
 What is wrong with a file is said in one sentence, with the nearest right word.
 """
@@ -20,6 +20,7 @@ What is wrong with a file is said in one sentence, with the nearest right word.
 import dataclasses
 import importlib
 import json
+import re
 import tomllib
 from collections.abc import Iterator
 from inspect import signature
@@ -307,12 +308,27 @@ class Run:
 
     def build(self) -> tuple[Any, Any]:
         """The learner and the game."""
-        game = build_game(self.game, self.parameters, self.floor, self.rounds)
+        game = build_game(self.game, at(self.parameters, self.rounds), self.floor, self.rounds)
         if game.constraints != len(self.floor):
             raise ValueError(
                 f"the game {self.game} takes one floor per constraint, {game.constraints}, got {len(self.floor)}"
             )
-        return learners.make(self.learner, game.actions, self.rounds, self.floor, **self.settings), game
+        return learners.make(self.learner, game.actions, self.rounds, self.floor, **at(self.settings, self.rounds)), game
+
+
+POWER = re.compile(r"(?:(?P<factor>\d*\.?\d+) )?T\^\((?P<over>-?\d+)(?:/(?P<under>[1-9]\d*))?\)")
+
+
+def at(values: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """The values; powers of the horizon, such as "0.5 T^(-2/3)", as the numbers that they are at this one."""
+    return {key: _at(value, rounds) for key, value in values.items()}
+
+
+def _at(value: Any, rounds: int) -> Any:
+    found = POWER.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return value
+    return float(found["factor"] or 1) * float(rounds ** (int(found["over"]) / int(found["under"] or 1)))
 
 
 def expand(study: Study) -> list[Run]:

@@ -1,6 +1,6 @@
 """Whether a measured run kept its guarantee."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from lewa.measures.regret import hindsight, regret
 from lewa.rounds import Trace
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
+JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
 ROUNDING = 1e-9  # relative to T: what adding up T numbers may lose
 MOST = 1 << 26  # numbers that are looked at for the best play that meets the floors in every round
 
@@ -29,7 +30,7 @@ def judge(trace: Trace) -> Verdict:
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
     guarantee = trace.learner.guarantees(trace.game.actions, trace.rounds, trace.game.setting)[0]
-    if guarantee.kind not in (PATHWISE, EXPECTED, EXPECTED_INSIDE):
+    if guarantee.kind not in JUDGED:
         return Verdict(guarantee, None)
     against = "auto"
     if EVERY_ROUND in guarantee.assumptions:
@@ -39,14 +40,24 @@ def judge(trace: Trace) -> Verdict:
             return Verdict(guarantee, None)
         if not all(h.feasible for h in hindsight(trace, against)):
             return Verdict(none(guarantee.source, "no play meets the floor in every round, so no guarantee applies"), None)
-    shortfall = trace.shortfall[:, -1]
-    short = np.maximum(shortfall, 0) if guarantee.kind == EXPECTED_INSIDE else shortfall
     promised = [guarantee.regret, *(guarantee.violation or ()), *(guarantee.positive_violation or ())]
-    measured = np.column_stack([regret(trace, against), short, trace.positive[:, -1]])[:, : len(promised)]
-    bounds = np.array(promised, dtype=np.float64) + ROUNDING * trace.rounds
-    if guarantee.kind == PATHWISE:
-        return Verdict(guarantee, bool((measured <= bounds).all()))
+    regrets, short, positive = regret(trace, against), trace.shortfall[:, -1], trace.positive[:, -1]
+    return Verdict(guarantee, kept(guarantee.kind, promised, regrets, short, positive, trace.rounds))
+
+
+def kept(kind: str | None, promised: list[Any], regrets: Any, shortfall: Any, positive: Any, rounds: int) -> bool | None:
+    """Whether runs kept what is promised of regret, of violation and of positive violation; None where they cannot tell.
+
+    Of each seed there are its regret, and its shortfall and positive violation by constraint.
+    """
+    if kind not in JUDGED:
+        return None
+    short = np.maximum(shortfall, 0) if kind == EXPECTED_INSIDE else shortfall
+    measured = np.column_stack([regrets, short, positive])[:, : len(promised)]
+    bounds = np.array(promised, dtype=np.float64) + ROUNDING * rounds
+    if kind == PATHWISE:
+        return bool((measured <= bounds).all())
     if len(measured) < 2:
-        return Verdict(guarantee, None)
+        return None
     error = measured.std(axis=0, ddof=1) / np.sqrt(len(measured))
-    return Verdict(guarantee, bool((measured.mean(axis=0) <= bounds + MARGIN * error).all()))
+    return bool((measured.mean(axis=0) <= bounds + MARGIN * error).all())

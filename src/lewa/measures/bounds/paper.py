@@ -130,9 +130,7 @@ def lewa(
         less = _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0) + C / setting.slater) + C
         world = (
             exceeded(setting),
-            STILL
-            if still
-            else f"the rewards' variation is at most {setting.variation:g}",
+            STILL if still else f"the rewards' variation is at most {setting.variation:g}",
             *((fixed,) if constant else (fixed, OBLIVIOUS)),
         )
         source = (f"{name}, stochastic rewards" if still else f"{name}, variation") + with_f

@@ -1,0 +1,223 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lewa import cli
+from lewa.lab import reproduce as lab
+from lewa.lab.claims import CLAIMS, STUDIES, Line, series, verdict
+from lewa.lab.run import execute
+from lewa.lab.study import expand, parse
+
+ROOT = Path(__file__).parent.parent.parent
+SHORT = 1000  # rounds: every study is run, none takes long
+# These take some seconds together; all of them take minutes, so the other rows of the README are not measured again here.
+CHEAP = ("tight", "ewa", "fixed-penalty", "gated-penalty", "theorem-3")
+
+
+# The studies -------------------------------------------------------------------------------------------------------------
+
+
+def test_every_built_in_study_is_a_claims_and_reads_as_a_file_of_its_own() -> None:
+    folder = Path(lab.__file__).parent / "studies"
+    assert {file.stem for file in folder.glob("*")} == set(STUDIES)
+    for name in STUDIES:
+        study = lab.built_in(name)
+        assert study.text == (folder / f"{name}.toml").read_text()
+        assert study.name != name
+        assert study.text.startswith("#")  # it says what it is for
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_at_length_a_study_goes_further_in_the_same_steps(name: str) -> None:
+    study = lab.built_in(name)
+    full = lab.at_length(study)
+    assert full.rounds[: len(study.rounds)] == study.rounds
+    reacts = name in ("reacting", "penalty-breaker")
+    assert full.rounds[-1] == (64_000 if reacts else 10_000_000)
+    steps = [b / a for a, b in zip(full.rounds, full.rounds[1:], strict=False)]
+    assert max(steps) - min(steps) < 0.01
+    assert len(full.seeds) == (1 if len(study.seeds) == 1 else 32)
+    assert parse(full.text).model_dump() == full.model_dump()  # so that a folder which holds it is known again
+    assert (full.games, full.learners) == (study.games, study.learners)
+
+
+def test_edited_sources_get_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = lab.folder(full=False)
+    assert before == lab.folder(full=False)
+    assert before.parent == Path("results")
+    assert lab.folder(full=True) == before.with_name(f"{before.name}-full")
+    monkeypatch.setattr(lab, "versions", lambda: {"source": "edited"})
+    assert lab.folder(full=False) != before
+
+
+# The job -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]]:
+    """All of it, cut short, in this process."""
+    out = tmp_path_factory.mktemp("whole")
+    with ThreadPoolExecutor(1) as executor:
+        return out, lab.reproduce(out, executor=executor, longest=SHORT)
+
+
+def test_verdicts_are_written_as_they_are_returned(whole: tuple[Path, list[Line]]) -> None:
+    out, lines = whole
+    told = json.loads((out / "verdicts.json").read_text())
+    assert set(told) == {"title", "lines", "studies"}
+    assert [Line(**line) for line in told["lines"]] == lines
+    assert all(set(line) == set(Line._fields) for line in told["lines"])
+    assert all(type(line["holds"]) is bool and line["sense"] in ("<=", ">=", "=") and line["why"] for line in told["lines"])
+    assert [study["name"] for study in told["studies"]] == list(STUDIES)
+    assert all((out / study["name"] / "measures.parquet").exists() for study in told["studies"])
+    assert [(line.claim, line.quantity) for line in lines] == [
+        (claim.title, quantity) for claim in CLAIMS for quantity in claim.rules
+    ]
+    assert (out / "verdicts.md").read_text().strip() == lab.markdown(lines)
+
+
+def test_every_line_is_found_in_the_measures_that_it_names(whole: tuple[Path, list[Line]]) -> None:
+    from pyarrow.parquet import read_table
+
+    out, lines = whole
+    for line in lines:
+        rows = read_table(out / line.study / "measures.parquet").to_pylist()
+        own = [row for row in rows if (row["game"], row["rounds"]) == (line.game, line.rounds)]
+        assert any(f"{row['learner']} {row['settings']}".strip() == line.learner for row in own), line
+
+
+SCRIPT = """
+import sys
+from lewa.lab.reproduce import reproduce
+if __name__ == "__main__":
+    reproduce(sys.argv[1], workers=2, longest=int(sys.argv[2]))
+"""
+
+
+def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: tuple[Path, list[Line]], tmp_path: Path) -> None:
+    script, out = tmp_path / "script.py", tmp_path / "out"
+    script.write_text(SCRIPT)
+    command = [sys.executable, str(script), str(out), str(SHORT)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def finished() -> int:
+        return sum(file.read_bytes().count(b"\n") for file in out.glob("*/journal.jsonl"))
+
+    with subprocess.Popen(command, env=environment) as process:
+        until = time.monotonic() + 120
+        while finished() < 4 and time.monotonic() < until:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+    before = finished()
+    runs = sum(len(expand(lab.within(lab.built_in(name), SHORT))) for name in STUDIES)
+    assert 4 <= before < runs
+    assert not (out / "verdicts.json").exists()
+    subprocess.run(command, env=environment, check=True, timeout=120)
+    assert finished() == runs  # what was finished was not done again
+    for name in ("verdicts.json", "verdicts.md", *(f"{study}/measures.parquet" for study in STUDIES)):
+        assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
+
+
+def test_another_version_or_length_in_the_same_folder_is_refused(whole: tuple[Path, list[Line]]) -> None:
+    out, _ = whole
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="holds another study"):
+        lab.reproduce(out, executor=executor, longest=500)
+    assert json.loads((out / "verdicts.json").read_text())["title"] == lab.TITLE
+
+
+# The table ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_shows_regret_and_violation_together_and_says_no_where_it_is_so(
+    whole: tuple[Path, list[Line]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [whole[1][0]._replace(claim="One", holds=True, bound=2498.2, ratio=0.5, slope=0.5, low=0.49, high=0.51)]
+    lines += [lines[0]._replace(quantity="violation", holds=False, bound=None, ratio=None, formula="O(T^3/4)")]
+    lines += [lines[0]._replace(claim="Two", quantity="multiplier", measured=1.5, ratio=-1.0, slope=None, exponent=None)]
+    cli.out.print(lab.shown(lines))
+    printed = [row.split() for row in capsys.readouterr().out.splitlines()[1:]]
+    number = f"{lines[0].measured:.4g}"
+    assert printed[1] == ["One", "regret", "<=", "2,498", number, "0.50", "0.50", "[0.49,", "0.51]", "1/2", "yes"]
+    assert printed[2] == ["violation", "<=", "O(T^3/4)", number, "-", "0.50", "[0.49,", "0.51]", "1/2", "NO"]
+    assert printed[3] == ["Two", "multiplier", "<=", "2,498", "1.5", "<", "0", "-", "-", "yes"]
+    assert lab.markdown(lines).splitlines()[2:] == [
+        f"| One | 1,000 | {number} <= 2,498 = 3 sqrt(T ln K), slope 0.50 | yes | {number} <= O(T^3/4), slope 0.50 | NO |",
+        "| Two | 1,000 | multiplier: 1.5 <= 2,498 = 3 sqrt(T ln K) | yes |  |  |",
+    ]
+
+
+def test_the_readme_names_every_claim_and_shows_what_the_cheap_studies_measure() -> None:
+    table = (ROOT / "README.md").read_text().split("<!-- reproduce -->")[1].strip().splitlines()
+    rows = {row.split(" | ")[0].removeprefix("| "): row for row in table[2:]}
+    assert list(rows) == [claim.title for claim in CLAIMS]
+    found: dict[str, Any] = {}
+    for name in CHEAP:
+        study = lab.built_in(name)
+        found[name] = series(study, map(execute, expand(study)))
+    for claim in CLAIMS:
+        longest = max(lab.built_in(claim.study).rounds)
+        assert rows[claim.title].startswith(f"| {claim.title} | {longest:,} | ")
+        if claim.study in CHEAP:
+            head, _, measured = lab.markdown(verdict(claim, found[claim.study])).splitlines()
+            assert head == table[0]
+            assert rows[claim.title] == measured, "README.md does not show what `lewa reproduce` writes to verdicts.md"
+
+
+# The command -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run `lewa reproduce`, cut short: its exit status, and what it printed."""
+    cut = lab.within
+    monkeypatch.setattr(lab, "built_in", lambda name, whole=lab.built_in: cut(whole(name), SHORT))
+
+    def run(*words: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lewa", "reproduce", *map(str, words)])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(stopped.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+def test_the_command_ends_with_the_table_and_the_pages_path(
+    lewa_: Any, whole: tuple[Path, list[Line]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lewa.lab import report
+
+    monkeypatch.setattr(report, "write_report", lambda out: Path(out) / "index.html")
+    out = whole[0]
+    status, printed, complaint = lewa_("--out", out)  # everything is there: it is only judged again
+    assert (status, complaint) == (0, "")
+    assert printed.splitlines()[-1] == str(out / "index.html")
+    assert "Theorem 3, proof's tuning: claimed" in printed
+    status, printed, _ = lewa_("--out", out, "--json")
+    told = json.loads(printed)
+    assert status == 0
+    assert told.pop("page") == str(out / "index.html")
+    assert told == json.loads((out / "verdicts.json").read_text())
+
+
+def test_a_folder_begun_with_other_versions_is_refused_with_one_sentence(lewa_: Any, whole: tuple[Path, list[Line]]) -> None:
+    stamp = whole[0] / STUDIES[3] / "versions.json"
+    held = stamp.read_text()
+    try:
+        stamp.write_text(json.dumps({**json.loads(held), "source": "other"}))
+        status, printed, complaint = lewa_("--out", whole[0])
+    finally:
+        stamp.write_text(held)
+    assert (status, printed) == (2, "")
+    assert "was begun with source other, not" in complaint
+    assert complaint.count("\n") == 1
+    assert lewa_("--out", whole[0], "--workers", 2, "--cluster", "tcp://nowhere:1")[0] == 2

@@ -1,0 +1,200 @@
+"""The contract for scripts: the names and types of what `--json` prints. Whoever changes this breaks somebody's script."""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import pytest
+import typer.main
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from lewa import cli, games, learners
+
+Real = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+COMMAND = str(Path(sys.executable).parent / "lewa")
+
+
+class Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Spread(Closed):
+    mean: Real
+    max: Real
+    per_seed: list[Real]
+
+
+class Spreads(Closed):
+    """One number per constraint."""
+
+    mean: list[Real]
+    max: list[Real]
+    per_seed: list[list[Real]]
+
+
+class Promise(Closed):
+    regret: Real | None
+    violation: list[Real] | None
+    positive_violation: list[Real] | None
+    kind: str | None
+    epsilon: Real | None
+    source: str
+    assumptions: list[str]
+    reason: str
+
+
+class Judged(Promise):
+    holds: bool | None
+
+
+class Measured(Closed):
+    reward: Spread
+    regret: Spread | None
+    violation: Spreads
+    positive_violation: Spreads
+    multiplier: list[Real]
+    measured_on: Literal["play", "action"]
+    guarantee: Judged
+
+
+class Hindsight(Closed):
+    value: Real
+    play: list[Real]
+    price: list[Real]
+    feasible: bool
+
+
+class Summary(Closed):
+    rounds: int
+    actions: int
+    seeds: int
+    floor: list[Real]
+    hindsight: Hindsight | None
+    learners: dict[str, Measured]
+
+    @model_validator(mode="after")
+    def _sizes(self) -> "Summary":
+        for got in self.learners.values():
+            assert len(got.reward.per_seed) == len(got.violation.per_seed) == self.seeds
+            assert len(got.violation.mean) == len(got.multiplier) == len(self.floor)
+        return self
+
+
+class Stated(Promise):
+    learner: str
+    actions: int
+    rounds: int
+    floor: list[Real]
+    parameters: dict[str, Any]
+    statements: list[Promise]
+
+
+class LearnerRow(Closed):
+    name: str
+    feedback: Literal["full", "bandit"]
+    guarantee: str | None
+    about: str
+
+
+class GameRow(Closed):
+    name: str
+    actions: int
+    constraints: int
+    setting: Literal["constant", "iid", "arbitrary"]
+    rewards: Literal["oblivious", "adaptive"]
+    about: str
+
+
+def printed(line: str) -> Any:
+    done = subprocess.run([COMMAND, *shlex.split(line), "--json"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_play_keeps_the_contract() -> None:
+    names = "--learner lewa --learner bandit-lewa --learner hp-lewa"
+    found = Summary.model_validate(printed(f"play bernoulli {names} --floor 0.6 --rounds 300 --seeds 3"))
+    assert list(found.learners) == ["lewa", "bandit-lewa", "hp-lewa"]
+    assert (found.rounds, found.actions, found.seeds, found.floor) == (300, 3, 3, [0.6])
+
+
+def test_an_infeasible_floor_keeps_the_contract() -> None:
+    found = Summary.model_validate(printed("play bernoulli --learner lewa --floor 0.99 --rounds 50 --seeds 2"))
+    assert found.hindsight is not None
+    assert not found.hindsight.feasible
+    assert found.learners["lewa"].guarantee.holds is None
+
+
+def test_replay_of_a_table_and_of_a_log_keeps_the_contract(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    np.savez(tmp_path / "table.npz", rewards=rng.random((60, 3)), constraints=rng.random((60, 3, 2)))
+    words = "--learner lewa --floor 0.4 --floor 0.3 --seeds 2"
+    found = Summary.model_validate(printed(f"replay {tmp_path}/table.npz {words}"))
+    assert (found.rounds, len(found.floor)) == (60, 2)
+    rows = ["t,action,propensity,reward,c"]
+    rows += [f"{t},{rng.integers(2)},0.5,{rng.integers(2)},{rng.integers(2)}" for t in range(200)]
+    (tmp_path / "log.csv").write_text("\n".join(rows) + "\n")
+    log = Summary.model_validate(printed(f"replay {tmp_path}/log.csv --learner bandit-lewa --floor 0.4 --seeds 2"))
+    assert log.hindsight is None
+    assert log.learners["bandit-lewa"].regret is None
+
+
+def test_guarantee_keeps_the_contract() -> None:
+    for name in learners.ALL:
+        found = Stated.model_validate(printed(f"guarantee {name} --actions 5 --rounds 10000 --floor 0.6"))
+        assert found.statements[0].regret == found.regret
+
+
+def test_guarantee_can_be_asked_for_any_setting() -> None:
+    words = "guarantee lewa --actions 5 --rounds 10000 --floor 0.6"
+    assert Stated.model_validate(printed(f"{words} --constraints constant")).kind == "pathwise"
+    assert Stated.model_validate(printed(f"{words} --constraints arbitrary")).regret is None
+    assert Stated.model_validate(printed(f"{words} --adversary adaptive")).regret == 10_000
+
+
+def test_lists_keep_the_contract() -> None:
+    assert [LearnerRow.model_validate(row).name for row in printed("learners")] == list(learners.ALL)
+    assert [GameRow.model_validate(row).name for row in printed("games")] == list(games.ALL)
+
+
+def test_games_say_what_they_know_at_a_floor() -> None:
+    rows = {row["name"]: row for row in printed("games --floor 0.5 --rounds 10000")}
+    assert rows["slow-burn"]["slater"] == 0
+    assert rows["slow-burn"]["price"] == pytest.approx([10.0])
+    assert rows["low-variation"]["variation"] == pytest.approx(100.0)
+    assert rows["counterexample"]["truth"] == [[1.0, 1.0]]
+    assert rows["anti-leader"]["feasible"] is True
+
+
+# Help and completion -----------------------------------------------------------------------------------------------------
+
+COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_a_command_has_an_example_that_the_command_understands(name: str) -> None:
+    said = COMMANDS[name].epilog
+    assert said.startswith("Example: "), f"lewa {name} --help shows no example"
+    program, command, *words = shlex.split(said.removeprefix("Example: "))
+    assert (program, command) == ("lewa", name)
+    COMMANDS[name].make_context(name, words)  # parsed, not executed
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("lewa pl", {"play"}),
+        ("lewa play slow", {"slow-burn"}),
+        ("lewa play bernoulli --learner hp-lewa", {"hp-lewa", "hp-lewa@printed"}),
+        ("lewa guarantee bandit-lewa@", {"bandit-lewa@printed"}),
+    ],
+)
+def test_the_shell_completes_commands_and_names(line: str, offered: set[str]) -> None:
+    ask = {"_LEWA_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
+    done = subprocess.run([COMMAND], env={**os.environ, **ask}, capture_output=True, text=True)
+    assert set(done.stdout.split()) == offered
