@@ -21,11 +21,24 @@ WORLDS: dict[str, dict[str, Any]] = {
 }
 SURE: dict[str, dict[str, Any]] = {"expected": {}, "high probability": {"epsilon": EPSILON}}
 COUNTED: dict[str, dict[str, Any]] = {"net": {}, "every round": {"every_round": True}}
-MORE: dict[str, dict[str, Any]] = {
-    "the number of rounds is unknown": {"horizon": None},
-    "the constraints are the same every round": {"constraints": "constant"},
-    f"some play exceeds every floor by {SLATER:g}": {"slater": SLATER},
-    "the same, and no violation is allowed": {"slater": SLATER, "strict": True},
+# What is known beside that, or not known, and the question that it is compared with.
+MORE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "the number of rounds is unknown": ({"horizon": None}, {}),
+    "the constraints are the same every round": ({"constraints": "constant"}, {}),
+    f"some play exceeds every floor by {SLATER:g}": ({"slater": SLATER}, {}),
+    f"some play exceeds every floor by {SLATER:g}; corrupted": (
+        {"slater": SLATER, **WORLDS["corrupted"]},
+        WORLDS["corrupted"],
+    ),
+    f"some play exceeds every floor by {SLATER:g} in every round; adversarial": (
+        {"slater": SLATER, **WORLDS["adversarial"]},
+        WORLDS["adversarial"],
+    ),
+    f"some play exceeds every floor by {SLATER:g}; no violation allowed": ({"slater": SLATER, "strict": True}, {}),
+    f"action 0 exceeds every floor by {SLATER:g}; no violation allowed": (
+        {"slater": SLATER, "safe": 0, "strict": True},
+        {"slater": SLATER, "strict": True},
+    ),
 }
 
 
@@ -52,8 +65,8 @@ class Notes:
 
 
 def number(x: float) -> str:
-    """Whole, or three digits."""
-    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}"
+    """Whole, or two or three digits."""
+    return f"{x:,.0f}" if x >= 100 else f"{x:.3g}" if x >= 10 else f"{x:.2g}"
 
 
 def both(choice: Choice, question: Question) -> tuple[float, float]:
@@ -63,9 +76,8 @@ def both(choice: Choice, question: Question) -> tuple[float, float]:
 
 def longer(choice: Choice, question: Question, rounds: int) -> Choice:
     """The same learner, tuned for so many rounds."""
-    settings = dict(choice.settings)
-    if "epsilon" in settings:
-        settings["epsilon"] = question.setting.epsilon or 1 / rounds
+    moving = {"epsilon": question.setting.epsilon or 1 / rounds, "share": 1 / rounds}
+    settings = {name: moving.get(name, value) for name, value in choice.settings.items()}
     return weigh(choice.name, settings, question._replace(horizon=rounds))
 
 
@@ -75,8 +87,22 @@ def with_rates(choice: Choice, question: Question) -> tuple[str, str]:
     found = []
     for value, values in zip(both(choice, question), zip(*later, strict=True), strict=True):
         fit = growth(LONGER, values)
-        found.append(number(value) if fit is None else f"{number(value)} ({fit.factor:.2g} T^{fit.slope:.2f})")
+        if fit is None:
+            found.append(number(value))
+        elif abs(fit.slope) < 0.005:
+            found.append(f"{number(value)}, at every T")
+        else:
+            found.append(f"{number(value)} ({number(fit.factor)} T^{fit.slope:.2f})")
     return found[0], found[1]
+
+
+def named(choice: Choice) -> str:
+    """The learner, with what is set beside its recommended tuning and does not go with T."""
+    own = {name: value for name, value in choice.settings.items() if name != "epsilon"}
+    if "share" in own:
+        del own["share"]
+        return f"`{choice._replace(settings=own).called} share=1/T`"
+    return f"`{choice._replace(settings=own).called}`"
 
 
 def row(head: tuple[str, ...], advice: Advice, notes: Notes) -> str:
@@ -86,7 +112,7 @@ def row(head: tuple[str, ...], advice: Advice, notes: Notes) -> str:
     best, second = advice.learner, advice.runner_up
     return line(
         *head,
-        f"`{best.called}`" if "epsilon" not in best.settings else f"`{best.name}`",
+        named(best),
         *with_rates(best, advice.asked),
         f"{best.guarantee.source} ({best.guarantee.kind})",
         notes.marks(best),
@@ -116,16 +142,13 @@ def cells(shown: str, notes: Notes) -> str:
 
 
 def more(notes: Notes) -> str:
-    """What is bought by knowing more, or lost by knowing less."""
-    rows = [
-        row(
-            (FEEDBACK[shown].split()[0].lower(), what, counted, sure),
-            asked(shown, {**given, **COUNTED[counted], **SURE[sure]}),
-            notes,
-        )
-        for (what, given), shown, counted, sure in product(MORE.items(), FEEDBACK, COUNTED, SURE)
-    ]
-    return "\n".join((head("feedback", "iid constraints, and", "violation", "holds", *ANSWER), *rows))
+    """What is bought by knowing more, or lost by knowing less; only where that changes the answer."""
+    rows = []
+    for (what, (given, without)), shown, counted, sure in product(MORE.items(), FEEDBACK, COUNTED, SURE):
+        found, before = (asked(shown, {**known, **COUNTED[counted], **SURE[sure]}) for known in (given, without))
+        if found.ranked and (not before.ranked or found.learner.guarantee != before.learner.guarantee):
+            rows.append(row((FEEDBACK[shown].split()[0].lower(), what, counted, sure), found, notes))
+    return "\n".join((head("feedback", "where", "violation", "holds", *ANSWER), *rows))
 
 
 ANSWER = ("learner", "regret at most", "violation at most", "source", "assumes", "runner-up")
@@ -187,13 +210,13 @@ the same questions for numbers of your own.
   keep up with the best play that meets the floor on average (docs/theory.md), so bounds are against plays that meet
   it in every round, and violation is as revealed.
 - **Best** is the smallest share of the worst case: the larger of regret/T and violation/(floor T), at the reference
-  numbers. The runner-up is the next learner by it, with both shares. A bound that holds with probability 1 - 1/T
-  counts as one in expectation after adding 1 to regret and the floor to violation, which is what its failing costs at
-  most; one on every path counts everywhere.
+  numbers. The runner-up is the next learner by it, with both shares; in longer games one with smaller exponents comes
+  first. A bound that holds with probability 1 - 1/T counts as one in expectation after adding 1 to regret and the
+  floor to violation, which is what its failing costs at most; one on every path counts everywhere.
 - **Assumes** names the list at the end; **source** the statement in docs/theory*.md and its kind: of the expected
   violation (`[E V]+`), of the expectation of what is violated (`E[V]+`), with high probability, or on every path.
-- A learner is named with what is set beside its recommended tuning. Where that has an epsilon it is the one asked for,
-  1/T in expectation.
+- A learner is named with what is set beside its recommended tuning. Where that has an epsilon it is the one asked
+  for, 1/T in expectation.
 
 ## {FEEDBACK["full"]}
 
@@ -205,13 +228,18 @@ the same questions for numbers of your own.
 
 ## With more known, or less
 
+As above, for iid constraints where nothing else is said; only answers that differ from those without the knowledge,
+and no empty ones. Where the number of rounds is unknown, an epsilon of 1/T goes with the T at which the bound is
+read.
+
 {known}
 
 ## All learners, all settings
 
 regret/T; net violation/(floor T); violation of every round/(floor T), in per cent of the worst case at the reference
-numbers. An empty entry or a dash: nothing is proved there. Of several tunings the best is shown; `ewa`, the penalties
-and the printed boxes are left out, as nothing is proved of what they violate.
+numbers. An empty entry or a dash: nothing is proved there, or no more than the trivial bounds. Of several tunings the
+best is shown; `ewa`, the penalties and the printed boxes are left out, as nothing is proved of what they violate; the
+learners that need a safe action are in the table above.
 
 ### {FEEDBACK["full"]}
 

@@ -223,7 +223,7 @@ def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_p
     status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--floor", 0.5)
     assert status == 2
     assert "bandit" in complaint
-    assert "bandit-lewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
+    assert "bandit-op-ewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
 
 
 BERNOULLI = ("play", "bernoulli", "--learner", "lewa")

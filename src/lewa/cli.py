@@ -345,8 +345,8 @@ def which_learner(
     found = advise(*given)
     chosen = {"learner": found.learner, "runner_up": found.runner_up, "practice": found.practice}
     if as_json:
-        said = {"reason": found.reason, "in_practice": found.in_practice, "rounds": rounds}
-        print(json.dumps({name: _choice(choice) for name, choice in chosen.items()} | said))
+        why = {"reason": found.reason, "in_practice": found.in_practice, "rounds": rounds}
+        print(json.dumps({name: _choice(choice) for name, choice in chosen.items()} | why))
         return
     proved = bool(found.ranked)
     rows = [

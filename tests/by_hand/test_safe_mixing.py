@@ -140,10 +140,21 @@ def test_six_rounds_for_bandits_by_hand(floor: list[float], safe: int, level: fl
 def test_the_tunings() -> None:
     learner = lewa.learners.SafeMixing.tuned(actions=3, horizon=400, floor=(0.5, 0.2), epsilon=0.1)
     radius = math.sqrt(math.log(2 * 3 * 2 * 400 / 0.1) / 2)
-    assert learner[:4] == pytest.approx((math.sqrt(8 * math.log(3) / 400), radius, 0, 0.5), rel=1e-12)
+    assert learner[:4] == pytest.approx((math.sqrt(8 * math.log(3) / 400), radius, -1, 0), rel=1e-12)
     blind = lewa.learners.BanditSafeMixing.tuned(actions=3, horizon=400, floor=(0.5, 0.2), safe=2, margin=0.1, epsilon=0.1)
     eta = math.sqrt((math.log(3) + math.log(4 * 3 / 0.1)) / (3 * 400))
     assert blind[:4] == pytest.approx((eta, math.log(8 * 3 * 2 * 400 / 0.1), 2, 0.1), rel=1e-12)
+
+
+def test_without_a_safe_action_nothing_is_mixed_in_and_nothing_proved() -> None:
+    for kind, other in (
+        (lewa.learners.SafeMixing, lewa.learners.OpEwa),
+        (lewa.learners.BanditSafeMixing, lewa.learners.BanditOpEwa),
+    ):
+        learner, game = kind.tuned(3, 100, 0.5), lewa.games.Table(REWARDS, [[action[:1] for action in row] for row in KEPT])
+        same = lewa.play(other.tuned(3, 100, 0.5), game, every_round=True)
+        np.testing.assert_array_equal(lewa.play(learner, game, every_round=True).plays, same.plays)
+        assert "no safe action was named" in lewa.guarantee(learner, 3, 100).reason
 
 
 @pytest.mark.parametrize(
@@ -151,7 +162,7 @@ def test_the_tunings() -> None:
     [
         ({"safe": 3}, "safe must be the number of an action, 0 .. 2, got safe=3"),
         ({"safe": 0.5}, "safe must be the number"),
-        ({"safe": -1}, "safe must be the number"),
+        ({"safe": -2}, "safe must be the number"),
         ({"margin": 0.6}, "margin must lie between 0 and 1 - floor = 0.5, got margin=0.6"),
         ({"margin": -0.1}, "margin must lie"),
     ],

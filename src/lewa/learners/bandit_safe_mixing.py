@@ -8,7 +8,7 @@ import numpy as np
 from lewa.kernels import Tilt, Weights, meets, ones, project, share, shrink_one, upright
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
-from lewa.learners.safe_mixing import check_safe, first_safety
+from lewa.learners.safe_mixing import UNKNOWN, check_safe, first_safety
 from lewa.measures.bounds import bandit, projected
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Bandit, Matrix, Vector
@@ -43,10 +43,10 @@ class BanditSafeMixing(NamedTuple):
     Order: u and v contain round t. The chance p_{t,i} travels with the feedback; for late feedback sigma is that of the
     moment of learning.
 
-    Parameters: eta = eta > 0; L = level > 0; safe = safe, the number of an action; margin = margin >= 0, by how much that
-    action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
+    Parameters: eta = eta > 0; L = level > 0; safe = safe, the number of an action, or -1 if none is known; margin =
+    margin >= 0, by how much that action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
 
-    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon); safe and margin as for `safe-mixing`. S-OPS
+    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon); `safe` and `margin` as for safe-mixing. S-OPS
     learns with the whole step; with 1 - sigma of it, which is what x has of the play, no factor 1/margin enters the
     weights, and with probability 1 - epsilon p_t.c >= c0 in every round and regret is that of bandit OP-EWA plus its
     bound on the shortfalls divided by margin. Proof: docs/theory_projected.md, 5.
@@ -76,8 +76,8 @@ class BanditSafeMixing(NamedTuple):
         actions: int,
         horizon: int,
         floor: object,
-        safe: float = 0,
-        margin: float | None = None,
+        safe: float = UNKNOWN,
+        margin: float = 0.0,
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
@@ -85,7 +85,6 @@ class BanditSafeMixing(NamedTuple):
         floor = check_size(actions, floor, horizon)
         check_epsilon(epsilon)
         check_feasible(floor, means)
-        margin = 1 - float(floor.max()) if margin is None else margin
         check_safe(actions, safe, margin, floor)
         level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
         return lawful(cls(ix_step(actions, horizon, epsilon), level, float(safe), margin, floor))
@@ -95,8 +94,8 @@ class BanditSafeMixing(NamedTuple):
         return [
             (cls.tuned(3, 200, 0.5), 3),
             (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6, safe=3)._replace(level=0.01), 4),
+            (cls.tuned(1, 50, 0.5, safe=0, margin=0.1), 1),
+            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4)._replace(level=0.01), 4),
         ]
 
     def start(self, actions: int) -> Guarded:
@@ -104,7 +103,7 @@ class BanditSafeMixing(NamedTuple):
         check_positive(eta=self.eta, level=self.level)
         check_safe(actions, self.safe, self.margin, self.floor)
         K, m = actions, self.floor.size
-        safety, nothing = first_safety(self.floor, self.margin), np.zeros((m, K))
+        safety, nothing = first_safety(self.floor, self.safe, self.margin), np.zeros((m, K))
         return Guarded(ones(K), np.zeros(m), np.zeros(K), nothing, np.ones((m, K)), nothing.copy(), upright(K, m), safety)
 
     def play(self, s: Guarded, p: Vector) -> None:
@@ -126,13 +125,13 @@ class BanditSafeMixing(NamedTuple):
         s.safety[0] = 0.0
         for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.v]+
             short = c0[j] - meets(s.weights, s.lower[j], 0.0)
-            if short > 0:
+            if short > 0 and self.safe >= 0:
                 s.safety[0] = max(s.safety[0], short / (short + self.margin))
             s.multiplier[j] = s.tilt.theta[j] / self.eta
 
     def relabelled(self, order: Any) -> Self:
         """The same learner where action k is what was action order[k]."""
-        return self._replace(safe=float(list(order).index(int(self.safe))))
+        return self._replace(safe=float(list(order).index(self.safe))) if self.safe >= 0 else self
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         steps = (self.eta, self.level, self.safe, self.margin)

@@ -103,7 +103,7 @@ class OpEwa(NamedTuple):
             (cls.tuned(5, 100, (0.4, 0.2)), 5),
             (cls.tuned(1, 50, 0.5), 1),
             (cls.tuned(4, 100, 0.6, kappa=0)._replace(radius=0.05), 4),
-            (cls.tuned(4, 100, (0.4, 0.6), kappa=-1)._replace(radius=0.05), 4),
+            (cls.tuned(4, 100, (0.3, 0.5), kappa=-1)._replace(radius=0.05), 4),
         ]
 
     def start(self, actions: int) -> Projected:

@@ -11,6 +11,8 @@ from lewa.measures.bounds import paper, projected
 from lewa.measures.guarantees import Guarantee, Setting
 from lewa.rounds import Full, Matrix, Vector
 
+UNKNOWN = -1.0  # in place of the number of a safe action
+
 
 class Mixed(NamedTuple):
     weights: Weights  # w, of x
@@ -38,13 +40,14 @@ class SafeMixing(NamedTuple):
 
     Order: cbar_t contains c_t; x learns from all rewards, whatever was played.
 
-    Parameters: eta = eta > 0; radius = radius > 0; safe = safe, the number of an action; margin = margin >= 0, by how much
-    that action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
+    Parameters: eta = eta > 0; radius = radius > 0; safe = safe, the number of an action, or -1 if none is known; margin =
+    margin >= 0, by how much that action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
 
-    Reading: eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2). By default the action 0 is the safe one and always
-    meets everything, margin = 1 - max c0: to do nothing is often such an action. With probability 1 - epsilon, p_t.c >=
-    c0 in every round, and regret <= sqrt(T ln K/2) + 1 + 4 radius sqrt(T)/margin. If the action is not as safe as said,
-    nothing holds. For the safe play of S-OPS an action is enough here. Proof: docs/theory_projected.md, 5.
+    Reading: eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2). `safe` and `margin` have to be told: to do nothing is
+    often such an action, with margin 1 - c0. With probability 1 - epsilon, p_t.c >= c0 in every round, and regret <=
+    sqrt(T ln K/2) + 1 + 4 radius sqrt(T)/margin. If the action is not as safe as said, nothing holds; if none is named,
+    nothing is mixed in, and nothing proved. S-OPS is given a safe play; an action is enough here.
+    Proof: docs/theory_projected.md, 5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -71,8 +74,8 @@ class SafeMixing(NamedTuple):
         actions: int,
         horizon: int,
         floor: object,
-        safe: float = 0,
-        margin: float | None = None,
+        safe: float = UNKNOWN,
+        margin: float = 0.0,
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
@@ -80,7 +83,6 @@ class SafeMixing(NamedTuple):
         floor = check_size(actions, floor, horizon)
         check_epsilon(epsilon)
         check_feasible(floor, means)
-        margin = 1 - float(floor.max()) if margin is None else margin
         check_safe(actions, safe, margin, floor)
         radius = paper.hp_radius(actions, horizon, floor.size, epsilon)
         return lawful(cls(sqrt(8 * log_actions(actions) / horizon), radius, float(safe), margin, floor))
@@ -90,8 +92,8 @@ class SafeMixing(NamedTuple):
         return [
             (cls.tuned(3, 200, 0.5), 3),
             (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6, safe=3)._replace(radius=0.05), 4),
+            (cls.tuned(1, 50, 0.5, safe=0, margin=0.1), 1),
+            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4)._replace(radius=0.05), 4),
         ]
 
     def start(self, actions: int) -> Mixed:
@@ -99,7 +101,7 @@ class SafeMixing(NamedTuple):
         check_positive(eta=self.eta, radius=self.radius)
         check_safe(actions, self.safe, self.margin, self.floor)
         K, m = actions, self.floor.size
-        safety = first_safety(self.floor, self.margin)
+        safety = first_safety(self.floor, self.safe, self.margin)
         return Mixed(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), upright(K, m), safety, np.zeros(1))
 
     def play(self, s: Mixed, p: Vector) -> None:
@@ -119,13 +121,13 @@ class SafeMixing(NamedTuple):
         s.safety[0] = 0.0
         for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.[cbar - alpha]+]+
             short = c0[j] - meets(s.weights, s.mean[j], alpha)
-            if short > 0:
+            if short > 0 and self.safe >= 0:
                 s.safety[0] = max(s.safety[0], short / (short + self.margin))
             s.multiplier[j] = s.tilt.theta[j] / self.eta
 
     def relabelled(self, order: Any) -> Self:
         """The same learner where action k is what was action order[k]."""
-        return self._replace(safe=float(list(order).index(int(self.safe))))
+        return self._replace(safe=float(list(order).index(self.safe))) if self.safe >= 0 else self
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         steps = (self.eta, self.radius, self.safe, self.margin)
@@ -134,12 +136,13 @@ class SafeMixing(NamedTuple):
 
 def check_safe(actions: int, safe: float, margin: float, floor: Vector) -> None:
     """The safe action is one of them (of one action it is that one, whatever its number), and no constraint exceeds 1."""
-    whole = 0 <= safe < float("inf") and safe == int(safe) and (safe < actions or actions == 1)
-    require(whole, f"safe must be the number of an action, 0 .. {actions - 1}", safe=safe)
+    known = 0 <= safe < float("inf") and safe == int(safe) and (safe < actions or actions == 1)
+    require(known or safe == UNKNOWN, f"safe must be the number of an action, 0 .. {actions - 1}", safe=safe)
     most = 1 - float(floor.max())
     require(0 <= margin <= most + 1e-12, f"margin must lie between 0 and 1 - floor = {most:.6g}", margin=margin)
 
 
-def first_safety(floor: Vector, margin: float) -> Vector:
+def first_safety(floor: Vector, safe: float, margin: float) -> Vector:
     """sigma_1 = max_j c0/(c0 + margin): nothing is known, so all but the safe action may meet nothing."""
-    return np.array([max((c0 / (c0 + margin) for c0 in floor.tolist() if c0 > 0), default=0.0)])
+    asked = [c0 for c0 in floor.tolist() if c0 > 0 and safe >= 0]
+    return np.array([max((c0 / (c0 + margin) for c0 in asked), default=0.0)])

@@ -27,6 +27,7 @@ from lewa.measures.guarantees import (
 from lewa.rounds import Vector
 
 NO_MEAN = "the running mean of arbitrary constraints is near no fixed mean"
+UNSAFE = "no safe action was named: safe=I says which it is, margin=D by how much it exceeds every floor"
 
 
 class Event(NamedTuple):
@@ -237,6 +238,8 @@ def safe_mixing(
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "Safe mixing", actions, rounds, floor.size
+    if safe < 0:
+        return (none(source, UNSAFE),)
     if setting.constraints == "arbitrary":
         return (none(source, NO_MEAN),)
     event = _event(radius, K * m * T, "radius >= sqrt(ln(2*K*m*T/epsilon)/2)", setting)
@@ -255,6 +258,8 @@ def bandit_safe_mixing(
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit safe mixing", actions, rounds
+    if safe < 0:
+        return (none(source, UNSAFE),)
     epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
