@@ -238,8 +238,9 @@ read.
 
 regret/T; net violation/(floor T); violation of every round/(floor T), in per cent of the worst case at the reference
 numbers. An empty entry or a dash: nothing is proved there, or no more than the trivial bounds. Of several tunings the
-best is shown; `ewa`, the penalties and the printed boxes are left out, as nothing is proved of what they violate; the
-learners that need a safe action are in the table above.
+best is shown; the learners that are blind to constraints, the penalties, the printed boxes and the rivals are left out,
+as nothing is proved of what they violate, or less than of a learner that is here; those that need a safe action are in
+the table above.
 
 ### {FEEDBACK["full"]}
 

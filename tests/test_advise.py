@@ -13,7 +13,7 @@ from benchmarks import guarantees
 
 import lewa
 from lewa import cli, learners
-from lewa.advise import ALSO, PRACTICE
+from lewa.advise import ALSO, NEVER, PRACTICE
 from lewa.measures.guarantees import CONSTANT, EVERY_ROUND, MEAN, STILL, Setting
 from lewa.rounds import feedback as kind_of_feedback
 
@@ -93,7 +93,7 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
         if (kind_of_feedback(kind) == "full") == (shown == "full")
         and "printed" not in name
         and "penalty" not in name
-        and name not in ("ewa", "safe-mixing", "bandit-safe-mixing")
+        and name not in ("ewa", "safe-mixing", "bandit-safe-mixing", "bandit-epoch-project")
     ]
     inside = [f"{name}+doubling" for name in named] if horizon is None else []
     inside += [f"{name}+tightened" for name in named] if slater else []
@@ -115,6 +115,32 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
     assert (advice.runner_up is None) == (not others)
     if advice.runner_up is not None:
         assert advice.runner_up.share == pytest.approx(others[0])
+
+
+@pytest.mark.parametrize("floor", [0.0, FLOOR])  # with floor 0 nothing is violated, and the blind have the least bounds
+@pytest.mark.parametrize("shown", ["full", "bandit"])
+def test_rivals_are_measured_and_never_advised(shown: str, floor: float) -> None:
+    assert set(NEVER) <= set(learners.ALL)
+    ranked = lewa.advise(shown, K, 100_000, floor).ranked
+    assert ranked
+    assert not {choice.name for choice in ranked} & set(NEVER)
+
+
+@pytest.mark.parametrize("name", sorted({*NEVER} - {"bandit-epoch-project"}))
+def test_nothing_is_proved_of_what_they_violate(name: str) -> None:
+    for setting in (Setting(), Setting("constant"), Setting("arbitrary"), Setting(epsilon=0.05)):
+        for said in learners.make(name, K, 100_000, FLOOR).guarantees(K, 100_000, setting):
+            assert said.violation is None or said.violation[0] == pytest.approx(FLOOR * 100_000)
+
+
+def test_epochs_are_never_better_than_what_they_add_exploration_to() -> None:
+    for T, epsilon in product((10**3, 10**5, 10**8), (0.05, 1e-4)):
+        kinds = [learners.make(name, K, T, FLOOR, epsilon=epsilon) for name in ("bandit-epoch-project", "bandit-op-ewa")]
+        more, less = (lewa.guarantee(learner, K, T, epsilon=epsilon) for learner in kinds)
+        if more.regret is not None:
+            assert less.regret is not None
+            assert more.regret >= less.regret
+            assert max(more.violation or ()) >= max(less.violation or ())
 
 
 def sentences(text: str) -> list[str]:

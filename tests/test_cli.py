@@ -10,7 +10,7 @@ import pytest
 from pyarrow import csv, parquet
 
 from lewa import cli
-from lewa.games import Table
+from lewa.games import Table, make
 from lewa.games.files import read
 from lewa.learners import Lewa
 from lewa.play import play
@@ -145,6 +145,20 @@ def test_lists_name_everything_in_the_registries(lewa_: Any) -> None:
     assert "bernoulli" in lewa_("games")[1]
 
 
+def test_a_setting_goes_to_the_game_its_twists_and_the_learners_whoever_knows_it(lewa_: Any) -> None:
+    words = ("--learner", "lewa", "--floor", 0.6, "--rounds", 200, "--seeds", 2, "--json")
+    late = json.loads(lewa_("play", "low-variation+delay", *words, "--set", "delay=200", "--set", "swing=0.1")[1])
+    game = make("low-variation+delay", 0.6, 200, delay=200, swing=0.1)
+    trace = play(Lewa.tuned(3, 200, 0.6), game, 200, seeds=2)
+    assert late["learners"]["lewa"]["reward"]["per_seed"] == trace.reward[:, -1].tolist()
+    assert late["learners"]["lewa"]["multiplier"] == [0.0]  # nothing was learned
+    assert late["learners"]["lewa"]["guarantee"]["reason"].startswith("no theorem here is about feedback that comes late")
+    status, _, said = lewa_("play", "bernoulli+delay", *words, "--set", "dely=3")
+    assert status == 2
+    assert "has no parameter 'dely'" in said
+    assert "did you mean 'delay'?" in said
+
+
 RNG = np.random.default_rng(8)
 REWARDS, CONSTRAINTS = RNG.random((40, 3)).round(3), RNG.random((40, 3, 2)).round(3)
 
@@ -228,6 +242,7 @@ def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_p
 
 BERNOULLI = ("play", "bernoulli", "--learner", "lewa")
 BAD_INPUT = {
+    "an unknown twist": (("play", "radio+late", "--learner", "lewa", "--floor", 0.5), "unknown twist 'late'"),
     "an unknown game": (("play", "bernouli", "--learner", "lewa", "--floor", 0.5), "did you mean 'bernoulli'?"),
     "an unknown learner": (("play", "bernoulli", "--learner", "lewwa", "--floor", 0.5), "did you mean 'lewa'?"),
     "an unknown parameter": ((*BERNOULLI, "--floor", 0.5, "--set", "etta=1"), "did you mean 'eta'?"),

@@ -190,6 +190,7 @@ def test_the_help_of_a_command_has_an_example_that_the_command_understands(name:
     [
         ("lewa pl", {"play"}),
         ("lewa play slow", {"slow-burn"}),
+        ("lewa play radio+d", {"radio+delay", "radio+dropping"}),
         ("lewa play bernoulli --learner hp-lewa", {"hp-lewa", "hp-lewa@printed"}),
         ("lewa guarantee bandit-lewa@", {"bandit-lewa@printed"}),
     ],

@@ -1,4 +1,4 @@
-"""The recipe in CONTRIBUTING.md is followed to the letter: its one Python block is a learner, which has to work."""
+"""The recipes in CONTRIBUTING.md are followed to the letter: its Python blocks, a learner and a game, have to work."""
 
 import doctest
 import importlib.util
@@ -11,48 +11,66 @@ from typing import Any
 import pytest
 
 import lewa
-from lewa.checks import learners
+from lewa.checks import check
 
 ROOT = Path(__file__).parent.parent
 GUIDE = (ROOT / "CONTRIBUTING.md").read_text()
-[RECIPE] = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
-FILE = re.findall(r"`(src/lewa/learners/\w+\.py)`", GUIDE)[0]
-[(NAME, KIND)] = re.findall(r'ALL = \{\.\.\., "([\w@-]+)": (\w+)\}', GUIDE)
+RECIPES = re.findall(r"```python\n(.*?)```", GUIDE, flags=re.DOTALL)
+FILES = [re.findall(rf"`(src/lewa/{room}/\w+\.py)`", GUIDE)[0] for room in ("learners", "games")]
+LINES = re.findall(r'ALL = \{\.\.\., "([\w@-]+)": (\w+)\}', GUIDE)
+BOTH = pytest.mark.parametrize("n", [0, 1], ids=["learner", "game"])
+
+
+def test_the_guide_has_a_recipe_for_a_learner_and_one_for_a_game() -> None:
+    assert len(RECIPES) == len(LINES) == 2
 
 
 @pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The recipe as a file that is imported, and a registry with its one line."""
-    file, name = tmp_path / Path(FILE).name, f"lewa.learners.{Path(FILE).stem}"
-    file.write_text(RECIPE)
-    spec: Any = importlib.util.spec_from_file_location(name, file)
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)
-    spec.loader.exec_module(module)
-    monkeypatch.setattr(lewa.learners, KIND, getattr(module, KIND), raising=False)
-    monkeypatch.setitem(lewa.learners.ALL, NAME, getattr(module, KIND))
-    return module
+def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The recipes as files that are imported, and each registry with its one line."""
+    made = []
+    for recipe, path, (name, kind), room in zip(RECIPES, FILES, LINES, (lewa.learners, lewa.games), strict=True):
+        file, title = tmp_path / Path(path).name, f"{room.__name__}.{Path(path).stem}"
+        file.write_text(recipe)
+        spec: Any = importlib.util.spec_from_file_location(title, file)
+        module = importlib.util.module_from_spec(spec)
+        monkeypatch.setitem(sys.modules, title, module)
+        spec.loader.exec_module(module)
+        monkeypatch.setattr(room, kind, getattr(module, kind), raising=False)
+        monkeypatch.setitem(room.ALL, name, getattr(module, kind))
+        made.append(module)
+    return made
 
 
-def test_the_recipe_is_a_learner_that_keeps_every_law(module: Any) -> None:
-    assert [result for result in learners.check(lewa.learners.ALL[NAME]) if result.sentence] == []
+@BOTH
+def test_a_recipe_keeps_every_law(modules: list[Any], n: int) -> None:
+    results = check(getattr(modules[n], LINES[n][1]))
+    assert len(results) > 5
+    assert [result for result in results if result.sentence] == []
 
 
-def test_the_recipe_is_made_by_name_and_plays(module: Any) -> None:
-    learner = lewa.learners.make(NAME, actions=3, horizon=500, floor=0.4)
-    trace = lewa.play(learner, lewa.games.Bernoulli(), rounds=500, seeds=2)
+def test_the_learner_is_made_by_name_and_plays_the_game_which_is_too(modules: list[Any]) -> None:
+    (learner, _), (game, _) = LINES
+    posed = lewa.games.make(game, floor=0.4, rounds=500)
+    trace = lewa.play(lewa.learners.make(learner, actions=3, horizon=500, floor=0.4), posed, rounds=500, seeds=2)
     assert lewa.judge(trace).holds
-    assert module.__doc__.splitlines()[0].endswith(".")
+    twisted = lewa.games.make(f"{game}+delay", floor=0.4, rounds=500, delay=3)
+    assert lewa.games.facts(twisted, 0.4, 500) == lewa.games.facts(posed, 0.4, 500)
 
 
-def test_the_example_in_the_recipe_is_true(module: Any) -> None:
-    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+@BOTH
+def test_the_example_in_a_recipe_is_true(modules: list[Any], n: int) -> None:
+    assert modules[n].__doc__.splitlines()[0].endswith(".")
+    found = doctest.testmod(modules[n], optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted > 0
+    assert found.failed == 0
 
 
+@BOTH
 @pytest.mark.parametrize("command", [["check"], ["format", "--check"]])
-def test_the_recipe_is_in_the_style_it_asks_for(command: list[str]) -> None:
-    ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", FILE, "-"]
-    done = subprocess.run(ruff, input=RECIPE, text=True, capture_output=True, cwd=ROOT, check=False)
+def test_a_recipe_is_in_the_style_it_asks_for(n: int, command: list[str]) -> None:
+    ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", FILES[n], "-"]
+    done = subprocess.run(ruff, input=RECIPES[n], text=True, capture_output=True, cwd=ROOT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

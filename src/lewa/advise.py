@@ -30,8 +30,11 @@ from lewa.measures.guarantees import (
 from lewa.rounds import Vector
 from lewa.rounds import feedback as kind_of_feedback
 
-# Never advised, beside the printed boxes: EWA is blind to constraints, and of the penalties nothing is proved.
-NEVER = ("ewa", "fixed-penalty", "gated-penalty")
+# Never advised, beside the printed boxes: EWA and some rivals are blind to constraints, of the penalties and other rivals
+# nothing is proved, and epochs only add rounds of exploration to bandit OP-EWA.
+BLIND = ("ewa", "anytime-ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb1")
+UNPROVED = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube", "fractional-kube", "forecast-lp", "entropic-lp")
+NEVER = (*BLIND, *UNPROVED, "bandit-epoch-project")
 IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where nobody knows how many there will be
 # Tried beside the recommended tuning: b = 2/3 balances regret and violation; without their bonus the optimistic learners
 # have a theorem where constraints are the same every round, or where some play is known to exceed the floors; and with a

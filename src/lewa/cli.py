@@ -46,14 +46,17 @@ def _learner_names(incomplete: str) -> list[str]:
 
 
 def _game_names(incomplete: str) -> list[str]:
-    return _starting(games.ALL, incomplete)
+    inside, plus, _ = incomplete.rpartition("+")
+    return _starting([f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.ALL, incomplete)
 
 
 Names = Annotated[
     list[str], typer.Option("--learner", help="A learner's name; repeat for more.", autocompletion=_learner_names)
 ]
 Floors = Annotated[list[float], typer.Option("--floor", help="What must be met on average; one per constraint.")]
-Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: a parameter or an option of the tuning.")]
+Settings = Annotated[
+    list[str], typer.Option("--set", help="NAME=VALUE: a parameter, of the game's too, or an option of the tuning.")
+]
 Seeds = Annotated[int, typer.Option(help="How many independent runs.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write every play, multiplier and action to this .npz.")]
 
@@ -105,6 +108,12 @@ def list_games(
     elif floor is None:
         cells = [tuple(str(cell) for cell in row.values()) for row in rows]
         out.print(table("Games", "name", "actions", "constraints", "constraints are", "rewards are", "", rows=cells))
+        out.print(
+            "NAME+delay, NAME+noise, NAME+scale and NAME+dropping are these with a twist, or several: feedback that is"
+        )
+        out.print(
+            "late or never comes, numbers that are lost, ranges that are too wide, actions that drop out and come back."
+        )
     else:
         known = ("feasible", "slater", "variation", "value", "price")
         yes = {True: "yes", False: "no", None: "-"}
@@ -119,7 +128,9 @@ def list_games(
 
 @app.command(epilog="Example: lewa play bernoulli --learner lewa --learner ewa --floor 0.6 --rounds 10000")
 def play(
-    game: Annotated[str, typer.Argument(help="A game's name; `lewa games` lists them.", autocompletion=_game_names)],
+    game: Annotated[
+        str, typer.Argument(help="A game's name, or NAME+TWIST; `lewa games` lists them.", autocompletion=_game_names)
+    ],
     learner: Names,
     floor: Floors,
     rounds: Annotated[int, typer.Option(help="How long to play.")] = 10_000,
@@ -129,9 +140,15 @@ def play(
     as_json: Json = False,
 ) -> None:
     """Play learners against a game."""
-    if game not in games.ALL:
-        raise ValueError(f"unknown game {game!r}{nearest(game, list(games.ALL))}")
-    _play(games.ALL[game].posed(as_floor(floor), rounds), learner, floor, rounds, seeds, settings, trace, as_json, None)
+    known = games.settings_of(game) or []
+    own = [text for text in settings if text.partition("=")[0] in known]  # the others are the learners'
+    posed = games.make(game, as_floor(floor), rounds, **{name: _whole(value) for name, value in map(_setting, own)})
+    others = [text for text in settings if text not in own]
+    anybodys = set(known).union(*(learners.settings_of(name) for name in learner if name != "auto"))
+    for key in (text.partition("=")[0] for text in others if "auto" not in learner):
+        if key not in anybodys:
+            raise ValueError(f"{' or '.join([game, *learner])} has no parameter {key!r}{nearest(key, sorted(anybodys))}")
+    _play(posed, learner, floor, rounds, seeds, others, trace, as_json, None)
 
 
 @app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
@@ -277,6 +294,11 @@ def _setting(text: str) -> tuple[str, Any]:
         return name, value
 
 
+def _whole(value: Any) -> Any:
+    """A whole number as one: some parameters of games count rounds."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 @app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")
 def guarantee(
     learner: Annotated[
@@ -378,11 +400,11 @@ def _bounds(choice: Choice) -> tuple[str, ...]:
 
 
 @app.command(epilog="Example: lewa check my_learner:MyLearner")
-def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner of yours.")]) -> None:
-    """Check a learner of yours against the laws that every learner obeys."""
+def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner or a game of yours.")]) -> None:
+    """Check a learner or a game of yours against the laws that all of them obey."""
     module, colon, name = learner.partition(":")
     if not colon:
-        raise ValueError(f"a learner of yours is named MODULE:CLASS, got {learner!r}")
+        raise ValueError(f"a learner or a game of yours is named MODULE:CLASS, got {learner!r}")
     sys.path.insert(0, "")
     try:
         kind = getattr(importlib.import_module(module), name)

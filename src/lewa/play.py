@@ -16,6 +16,7 @@ import numpy as np
 from lewa.engine import Columns, Loops, Tally, loops
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.measures.hindsight import best_fixed_play
+from lewa.one_by_one import OneByOne
 from lewa.rounds import Block, Indices, Lazy, Matrix, Trace, Vector, Words, as_floor, feedback, in_unit, plain
 
 BLOCK = 1 << 16  # numbers of a block that is laid out at a time
@@ -174,6 +175,8 @@ def _run(
         game = deepcopy(game)  # it may remember what it saw: each seed meets its own
     means = None if adaptive or feedback(type(learner)) == "full" else game.means()
     run = steps.run if means is None else steps.run_lazy
+    if hasattr(game, "arrives") or hasattr(game, "available"):
+        means, run = None, OneByOne(learner, game, memory, nature_key)
     lazy = None if means is None else Lazy(means[0], means[1], nature_key, np.zeros(1, dtype=np.int64))
     laid_out = partial(_asked, game, steps, memory, p) if adaptive else game.block
     most = 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
@@ -241,7 +244,7 @@ def _asked(game: Any, steps: Loops, memory: Vector, p: Vector, key: Words, start
 
 def _checked(game: Any, block: Block, start: int, stop: int) -> Block:
     """A block in the layout of the loops; what a game of the user's lays out is checked before anyone learns from it."""
-    if not type(game).__module__.startswith("lewa."):
+    if not _ours(game):
         K, m = game.actions, game.constraints
         shapes = np.shape(block.rewards), np.shape(block.constraints)
         if shapes != ((stop - start, K), (stop - start, m, K)):
@@ -251,6 +254,11 @@ def _checked(game: Any, block: Block, start: int, stop: int) -> Block:
         in_unit("rewards", block.rewards, first=start)
         in_unit("constraints", block.constraints, first=start)
     return Block(*(plain(array) for array in block))
+
+
+def _ours(game: Any) -> bool:
+    """Whether the game and what is inside it lays out what it should."""
+    return type(game).__module__.startswith("lewa.") and (not hasattr(game, "game") or _ours(game.game))
 
 
 def ready(learner: Any) -> Any:

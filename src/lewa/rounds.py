@@ -122,6 +122,21 @@ def plain(array: Any) -> Any:
     return np.require(array, np.float64, ["C", "W"])
 
 
+def restricted(play: Vector, there: Any) -> Vector:
+    """The play over the actions that are there, each in proportion; all alike, if floats hold no chance of any."""
+    part: Vector = np.where(there, play, 0.0)
+    if not part.sum() > 0:
+        part = np.array(there, dtype=np.float64)
+    part /= part.sum()
+    return part
+
+
+def drawn(play: Vector, u: float) -> int:
+    """An action drawn from the play by one uniform u: never one that has no chance."""
+    ends = np.cumsum(play)
+    return min(int(np.searchsorted(ends, u * ends[-1], side="right")), int(np.flatnonzero(play)[-1]))
+
+
 def as_floor(floor: object) -> Vector:
     """One floor per constraint, each in [0, 1]; a single number stands for one constraint."""
     array = np.atleast_1d(in_unit("floor", floor))

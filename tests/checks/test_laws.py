@@ -8,11 +8,19 @@ import pytest
 import lewa
 from lewa.checks import games, learners
 
+# Each twist around numbers that stand still, a game that reacts and several constraints; and twists around twists.
+TWISTED = [f"{name}+{twist}" for name in ("slater", "anti-leader") for twist in lewa.games.TWISTS]
+TWISTED += ["corrupted+scale+noise", "impossible+dropping+dropping", "penalty-breaker+dropping+delay", "radio+delay+delay"]
+
 GAMES: dict[str, Any] = {
     **{name: kind() for name, kind in lewa.games.ALL.items()},
     "table": lewa.games.Table([[1, 0], [0, 1], [0.5, 0.5]], [[0.2, 0.9], [0.4, 0.1], [0, 1]]),
     "constant table": lewa.games.Table([[1, 0], [0, 1], [0.5, 0.5]], [0.2, 0.9]),
     "short table": lewa.games.Table([[1, 0]], np.ones((1, 2, 3))),
+    "corrupted, without noise": lewa.games.Corrupted(noisy=False, every=3),
+    "lost and late": lewa.games.Delay(lewa.games.Radio(), delay=3, random=True, lost=0.3),
+    **{name: lewa.games.make(name, 0.6, 1000) for name in TWISTED},
+    **{f"ads+{name}": twist(lewa.games.Ads()) for name, twist in lewa.games.TWISTS.items()},
 }
 
 

@@ -16,7 +16,7 @@ from lewa.learners import BanditLewa, Ewa, Lewa
 from lewa.learners.ewa import Primal
 from lewa.learners.lewa import PrimalDual
 from lewa.measures.guarantees import PATHWISE, Guarantee, Setting, none
-from lewa.rounds import Bandit, Block, Full, Matrix, Vector, Words
+from lewa.rounds import Bandit, Block, Full, Indices, Matrix, Vector, Words
 
 METHODS = ("tuned", "examples", "start", "play", "choose", "learn", "dual", "guarantees")
 FAULTY: dict[str, tuple[Any, Law, str]] = {}  # a class, the law it breaks, and what the sentence says
@@ -272,16 +272,15 @@ class NoConstraints(Bernoulli):
 
 class SaysItDoesNotLook(Table):
     def reveal(self, t: int, p: Vector, key: object) -> tuple[Vector, Matrix]:
-        return 1 - p, self.rows[0]
+        return self.rewards[t], self.rows[t]
 
 
-class PaysInCents(Bernoulli):
+class PaysInCents(Table):
+    def script(self, start: int, stop: int) -> Matrix:
+        return 100 * self.rewards[start:stop]
+
     def block(self, key: Words, start: int, stop: int) -> Block:
-        rewards, constraints = super().block(key, start, stop)
-        return Block(100 * rewards, constraints)
-
-    def means(self) -> None:  # type: ignore[override]
-        return None
+        return Block(self.script(start, stop), self.rows[start:stop])
 
 
 class Forgetful(Table):
@@ -315,6 +314,26 @@ class OtherMeans(Bernoulli):
         return self.rewards / 2, self.truth
 
 
+class Boastful(Table):
+    def mean_rewards(self, rounds: int) -> Vector:
+        return np.ones(self.actions)
+
+
+class StandsStill(Table):
+    def variation(self, rounds: int) -> float:
+        return 0.0
+
+
+class Foresees(Table):
+    def arrives(self, key: Words, start: int, stop: int) -> Indices:
+        return np.arange(start, stop) - 1
+
+
+class Deserted(Table):
+    def available(self, key: Words, start: int, stop: int) -> Any:
+        return np.zeros((stop - start, self.actions), dtype=bool)
+
+
 REWARDS, CONSTRAINTS = [[1, 0], [0, 1], [0.5, 0.5]], [0.2, 0.9]
 FAULTY_GAMES: list[tuple[Any, Law, str]] = [
     (TwoLines(), games.about_is_one_line, "it must be one line"),
@@ -323,12 +342,16 @@ FAULTY_GAMES: list[tuple[Any, Law, str]] = [
         games.setting_is_true_to_its_kind,
         "looks at the play, yet it says it is oblivious",
     ),
-    (PaysInCents(), games.rounds_have_their_shape_and_range, "the rewards go from 0.0 to 100.0"),
+    (PaysInCents(REWARDS, CONSTRAINTS), games.rounds_have_their_shape_and_range, "the rewards go from 0.0 to 100.0"),
     (StartsAnew(REWARDS, CONSTRAINTS), games.block_boundaries_do_not_matter, "3 rounds in one block are"),
     (Mistaken([[1, 0]] * 200, CONSTRAINTS), games.truth_is_the_mean, "200 rounds average to"),
     (Flat(REWARDS, CONSTRAINTS), games.truth_is_the_mean, "truth has the shape (2,); it must be (1, 2)"),
     (SaysConstant(REWARDS, REWARDS), games.constant_constraints_never_change, "said to be constant, yet they are [[[1.0"),
     (OtherMeans(), games.means_draw_the_same_rounds, "drawn from the means they are"),
+    (Boastful([[0, 0]] * 200, CONSTRAINTS), games.what_it_knows_of_rewards_is_true, "mean_rewards says [1. 1.]"),
+    (StandsStill([[1, 0], [0, 1]], CONSTRAINTS), games.what_it_knows_of_rewards_is_true, "variation of 2 rounds is 1.0"),
+    (Foresees(REWARDS, CONSTRAINTS), games.feedback_comes_after_its_round_or_never, "none before its own, or -1"),
+    (Deserted(REWARDS, CONSTRAINTS), games.some_action_is_always_there, "one at least must be"),
 ]
 
 

@@ -105,20 +105,10 @@ def test_price_value_and_gap_are_those_of_the_best_fixed_play(game: Any, floor: 
         assert known.value is None
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_truth_is_the_mean_of_the_constraints(name: str) -> None:
-    """To the bit where they stand still; else within what luck explains in all but one of 10^9 natures (Hoeffding)."""
-    game, n = ALL[name](), 4000
-    if hasattr(game, "reveal"):
-        p = np.full(game.actions, 1 / game.actions)
-        shown = np.array([game.reveal(t, p, KEY)[1] for t in range(n)])
-    else:
-        shown = game.block(KEY, 0, n).constraints
-    if game.setting.constraints == "constant":
-        assert (shown == game.truth).all()
-    else:
-        assert set(np.unique(shown)) == {0.0, 1.0}
-        assert abs(shown.mean(axis=0) - game.truth).max() <= sqrt(log(2 * game.truth.size * 1e9) / (2 * n))
+@pytest.mark.parametrize("name", [name for name in ALL if ALL[name]().setting.constraints == "constant"])
+def test_constraints_that_stand_still_are_the_truth_to_the_bit(name: str) -> None:
+    game = ALL[name]()
+    assert (game.block(KEY, 0, 100).constraints == game.truth).all()
 
 
 # Games that look at the play ---------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lewa.lab.study import MEASURES, Study, expand, parse, read
+from lewa.lab.study import MEASURES, Study, expand, parse, read, slow
 
 GOOD = """
 name = "small"
@@ -70,6 +70,20 @@ def test_floors_and_parameters_are_in_the_name_where_there_are_several() -> None
     assert len(set(ids)) == len(ids) == 16
     two = "floor = [0.5, 0.4]\nparameters = { rewards = [0.9, 0.5], constraints = [[0.2, 0.8], [0.5, 0.5]] }"
     assert expand(parse(GOOD.replace("floor = 0.6", two)))[0].floor == (0.5, 0.4)
+
+
+def test_a_game_may_have_a_twist_and_parameters_go_to_both() -> None:
+    twisted = GOOD.replace('"bernoulli"', '"slow-burn+delay"').replace(
+        "floor = 0.6", "floor = 0.6\nparameters = { delay = 3, nu = 0.1 }"
+    )
+    first = expand(parse(twisted))[0]
+    assert first.id == "slow-burn+delay delay=3 nu=0.1/T=100/lewa/seed0"
+    assert repr(first.build()[1]) == "Delay(game=SlowBurn(floor=0.6, nu=0.1), delay=3, random=False, lost=0.0)"
+    assert slow("slow-burn+delay")
+    assert slow("anti-leader+noise")
+    assert not slow("slow-burn+noise")
+    with pytest.raises(ValueError, match="game 1: unknown twist 'dely'; did you mean 'delay'"):
+        parse(twisted.replace("slow-burn+delay", "slow-burn+dely"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lewa.agent.lines import Line, as_number
 from lewa.agent.records import Decision, Feedback, Label, Record, record, shortened
 from lewa.agent.status import Status, report
 from lewa.kernels import DICE, keys, uniform
-from lewa.rounds import Vector, nearest
+from lewa.rounds import Vector, drawn, nearest, restricted
 
 VERSION = 1  # of what is saved
 WRITTEN_OUT = 1000  # actions up to which a decision of a learner that draws by itself carries its whole play
@@ -121,13 +121,10 @@ class Agent:
     def _pull_among(self, among: list[int]) -> Decision:
         state, p = self._fold, np.empty(self._play.size)
         state.steps.play(state.memory, p)
-        masked = np.zeros(p.size)
-        masked[among] = p[among] if p[among].sum() > 0 else 1.0  # all alike, if floats hold none of their chances
-        masked /= masked.sum()
+        masked = restricted(p, np.isin(np.arange(p.size), among))
         with np.errstate(over="ignore"):  # the stream wraps around
             u = getattr(uniform, "py_func", uniform)(state.dice[0], state.rounds)
-        ends = np.cumsum(masked[among])
-        i = among[min(int(np.searchsorted(ends, u * ends[-1], side="right")), int(np.flatnonzero(masked[among])[-1]))]
+        i = drawn(masked, u)
         t, names = state.rounds + 1, tuple(self._actions[k] for k in among)
         prices = tuple(state.multiplier.tolist())
         decision = Decision(t, self._actions[i], float(masked[i]), masked.tobytes(), prices, t, names)

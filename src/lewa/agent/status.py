@@ -10,7 +10,7 @@ from lewa.agent import book as books
 from lewa.agent.band import band
 from lewa.agent.lines import Line, Scale
 from lewa.measures import Guarantee, best_fixed_play, certificate, guarantee
-from lewa.measures.guarantees import none
+from lewa.measures.guarantees import Setting, none
 from lewa.rounds import Matrix, Trace, Vector
 
 LEVEL = 0.95  # of all the bands together, and of the finding that no mixture keeps the lines
@@ -151,6 +151,7 @@ def _certificate(state: Any, f: int, line: Line) -> Certificate | None:
         return None
     run = SimpleNamespace(
         learner=state.setup.learner,
+        game=SimpleNamespace(setting=Setting()),  # late or not: the book adds multipliers up as answers are learned
         multiplier=state.multiplier[np.newaxis, np.newaxis],
         priced=state.book[1:, books.PRICED][np.newaxis, np.newaxis],
     )

@@ -81,7 +81,7 @@ def block_boundaries_do_not_matter(game: Any) -> None:
 def truth_is_the_mean(game: Any) -> None:
     """Where the mean constraints are known they are (m, K), in [0, 1], and what the rounds average to.
 
-    Up to what luck explains in all but one of 10^9 natures (Hoeffding's inequality).
+    Up to what luck explains in all but one of 10^9 natures (Hoeffding's inequality), and what is corrupted.
     """
     if game.truth is None:
         return
@@ -89,13 +89,29 @@ def truth_is_the_mean(game: Any) -> None:
     hold(truth.shape == shape, f"truth has the shape {truth.shape}; it must be {shape}")
     hold(((truth >= 0) & (truth <= 1)).all(), f"truth goes from {truth.min()} to {truth.max()}; it must be within 0 and 1")
     mean, luck = rounds(game, 0, n).constraints.mean(axis=0), np.sqrt(np.log(2 * truth.size * 1e9) / (2 * n))
+    luck += (game.setting.corruption or 0) / n
     hold((abs(mean - truth) <= luck).all(), f"{n} rounds average to {mean}; truth is {truth}")
+
+
+def what_it_knows_of_rewards_is_true(game: Any) -> None:
+    """Where mean rewards and variation are known they are those of the rounds; the means up to luck, as above."""
+    n = some(game, 4000)
+    rewards = rounds(game, 0, n).rewards
+    shown = rewards.mean(axis=0)
+    if hasattr(game, "mean_rewards"):
+        said = np.asarray(game.mean_rewards(n))
+        luck = np.sqrt(np.log(2 * game.actions * 1e9) / (2 * n))
+        near = said.shape == shown.shape and (abs(shown - said) <= luck).all()
+        hold(near, f"the rewards of {n} rounds average to {shown}; mean_rewards says {said}")
+    if hasattr(game, "variation") and game.variation(n) is not None:
+        found, said = np.abs(rewards - shown).max(axis=1).sum(), game.variation(n)
+        hold(abs(found - said) <= 1e-9 * n, f"the variation of {n} rounds is {found}; the game says {said}")
 
 
 def constant_constraints_never_change(game: Any) -> None:
     """A game that says its constraints are constant shows the same ones every round."""
     shown = rounds(game, 0, some(game)).constraints
-    if game.setting.constraints == "constant":
+    if game.setting.constraints == "constant" and not game.setting.corruption:
         hold((shown == shown[0]).all(), f"the constraints are said to be constant, yet they are {shown.tolist()}")
 
 
@@ -112,6 +128,30 @@ def means_draw_the_same_rounds(game: Any) -> None:
     hold(same(laid, lazy), f"the rounds laid out are {laid}; drawn from the means they are {lazy}")
 
 
+def feedback_comes_after_its_round_or_never(game: Any) -> None:
+    """Where a game says when feedback is learned: a round not before its own or -1, wherever the rounds are cut."""
+    if not hasattr(game, "arrives"):
+        return
+    n, key = some(game), keys(SEED)[NATURE : NATURE + 1]
+    arrives = game.arrives(key, 0, n)
+    fine = arrives.shape == (n,) and ((arrives >= np.arange(n)) | (arrives == -1)).all()
+    hold(fine, f"feedback of {n} rounds is learned after the rounds {arrives}; it must be none before its own, or -1")
+    cut = np.concatenate([game.arrives(key, t, t + 1) for t in range(n)])
+    hold(np.array_equal(arrives, cut), f"feedback is learned after the rounds {arrives}; asked one by one, {cut}")
+
+
+def some_action_is_always_there(game: Any) -> None:
+    """Where a game says which actions there are: true or false for each, one at least, wherever the rounds are cut."""
+    if not hasattr(game, "available"):
+        return
+    n, key = some(game), keys(SEED)[NATURE : NATURE + 1]
+    there = game.available(key, 0, n)
+    fine = there.shape == (n, game.actions) and there.dtype == bool and there.any(axis=1).all()
+    hold(fine, f"in {n} rounds these actions are there: {there.tolist()}; one at least must be")
+    cut = np.concatenate([game.available(key, t, t + 1) for t in range(n)])
+    hold(np.array_equal(there, cut), f"these actions are there: {there.tolist()}; asked one by one, {cut.tolist()}")
+
+
 LAWS: dict[str, Law] = {
     law.__name__: law
     for law in (
@@ -122,8 +162,11 @@ LAWS: dict[str, Law] = {
         same_key_gives_same_rounds,
         block_boundaries_do_not_matter,
         truth_is_the_mean,
+        what_it_knows_of_rewards_is_true,
         constant_constraints_never_change,
         means_draw_the_same_rounds,
+        feedback_comes_after_its_round_or_never,
+        some_action_is_always_there,
     )
 }
 

@@ -50,9 +50,14 @@ def walk(learner: Any, actions: int, given: World | None = None) -> Iterator[Ste
     state = start(learner, actions)
     for rewards, constraints, action in zip(*(given or world(learner, actions)), strict=True):
         p = current_play(learner, state)
-        seen = shown(learner, p, rewards, constraints, int(action))
+        seen = shown(learner, p, rewards, constraints, _drawable(p, int(action)))
         yield Step(state, p, deepcopy(seen))
         state = learn(learner, state, seen)
+
+
+def _drawable(p: Vector, action: int) -> int:
+    """The action, or the next one in a circle that the play has a chance for: so in every order of the actions alike."""
+    return next((i for n in range(p.size) if p[i := (action + n) % p.size] > 0), action)
 
 
 def tell(player: Player, seen: Full | Bandit) -> None:

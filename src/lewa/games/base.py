@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from lewa.kernels import toss
+from lewa.kernels import lots, toss
 from lewa.measures.guarantees import Setting
 from lewa.measures.hindsight import TIGHT, best_fixed_play
 from lewa.rounds import Block, Cube, Matrix, Vector, Words, as_floor
@@ -23,7 +23,12 @@ class Game(Protocol):
     `block`. Each seed meets a copy of it, which may remember what it saw; chance is `kernels.uniform` of nature's key.
 
     A game of ours also has `posed(floor, rounds)`, a class method: the game made for that floor and horizon. A game that
-    knows them has `mean_rewards(rounds) -> (K,)` and `variation(rounds)`; `facts` says what follows.
+    knows them has `mean_rewards(rounds) -> (K,)` and `variation(rounds)`; `facts` says what follows. One whose rewards
+    have a fixed mean, whatever happened before, says so by `still = True`.
+
+    Feedback comes at once and all actions are there, unless a game has `arrives(key, start, stop) -> (n,)`, the round
+    after which the feedback of each round is learned, -1 if never, or `available(key, start, stop) -> (n, K)`, which
+    actions there are. Such rounds are not played in a compiled loop.
     """
 
     about: ClassVar[str]
@@ -122,6 +127,14 @@ class Scripted(Fixed, Endless):
         return Block(self.script(start, stop), shown)
 
 
+def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
+    """So many numbers of nature, even in [0, 1), for each of the rounds start .. stop - 1: (n, each)."""
+    out = np.empty((stop - start, each))
+    with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
+        lots(key, start * each, out.reshape(-1))
+    return out
+
+
 def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
     """The constraints (n, m, K) of rounds start .. stop - 1, coins with these means (m, K)."""
     m, K = means.shape
@@ -186,10 +199,11 @@ def assumed(game: Any, floor: object, rounds: int) -> Setting:
     """The game's setting with what a theorem may assume besides: Slater's gap and the rewards' variation.
 
     They are filled in where the bounds that take them apply: there is a gap, and the variation is known or the rewards
-    are independent coins, which have a fixed mean.
+    have a fixed mean.
     """
     known, setting = facts(game, floor, rounds), game.setting
-    if known.slater is None or known.slater <= TIGHT or (known.variation is None and game.means() is None):
+    still = getattr(game, "still", game.means() is not None)
+    if known.slater is None or known.slater <= TIGHT or (known.variation is None and not still):
         return setting  # type: ignore[no-any-return]
     return setting._replace(slater=known.slater, variation=known.variation)  # type: ignore[no-any-return]
 

@@ -24,6 +24,7 @@ class Bernoulli:
 
     about = "independent coins for rewards and constraints; the dearer action pays more"
     length = None
+    still = True
 
     def __init__(self, rewards: object = (0.9, 0.6, 0.3), constraints: object = ((0.2, 0.5, 0.9),)) -> None:
         self.rewards: Vector = in_unit("mean rewards", rewards)

@@ -1,14 +1,16 @@
 """Compiled primitives: everything a learner's rule may call."""
 
 from lewa.kernels.adahedge import SelfTuned, grow_tuned, share_tuned, tied
-from lewa.kernels.algebra import average, clipped, dot, means, observe, positive, total
+from lewa.kernels.algebra import average, clipped, crown, dot, means, observe, positive, total
 from lewa.kernels.compiling import exact, program, routine, rule
 from lewa.kernels.exponential import exp
 from lewa.kernels.lazy import Gains, earn, share_gains, unearned
+from lewa.kernels.ledger import CENT, Ledger, densest, enter, opened, seldom, spend, untried
 from lewa.kernels.memory import builder, dump, flat, load, pack, restore, unpack
+from lewa.kernels.normal import Regrets, blameless, grow_regrets, share_regrets
 from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upright
 from lewa.kernels.spread import Spread, evenly, grow_spread, share_spread
-from lewa.kernels.streams import DICE, NATURE, keys, place, toss, uniform
+from lewa.kernels.streams import DICE, NATURE, keys, lots, place, toss, uniform
 from lewa.kernels.weights import (
     Weights,
     draw,
@@ -25,21 +27,28 @@ from lewa.kernels.weights import (
 )
 
 __all__ = [
+    "CENT",
     "DICE",
     "EMPTY",
     "NATURE",
     "Gains",
+    "Ledger",
+    "Regrets",
     "SelfTuned",
     "Spread",
     "Tilt",
     "Weights",
     "average",
+    "blameless",
     "builder",
     "clipped",
+    "crown",
+    "densest",
     "dot",
     "draw",
     "dump",
     "earn",
+    "enter",
     "evenly",
     "exact",
     "exp",
@@ -47,16 +56,19 @@ __all__ = [
     "grow",
     "grow_one",
     "grow_priced",
+    "grow_regrets",
     "grow_spread",
     "grow_tuned",
     "keys",
     "lift",
     "load",
+    "lots",
     "means",
     "meets",
     "mix",
     "observe",
     "ones",
+    "opened",
     "pack",
     "pick",
     "place",
@@ -66,18 +78,22 @@ __all__ = [
     "restore",
     "routine",
     "rule",
+    "seldom",
     "set_one",
     "settle",
     "share",
     "share_gains",
+    "share_regrets",
     "share_spread",
     "share_tuned",
     "shrink_one",
+    "spend",
     "tied",
     "toss",
     "total",
     "unearned",
     "uniform",
     "unpack",
+    "untried",
     "upright",
 ]

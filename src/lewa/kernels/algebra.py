@@ -71,3 +71,16 @@ def clipped(total: Vector, n: float, mean: Vector, p: Vector, least: float) -> f
         mean[i] = min(total[i] * share, 1.0)
         z += (p[i] - least) * mean[i]
     return z
+
+
+@rule
+def crown(p: Vector) -> None:
+    """p <- 1 where p is largest, shared evenly by those that tie, and 0 elsewhere"""
+    top, ties = p[0], 0.0
+    for i in range(p.size):
+        top = max(top, p[i])
+    for i in range(p.size):
+        p[i] = 1.0 if p[i] == top else 0.0
+        ties += p[i]
+    for i in range(p.size):
+        p[i] /= ties

@@ -38,6 +38,13 @@ def place(t: int, i: int, actions: int, constraints: int) -> int:
 
 
 @program
+def lots(key: Words, first: int, out: Vector) -> None:
+    """The numbers of the stream from position `first` on: a block of a game's rounds, flat."""
+    for n in range(out.size):
+        out[n] = uniform(key[0], first + n)
+
+
+@program
 def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
     """Coins for a block of rounds from `start` on: rewards with means p, constraints with means q."""
     m, K = q.shape

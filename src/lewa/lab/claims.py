@@ -26,7 +26,7 @@ from lewa import games
 from lewa.lab.folder import Row
 from lewa.lab.study import Run, Study, expand, titled
 from lewa.measures.growth import Growth, growth
-from lewa.measures.guarantees import EXPECTED, PATHWISE, PROBABLE, Guarantee
+from lewa.measures.guarantees import EXPECTED, PATHWISE, PROBABLE, unspoiled
 from lewa.measures.verdict import MARGIN, ROUNDING
 from lewa.rounds import Vector
 
@@ -126,7 +126,7 @@ def proved(run: Run, quantity: str, epsilon: float | None = None, assuming: bool
     """What is proved of the learner in this game; with `assuming`, from the rewards' variation and Slater's gap too."""
     learner, game = run.build()
     setting = games.assumed(game, run.floor, run.rounds) if assuming else game.setting
-    found: Guarantee = learner.guarantees(game.actions, run.rounds, setting._replace(epsilon=epsilon))[0]
+    found = unspoiled(learner.guarantees(game.actions, run.rounds, setting._replace(epsilon=epsilon))[0], setting)
     most = float(run.rounds) if quantity == "regret" else max(run.floor) * run.rounds
     if found.regret is None or found.violation is None:  # it has nothing to say at this horizon
         return Bound(most, trivial=True)

@@ -16,7 +16,7 @@ from rich.table import Table
 from lewa.lab.claims import CLAIMS, READ, STUDIES, Line, fraction, series, verdict
 from lewa.lab.folder import versions, write
 from lewa.lab.run import Progress, run_studies
-from lewa.lab.study import Study, game_kind, parse
+from lewa.lab.study import Study, parse, slow
 from lewa.show.tables import number, table
 
 TITLE = "The paper's claims, measured"
@@ -36,7 +36,7 @@ def built_in(name: str) -> Study:
 
 def at_length(study: Study) -> Study:
     """The same study with longer games, its horizons as far apart as they were, and more seeds where it has several."""
-    reacts = any(hasattr(game_kind(game.name), "reveal") for game in study.games)
+    reacts = any(slow(game.name) for game in study.games)
     first, last, steps = study.rounds[0], study.rounds[-1], len(study.rounds) - 1
     rounds, most = list(study.rounds), FULL_REACTING if reacts else FULL
     while (following := round(first * (last / first) ** (len(rounds) / steps))) <= most:

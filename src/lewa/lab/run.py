@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lewa.lab.folder import Journal, Row, begin, differ, versions, write_measures
-from lewa.lab.study import Run, Study, expand, game_kind, shown, titled
+from lewa.lab.study import Run, Study, expand, shown, slow, titled
 from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
 from lewa.measures.regret import totals
 from lewa.play import play
@@ -239,7 +239,7 @@ class Job(NamedTuple):
     @property
     def rounds(self) -> int:
         """How long it takes, in rounds that do not react to the learner."""
-        return self.run.rounds * (SLOWER if hasattr(game_kind(self.run.game), "reveal") else 1)
+        return self.run.rounds * (SLOWER if slow(self.run.game) else 1)
 
 
 class Work:

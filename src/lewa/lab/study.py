@@ -251,42 +251,31 @@ def _nearest(word: str, words: list[str]) -> str:
 
 
 def game_kind(name: str) -> Any:
-    """The class of that name, or MODULE:CLASS of the user's, or a sentence with the nearest right name."""
+    """The class of that name, or MODULE:CLASS of the user's, or a sentence with the nearest right name; without twists."""
+    name, _ = games.twists(name)
     module, colon, kind = name.partition(":")
-    if colon:
-        try:
-            return getattr(importlib.import_module(module), kind)
-        except (ImportError, AttributeError) as error:
-            raise ValueError(f"the game {name} cannot be found: {error}") from None
-    if name not in games.ALL:
-        raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
-    return games.ALL[name]
+    if not colon:
+        return games.find(name)
+    try:
+        return getattr(importlib.import_module(module), kind)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"the game {name} cannot be found: {error}") from None
+
+
+def slow(name: str) -> bool:
+    """Whether the rounds of a game are not played in a compiled loop: it reacts, or a twist of it takes them one by one."""
+    one_by_one = any(hasattr(twist, word) for twist in games.twists(name)[1] for word in ("arrives", "available"))
+    return one_by_one or hasattr(game_kind(name), "reveal")
 
 
 def parameters_of(name: str) -> list[str] | None:
     """What can be set of a game; None where it takes anything."""
-    kind = game_kind(name)
-    found = signature(kind).parameters.values()
-    if any(one.kind is one.VAR_KEYWORD for one in found):
-        return None
-    posed = {"floor", "rounds"} if hasattr(kind, "posed") else set()  # what the study says of it anyway
-    return [one.name for one in found if one.kind is not one.VAR_POSITIONAL and one.name not in posed]
+    return games.settings_of(name, game_kind)
 
 
 def build_game(name: str, parameters: dict[str, Any], floor: tuple[float, ...], rounds: int) -> Any:
     """The game as it is posed for this floor and horizon, with the parameters that are given in place of its own."""
-    kind = game_kind(name)
-    try:
-        if not hasattr(kind, "posed"):
-            return kind(**parameters)
-        if not parameters:
-            return kind.posed(floor, rounds)
-        if dataclasses.is_dataclass(kind):
-            posed: Any = kind.posed(floor, rounds)  # type: ignore[union-attr]
-            return dataclasses.replace(posed, **parameters)
-        return kind(**parameters)
-    except TypeError as error:
-        raise ValueError(f"the game {name} cannot be made: {error}") from None
+    return games.make(name, floor, rounds, game_kind, **parameters)
 
 
 # The runs ----------------------------------------------------------------------------------------------------------------

@@ -5,8 +5,11 @@ from inspect import signature
 from numbers import Real
 from typing import Any
 
+from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
+from lewa.learners.anytime_ewa import AnytimeEwa
 from lewa.learners.anytime_lewa import AnytimeLewa
+from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
 from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.bandit_lewa_printed import PrintedBanditLewa
@@ -14,22 +17,31 @@ from lewa.learners.bandit_op_ewa import BanditOpEwa
 from lewa.learners.bandit_safe_mixing import BanditSafeMixing
 from lewa.learners.base import Learner, lawful
 from lewa.learners.doubling import doubling
+from lewa.learners.entropic_lp import EntropicLp
+from lewa.learners.epsilon_first import EpsilonFirst
 from lewa.learners.ewa import Ewa
+from lewa.learners.exp3 import Exp3
+from lewa.learners.exp3_p import Exp3P
 from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
 from lewa.learners.fixed_share_lewa import FixedShareLewa
+from lewa.learners.forecast_lp import ForecastLp
+from lewa.learners.fractional_kube import FractionalKube
 from lewa.learners.gated_penalty import GatedPenalty
 from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
+from lewa.learners.kube import Kube
 from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_ix import LewaIx
 from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LossBanditLewa
+from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.tightened import tightened
+from lewa.learners.ucb1 import Ucb1
 from lewa.rounds import as_floor, nearest
 
 ALL: dict[str, Any] = {
@@ -55,6 +67,18 @@ ALL: dict[str, Any] = {
     "bandit-safe-mixing": BanditSafeMixing,
     "fixed-penalty": FixedPenalty,
     "gated-penalty": GatedPenalty,
+    "anytime-ewa": AnytimeEwa,
+    "adahedge": AdaHedge,
+    "normalhedge": NormalHedge,
+    "exp3": Exp3,
+    "exp3-p": Exp3P,
+    "ucb1": Ucb1,
+    "epsilon-first": EpsilonFirst,
+    "kube": Kube,
+    "fractional-kube": FractionalKube,
+    "bandit-epoch-project": BanditEpochProject,
+    "forecast-lp": ForecastLp,
+    "entropic-lp": EntropicLp,
 }
 # Where the printed box is the one that is followed, its printed reading is the paper's tuning of it.
 PRINTED_TUNING = {"lewa@printed": "lewa", "hp-lewa@printed": "hp-lewa"}
@@ -115,29 +139,41 @@ def settings_of(name: str) -> list[str]:
 __all__ = [
     "ALL",
     "WRAPPERS",
+    "AdaHedge",
     "AnytimeBanditLewa",
+    "AnytimeEwa",
     "AnytimeLewa",
+    "BanditEpochProject",
     "BanditExploreThenProject",
     "BanditLewa",
     "BanditOpEwa",
     "BanditSafeMixing",
+    "EntropicLp",
+    "EpsilonFirst",
     "Ewa",
+    "Exp3",
+    "Exp3P",
     "ExpLewa",
     "ExploreThenProject",
     "FixedPenalty",
     "FixedShareLewa",
+    "ForecastLp",
+    "FractionalKube",
     "GatedPenalty",
     "HpBanditLewa",
     "HpLewa",
+    "Kube",
     "Learner",
     "Lewa",
     "LewaIx",
     "LewaUcb",
     "LossBanditLewa",
+    "NormalHedge",
     "OpEwa",
     "PrintedBanditLewa",
     "PrintedHpBanditLewa",
     "SafeMixing",
+    "Ucb1",
     "find",
     "make",
     "settings_of",

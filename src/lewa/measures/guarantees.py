@@ -34,6 +34,7 @@ class Setting(NamedTuple):
     slater: float | None = None  # S: some play exceeds every floor by S
     variation: float | None = None  # sum of max_i |r_t - mean r|_i over the rounds, if it is known
     corruption: float | None = None  # sum over rounds of max_j,i |E[c_t | past] - c|, if constraints are not quite iid
+    beyond: str | None = None  # what happens that no theorem here is about, such as late feedback: nothing is proved then
 
 
 class Guarantee(NamedTuple):
@@ -100,7 +101,9 @@ def steady(setting: Setting) -> str:
 
 
 def unspoiled(statement: Guarantee, setting: Setting) -> Guarantee:
-    """The statement, unless it needs a mean that is fixed where it is corrupted."""
+    """The statement, unless it needs a mean that is fixed where it is corrupted, or no theorem is about what happens."""
+    if setting.beyond:
+        return none(statement.source, f"no theorem here is about {setting.beyond}")
     if setting.corruption and {MEAN, CONSTANT} & set(statement.assumptions):
         return none(statement.source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}")
     return statement

@@ -58,6 +58,8 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
         raise ValueError("the certificate of regret is read off every round: play with every_round=True")
     if trace.learner._fields != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
         raise ValueError(f"the certificate of regret is LEWA's, got {type(trace.learner).__name__}")
+    if trace.game.setting.beyond:
+        raise ValueError(f"the certificate of regret is of LEWA's own plays, got {trace.game.setting.beyond}")
     eta, K = trace.learner.eta, trace.plays.shape[2]
     bounds: Vector = np.log(K) / eta + eta / 8 * ((1 + trace.multipliers.sum(axis=2)) ** 2).sum(axis=1)
     for s in range(len(trace.seeds)):

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lewa.measures.guarantees import EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, none
+from lewa.measures.guarantees import EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, none, unspoiled
 from lewa.measures.regret import hindsight, regret
 from lewa.rounds import Trace
 
@@ -29,7 +29,8 @@ def judge(trace: Trace) -> Verdict:
     """
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
-    guarantee = trace.learner.guarantees(trace.game.actions, trace.rounds, trace.game.setting)[0]
+    setting = trace.game.setting
+    guarantee = unspoiled(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
     if guarantee.kind not in JUDGED:
         return Verdict(guarantee, None)
     against = "auto"

@@ -34,6 +34,8 @@ def certificate(trace: Trace) -> Matrix:
     """
     if getattr(trace.learner, "dual", None) is None:
         raise ValueError(f"{type(trace.learner).__name__} has no multiplier with one shrinkage and one step: no certificate")
+    if trace.game.setting.beyond:
+        raise ValueError(f"a run carries its certificate if each round is learned at once, got {trace.game.setting.beyond}")
     delta, mu = trace.learner.dual
     bound: Matrix = trace.multiplier[:, -1] / mu + delta * trace.priced[:, -1]
     return bound

@@ -1,0 +1,61 @@
+"""A twist: actions that are not always there."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lewa.games.base import check_rounds, numbers
+from lewa.games.twist import Twist
+from lewa.measures.guarantees import Setting
+from lewa.rounds import Vector, Words, in_unit, restricted
+
+
+@dataclass(frozen=True)
+class Dropping(Twist):
+    """The game, with actions that drop out and come back.
+
+    Time is cut into spells of `spell` rounds, and in each every action is missing with the chance `missing`; but one always
+    stays. The learner's play is restricted to the actions that are there, as `lewa.Agent` does it: the others are as likely
+    to each other as they were. What is learned is the same too: a learner that sees every action is told what the
+    restricted play met, and one that sees the action drawn is told the chance that it had then. Regret is still against
+    the best fixed play, all actions being there. No theorem here is about that, so nothing is proved.
+
+    >>> import lewa
+    >>> game = lewa.games.Dropping(lewa.games.Bernoulli(), missing=0.5, spell=100)
+    >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=5000, floor=0.6)
+    >>> trace = lewa.play(learner, game, rounds=5000, every_round=True)
+    >>> bool((trace.plays == 0).any()), lewa.judge(trace).guarantee.reason
+    (True, 'no theorem here is about rounds in which actions are missing')
+
+    Reference: R. Kleinberg, A. Niculescu-Mizil, Y. Sharma, Regret bounds for sleeping experts and bandits, COLT 2008, who
+    measure regret against the best that was there.
+    """
+
+    does = "actions drop out and come back"
+
+    game: Any
+    missing: float = 0.2
+    spell: int = 10
+
+    def __post_init__(self) -> None:
+        in_unit("missing", self.missing)
+        check_rounds(self.spell)
+
+    @property
+    def setting(self) -> Setting:
+        return self.beyond("rounds in which actions are missing" if self.missing > 0 else "")
+
+    def available(self, key: Words, start: int, stop: int) -> Any:
+        """(n, K): true where the action is there."""
+        first = start // self.spell
+        luck = numbers(self.branch(key), first, (stop - 1) // self.spell + 1, self.actions)
+        luck = luck[np.arange(start, stop) // self.spell - first]
+        inside = getattr(self.game, "available", None)
+        before = np.ones(luck.shape, dtype=bool) if inside is None else inside(key, start, stop)
+        best = np.where(before, luck, -1.0).max(axis=1, keepdims=True)  # the last to go
+        return before & ((luck >= self.missing) | (luck == best))
+
+    def react(self, reveal: Callable[..., Any], t: int, p: Vector, key: Words) -> tuple[Any, Any]:
+        return reveal(t, restricted(p, self.available(key, t, t + 1)[0]), key)  # type: ignore[no-any-return]

@@ -1,0 +1,64 @@
+"""Prediction with expert advice: experts who are right at different times, and whose intervals have to cover."""
+
+from dataclasses import dataclass
+from math import isqrt
+from typing import Any, Self
+
+import numpy as np
+
+from lewa.games.base import Scripted, check_rounds
+from lewa.rounds import Indices, Matrix, Vector, in_unit
+
+
+@dataclass(frozen=True)
+class Experts(Scripted):
+    """Four experts forecast a sequence that changes its ways, and their intervals must cover often enough.
+
+    The sequence y_t is calm for `period` rounds, in which it drifts once from 1 down to 0 and up again, and then choppy for
+    as many, in which it is 0.9 and 0.1 in turns; and so on. The experts say y_{t-1} (tomorrow is like today), 1 - y_{t-1}
+    (it is the opposite), 0.9 and 0.5, always. The reward is 1 - |forecast - y_t|: the absolute loss, turned round.
+
+    Each also gives an interval, and the constraint is whether that covers: a coin with the expert's mean in `kept`. Who
+    dares most covers least. p.c >= floor says that the interval followed covers in that share of the rounds. Posed, a
+    phase lasts sqrt(T) rounds.
+
+    >>> import lewa
+    >>> game = lewa.games.Experts.posed(floor=0.8, rounds=10_000)
+    >>> game.mean_rewards(10_000).round(3).tolist()
+    [0.589, 0.75, 0.595, 0.675]
+    >>> learner = lewa.learners.Lewa.tuned(actions=4, horizon=10_000, floor=0.8)
+    >>> trace = lewa.play(learner, game, rounds=10_000)
+    >>> f"regret {lewa.regret(trace)[0]:.0f}, violation {lewa.violation(trace)[0, 0]:.0f}"
+    'regret 35, violation 0'
+
+    Reference: N. Cesa-Bianchi, Y. Freund, D. Haussler, D. Helmbold, R. Schapire, M. Warmuth, How to use expert advice,
+    Journal of the ACM 44, 1997.
+    """
+
+    about = "forecasts of a sequence that changes its ways; the interval followed must cover often enough"
+
+    period: int = 100
+    kept: tuple[float, ...] = (0.6, 0.5, 0.8, 0.95)
+    noisy: bool = True
+
+    def __post_init__(self) -> None:
+        check_rounds(self.period)
+        if in_unit("coverage", self.kept).shape != (4,):
+            raise ValueError(f"there must be one coverage for each of the four experts, got {self.kept}")
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """Phases of sqrt(T) rounds."""
+        return cls(period=isqrt(check_rounds(rounds)))
+
+    def outcomes(self, t: Indices) -> Vector:
+        """y_t"""
+        calm = np.abs(1 - 2 * (t % self.period) / self.period)
+        choppy = np.where(t % 2 == 0, 0.9, 0.1)
+        y: Any = np.where(t // self.period % 2 == 0, calm, choppy)
+        return y  # type: ignore[no-any-return]
+
+    def script(self, start: int, stop: int) -> Matrix:
+        t = np.arange(start, stop)
+        y, last, same = self.outcomes(t), self.outcomes(t - 1), np.ones(t.size)
+        return 1 - np.abs(np.column_stack([last, 1 - last, 0.9 * same, 0.5 * same]) - y[:, np.newaxis])

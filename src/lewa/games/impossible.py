@@ -1,0 +1,84 @@
+"""Constraints that react: no learner can have both little regret and little violation."""
+
+from dataclasses import dataclass, field
+from typing import Self
+
+import numpy as np
+
+from lewa.games.base import Endless, check_rounds, one_floor
+from lewa.measures.guarantees import Setting
+from lewa.rounds import Matrix, Vector, Words, in_unit
+
+
+@dataclass
+class Impossible(Endless):
+    """It waits to see what the learner does, and then makes that a mistake.
+
+    Two actions, T = `rounds`. In the first part, early = T/2 rounds for a floor of at most 1/2 and (1 - floor) T beyond,
+    rewards are (1, 0) and constraints (0, high), high = min(1, 2 floor); let x be the share of the first action there.
+    Then nothing pays any more, and constraints are (high, high), if (1 - x) > high x, or else (0, rest), where `rest` is
+    such that the second action meets the floor over all T rounds, and barely.
+
+    In the first case the first action met the floor after all, and it was the one that paid: regret is (1 - x) early. In
+    the second only the second action meets it: violation is at least high x early. One of the two is at least
+    early high/(1 + high), which is T/4 at floor 1/2, whatever the learner does: constraints have to have a mean, or hold in
+    every round, for anything to be proved. Before it ends the game does not know its mean constraints.
+
+    >>> import lewa
+    >>> T = 1000
+    >>> game = lewa.games.Impossible.posed(floor=0.5, rounds=T)
+    >>> for learner in (lewa.learners.Lewa.tuned(2, T, 0.5), lewa.learners.FixedPenalty.tuned(2, T, 0.5, penalty=2)):
+    ...     trace = lewa.play(learner, game, rounds=T)
+    ...     print(f"regret {lewa.regret(trace)[0]:.0f}, violation {lewa.violation(trace)[0, 0]:.0f}")
+    regret -309, violation 309
+    regret 472, violation 0
+
+    Reference: S. Mannor, J. Tsitsiklis, J. Yu, Online learning with sample path constraints, JMLR 10, 2009, who show that
+    the reward in hindsight is not attainable when constraints are the adversary's too.
+    """
+
+    about = "constraints that react: regret or violation is of order T, whatever the learner does"
+    actions = 2
+    truth = None  # type: ignore[assignment]
+
+    floor: float = 0.5
+    rounds: int = 10_000
+    mass: list[float] = field(default_factory=list, init=False, repr=False, compare=False)  # on the first action, early on
+
+    def __post_init__(self) -> None:
+        in_unit("floor", self.floor)
+        check_rounds(self.rounds)
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        return cls(one_floor(floor), check_rounds(rounds))
+
+    @property
+    def early(self) -> int:
+        """How many rounds it waits."""
+        return int(min(0.5, 1 - self.floor) * self.rounds)
+
+    @property
+    def high(self) -> float:
+        """min(1, 2 floor)"""
+        return min(1.0, 2 * self.floor)
+
+    @property
+    def rest(self) -> float:
+        """What the second action keeps at the end, for the floor to be met by it alone."""
+        rest = (self.floor * self.rounds - self.high * self.early) / (self.rounds - self.early)
+        return min(max(rest, 0.0), 1.0)
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(constraints="arbitrary", adversary="adaptive")
+
+    def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
+        if t == 0:
+            self.mass.clear()
+        if t < self.early:
+            self.mass.append(float(p[0]))
+            return np.array([1.0, 0.0]), np.array([[0.0, self.high]])
+        x = sum(self.mass) / max(1, len(self.mass))
+        patient = 1 - x > self.high * x
+        return np.zeros(2), np.array([[self.high, self.high] if patient else [0.0, self.rest]])

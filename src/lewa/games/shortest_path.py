@@ -1,0 +1,107 @@
+"""The online shortest path problem: the paths of a small network are the actions."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, Self, TypeAlias
+
+import numpy as np
+
+from lewa.games.base import Scripted, check_rounds, numbers
+from lewa.rounds import Block, Matrix, Words, in_unit
+
+Link: TypeAlias = tuple[str, str, float, float, float]  # from, to, delay at night, more of it at its rush hour, safe
+
+
+@dataclass(frozen=True)
+class ShortestPath(Scripted):
+    """Paths of a network are the actions: the quicker the better, and few may be lost on the way.
+
+    The actions are the paths from "s" to "t", in the order in which a search in depth finds them. A link's delay goes up
+    and down once in `period` rounds, from its least by its rush: links from "s" are quickest at the start of a day, the
+    others half a day later. The reward is 1 - delay/longest, where longest is the most that any path can take.
+
+    Each link is safe with its chance, a coin in each round that all paths share, and a path keeps its constraint if all its
+    links are safe: the mean is the product of theirs. p.c >= floor says that this share arrives. The quick ways are not
+    the safe ones. Posed, a day is T/4 rounds.
+
+    >>> import lewa
+    >>> game = lewa.games.ShortestPath()
+    >>> [" ".join(path) for path in game.paths]
+    ['s a b t', 's a t', 's b t', 's c t']
+    >>> game.truth.round(4).tolist()
+    [[0.6859, 0.76, 0.665, 0.9801]]
+    >>> known = lewa.games.facts(game, floor=0.8, rounds=10_000)
+    >>> f"best {known.value:.3f} a round, and {known.price[0]:.2f} for a unit of safety"
+    'best 0.352 a round, and 0.57 for a unit of safety'
+
+    Reference: E. Takimoto, M. Warmuth, Path kernels and multiplicative updates, JMLR 4, 2003, to which the paper points.
+    """
+
+    about = "the paths of a network: delays that come and go, and links that are not always safe"
+
+    links: tuple[Link, ...] = (
+        ("s", "a", 1.0, 2.0, 0.95),
+        ("s", "b", 2.0, 1.0, 0.70),
+        ("s", "c", 2.5, 1.0, 0.99),
+        ("a", "b", 0.5, 0.5, 0.76),
+        ("a", "t", 2.0, 2.0, 0.80),
+        ("b", "t", 1.0, 1.0, 0.95),
+        ("c", "t", 2.0, 0.5, 0.99),
+    )
+    period: int = 2500
+    noisy = True
+
+    def __post_init__(self) -> None:
+        check_rounds(self.period)
+        delays = np.array([link[2:4] for link in self.links], dtype=np.float64)
+        in_unit("safe", [link[4] for link in self.links])
+        if not (delays >= 0).all() or not delays.any():
+            raise ValueError(f"delays must be at least 0, and some more, got {delays.tolist()}")
+        if not self.paths:
+            raise ValueError("there must be a path from 's' to 't', got none")
+
+    @classmethod
+    def posed(cls, floor: object, rounds: int) -> Self:
+        """Four days."""
+        return cls(period=max(1, check_rounds(rounds) // 4))
+
+    @cached_property
+    def paths(self) -> list[list[str]]:
+        """The nodes of each path; none twice."""
+
+        def onward(path: list[str]) -> Iterator[list[str]]:
+            if path[-1] == "t":
+                yield path
+                return
+            for link in self.links:
+                if link[0] == path[-1] and link[1] not in path:
+                    yield from onward([*path, link[1]])
+
+        return list(onward(["s"]))
+
+    @cached_property
+    def uses(self) -> Matrix:
+        """(K, links): 1 where the path has the link."""
+        steps = [set(pairwise(path)) for path in self.paths]
+        return np.array([[float(link[:2] in step) for link in map(tuple, self.links)] for step in steps])
+
+    @property
+    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+        safe = np.array([link[4] for link in self.links])
+        return tuple(np.where(self.uses > 0, safe, 1.0).prod(axis=1).tolist())
+
+    def script(self, start: int, stop: int) -> Matrix:
+        least, rush = (np.array([link[k] for link in self.links]) for k in (2, 3))
+        first = np.array([link[0] == "s" for link in self.links])
+        phase = np.arange(start, stop)[:, np.newaxis] / self.period + np.where(first, 0.0, 0.5)
+        delays = least + rush * 2 * np.abs(phase - np.rint(phase))  # its rush hour is half way between whole numbers
+        longest = (self.uses @ (least + rush)).max()
+        shown: Any = np.clip(1 - delays @ self.uses.T / longest, 0, 1)
+        return shown  # type: ignore[no-any-return]
+
+    def block(self, key: Words, start: int, stop: int) -> Block:
+        fails = numbers(key, start, stop, len(self.links)) >= [link[4] for link in self.links]
+        arrives = (fails.astype(np.float64) @ self.uses.T == 0).astype(np.float64)
+        return Block(self.script(start, stop), arrives[:, np.newaxis])

@@ -1,0 +1,72 @@
+"""AdaHedge: exponential weights that find their own step."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import SelfTuned, grow_tuned, share_tuned, tied
+from lewa.learners.base import check_size, lawful
+from lewa.measures.bounds import rivals
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Vector
+
+
+class Untuned(NamedTuple):
+    weights: SelfTuned  # G and Delta
+    price: Vector  # (0,)  no constraint has one
+
+
+class AdaHedge(NamedTuple):
+    """AdaHedge: exponential weights that find their own step, blind to constraints.
+
+    A rival. With G_0 = 0 and Delta_0 = 0, in round t::
+
+        eta_t   = ln K/Delta_{t-1}                       (the leaders alone are played, evenly, while Delta = 0)
+        p_t     = exp(eta_t G_{t-1}) / sum exp(eta_t G_{t-1})
+        G_t     = G_{t-1} + r_t
+        Delta_t = Delta_{t-1} + ln(sum p_t exp(eta_t r_t))/eta_t - p_t.r_t
+
+    Order: the step of a round is that of the rounds before it.
+
+    Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
+
+    Reading: regret is at most 1 + sqrt(1 + T ln K) on every sequence and at every T, and much less where the leader is
+    clear. The authors' bound for rewards in [0, 1] has sqrt(T ln K) + 16/3 ln K + 2 in the worst case, and less where the
+    best action earns almost all or almost nothing. There is no bandit form here: estimates of gains have no range that is
+    known, and their variance, not their range, is what a bandit has to pay for. Proof: docs/theory_adversarial.md, 2.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.AdaHedge.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
+    >>> f"regret {lewa.regret(trace)[0]:.1f}, proved {bound.regret:.1f}"
+    'regret 0.8, proved 27.3'
+
+    Reference: S. de Rooij, T. van Erven, P. Grunwald, W. Koolen, Follow the leader if you can, hedge if you must, JMLR
+    15, 2014.
+    """
+
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
+        """There is nothing to tune."""
+        return lawful(cls(check_size(actions, floor, horizon)))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def start(self, actions: int) -> Untuned:
+        check_size(actions, self.floor)
+        return Untuned(tied(actions), np.zeros(0))
+
+    def play(self, s: Untuned, p: Vector) -> None:
+        share_tuned(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
+
+    def learn(self, s: Untuned, seen: Full) -> None:
+        grow_tuned(s.weights, seen.rewards, s.price, seen.constraints)  # G <- G + r, and Delta with it
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return rivals.adahedge(actions, rounds, self.floor)

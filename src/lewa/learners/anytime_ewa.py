@@ -1,0 +1,77 @@
+"""Anytime EWA: exponential weights with a step that falls as the rounds go by."""
+
+from math import sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import Gains, earn, share_gains, unearned
+from lewa.learners.base import check_positive, check_size, lawful, log_actions
+from lewa.measures.bounds import rivals
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Vector
+
+
+class Timed(NamedTuple):
+    gains: Gains  # G, and w
+    price: Vector  # (0,)  no constraint has one
+    clock: Vector  # (1,)  t, the rounds seen
+
+
+class AnytimeEwa(NamedTuple):
+    """Anytime EWA (Hedge): EWA for a horizon that nobody knows, blind to constraints.
+
+    A rival. With G_0 = 0, in round t::
+
+        eta_t = eta/sqrt(t)
+        p_t   = w_t / sum w_t,   w_t = exp(eta_t G_{t-1})
+        G_t   = G_{t-1} + r_t
+
+    Order: all past gains are weighed by the step of today.
+
+    Parameters: eta = eta > 0; c0 = floor, each in [0, 1], which the rule never reads.
+
+    Reading: eta = 2 sqrt(ln K), with regret at most sqrt(T ln K) on every sequence and at every T, sqrt(2) times what EWA
+    has when it is told T. `anytime-lewa` with floor 0 has this form, with a larger step. For bandits `anytime-bandit-lewa`
+    with floor 0 is the same on estimated losses. Proof: docs/theory_rivals.md, 1.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.AnytimeEwa.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
+    >>> f"regret {lewa.regret(trace)[0]:.1f}, proved {bound.regret:.1f}"
+    'regret 1.6, proved 26.3'
+
+    Reference: P. Auer, N. Cesa-Bianchi, C. Gentile, Adaptive and self-confident on-line learning algorithms, J. Comput.
+    Syst. Sci. 64, 2002; N. Cesa-Bianchi, G. Lugosi, Prediction, Learning, and Games, 2006, theorem 2.3.
+    """
+
+    eta: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
+        """eta = 2 sqrt(ln K), for every horizon"""
+        floor = check_size(actions, floor, horizon)
+        return lawful(cls(2 * sqrt(log_actions(actions)), floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def start(self, actions: int) -> Timed:
+        check_size(actions, self.floor)
+        check_positive(eta=self.eta)
+        return Timed(unearned(actions), np.zeros(0), np.zeros(1))
+
+    def play(self, s: Timed, p: Vector) -> None:
+        share_gains(s.gains, p)  # p = w / sum w
+
+    def learn(self, s: Timed, seen: Full) -> None:
+        s.clock[0] += 1
+        eta = self.eta / sqrt(s.clock[0] + 1)  # of the next round
+        earn(s.gains, eta, seen.rewards, s.price, seen.constraints)  # G <- G + r, w = exp(eta G)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return rivals.anytime_ewa(actions, rounds, self.floor, self.eta)

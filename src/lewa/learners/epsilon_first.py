@@ -1,0 +1,83 @@
+"""Epsilon-first: a share of the budget to explore, the rest for the largest reward per cost."""
+
+from typing import Any, NamedTuple, Self
+
+from lewa.kernels import densest, enter, opened, seldom, spend
+from lewa.learners.base import check_positive, check_size, lawful, require
+from lewa.learners.kube import Kept
+from lewa.measures.bounds import rivals
+from lewa.measures.guarantees import Guarantee, Setting, none
+from lewa.rounds import Bandit, Vector
+
+
+class EpsilonFirst(NamedTuple):
+    """Epsilon-first: spend a share of the budget on exploring, and the rest on the largest reward per cost seen there.
+
+    A rival, for rewards with a fixed mean, and the first for bandits with a budget. With d_k and B_t as in `kube`, and N_k,
+    rbar_k and cbar_k of what was seen of action k while exploring, in round t::
+
+        p_t = the actions drawn least, evenly, while T - B_t < explore T;
+              then the action with the largest rbar_k/d_k of those with d_k <= B_t;
+              when nothing is affordable, the action with the least d_k
+
+    Order: a round enters after it was played; after exploring only what it cost does. An answer counts as explored by
+    when it comes. Ties are played evenly. For m constraints d_k and what is spent are as in `kube`.
+
+    Parameters: explore = explore in (0, 1), the authors' epsilon; T = rounds > 0, what the budget is for; c0 = floor, each
+    in [0, 1]; a floor of 1 leaves no budget.
+
+    Reading: explore = T^(-1/3), the order at which the authors' bound on what is lost to the best use of the budget is of
+    order B^(2/3). They draw the actions in turn; here lots decide the order of each sweep, so that no action is special. What is
+    read as in `kube`: costs that are not known are means, and where they stop the cheapest action is played. An action that
+    was not explored counts as earning nothing, at cost 1. Full information would leave nothing to explore.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.EpsilonFirst.tuned(actions=2, horizon=10_000, floor=0.5)
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
+    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    'regret 1917, violation 0'
+
+    Reference: L. Tran-Thanh, A. Chapman, E. Munoz de Cote, A. Rogers, N. Jennings, Epsilon-first policies for
+    budget-limited multi-armed bandits, AAAI 2010.
+    """
+
+    explore: float
+    rounds: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, explore: float | None = None) -> Self:
+        """explore = T^(-1/3), at most 1/2"""
+        floor = check_size(actions, floor, horizon)
+        return lawful(cls(min(0.5, horizon ** (-1 / 3)) if explore is None else explore, float(horizon), floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [  # one round explored: while a learner explores, no action gains
+            (cls.tuned(3, 200, 0.5, explore=0.001), 3),
+            (cls.tuned(5, 20, (0.4, 0.2), explore=0.001), 5),  # a budget that is soon spent
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
+
+    def start(self, actions: int) -> Kept:
+        check_size(actions, self.floor)
+        check_positive(rounds=self.rounds)
+        require(0 < self.explore < 1, "explore must lie strictly between 0 and 1", explore=self.explore)
+        return Kept(opened(actions, self.floor.size))
+
+    def play(self, s: Kept, p: Vector) -> None:
+        if s.book.used[0] < self.explore * self.rounds:
+            seldom(s.book, p)
+        else:
+            for k in range(p.size):  # value = rbar
+                p[k] = s.book.reward[k]
+            densest(s.book, self.rounds - s.book.used[0], p)
+
+    def learn(self, s: Kept, seen: Bandit) -> None:
+        if s.book.used[0] < self.explore * self.rounds:
+            enter(s.book, seen.action, seen.reward, seen.constraints, self.floor)
+        spend(s.book, seen.constraints, self.floor)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return (none("Epsilon-first", rivals.BUDGETED),)

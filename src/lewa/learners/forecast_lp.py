@@ -1,0 +1,102 @@
+"""Forecast-LP: the best play for the round that is forecast, by a linear program."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import EMPTY, Tilt, Weights, average, ones, project, set_one, settle, share, upright
+from lewa.learners.base import check_feasible, check_size, lawful, require
+from lewa.measures.bounds import rivals
+from lewa.measures.guarantees import Guarantee, Setting, none
+from lewa.rounds import Full, Matrix, Vector
+
+SHARP = 1e7  # the linear program is solved to within ln K/SHARP; ties are played evenly
+
+
+class Forecast(NamedTuple):
+    weights: Weights  # exp(SHARP rhat), tilted
+    multiplier: Vector  # (m,)    lambda, the price of each floor
+    reward: Vector  # (K,)    rhat
+    mean: Matrix  # (m, K)  chat
+    tilt: Tilt  # SHARP lambda, and the room that it takes to find it
+    clock: Vector  # (1,)    t, the rounds seen
+
+
+class ForecastLp(NamedTuple):
+    """Forecast-LP: the play that is best for the round that is forecast, by a linear program.
+
+    A rival: the first heuristic of Mannor, Tsitsiklis and Yu. They play the best response to a calibrated forecast of the
+    next round, which is costly, and then measure what forecasts that are not calibrated do. With g_t = max(1/t, gain),
+    rhat_1 = chat_1 = 0 and p_1 even, in round t::
+
+        rhat_{t+1} = rhat_t + g_t (r_t - rhat_t),   chat_{t+1} = chat_t + g_t (c_t - chat_t)
+        p_{t+1}    = argmax {p.rhat_{t+1} : p.chat_{t+1} >= c0};
+                     if there is no such play, the action with the largest min_j (chat_j - c0_j)
+
+    Order: forecasts contain round t. Where several plays are best, their even mixture in relative entropy.
+
+    Parameters: gain = gain in [0, 1]: 0 forecasts the mean of all rounds, a larger one tracks; c0 = floor, each in [0, 1].
+
+    Reading: their originals are not at hand, and details may differ; in particular they forecast what nature does, of which
+    rewards and constraints follow, so both have the same gain here. The linear program is solved by its entropic form with
+    weights exp(10^7 rhat), to within 10^-7 ln K. It follows the leader, and rewards that react lead it astray for
+    ever. Nothing is proved of it. There is no bandit form: what is not played would not be forecast.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.ForecastLp.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
+    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    'regret -34, violation 52'
+
+    Reference: S. Mannor, J. Tsitsiklis, J. Y. Yu, Online learning with sample path constraints, JMLR 10, 2009.
+    """
+
+    gain: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, gain: float = 0.0, means: object = None) -> Self:
+        """gain = 0: the mean of all rounds"""
+        floor = check_size(actions, floor, horizon)
+        check_feasible(floor, means)
+        return lawful(cls(gain, floor))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), gain=0.2), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
+
+    def start(self, actions: int) -> Forecast:
+        check_size(actions, self.floor)
+        require(0 <= self.gain <= 1, "gain must lie in [0, 1]", gain=self.gain)
+        K, m = actions, self.floor.size
+        return Forecast(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), upright(K, m), np.zeros(1))
+
+    def play(self, s: Forecast, p: Vector) -> None:
+        share(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Forecast, seen: Full) -> None:
+        s.clock[0] += 1
+        c0, n = self.floor, 1 / max(1 / s.clock[0], self.gain)
+        average(s.reward, seen.rewards, n, seen.play)  # rhat <- rhat + g (r - rhat)
+        for j in range(c0.size):
+            average(s.mean[j], seen.constraints[j], n, seen.play)
+        for k in range(s.reward.size):
+            set_one(s.weights, k, SHARP * s.reward[k])
+        settle(s.weights)
+        if project(s.weights, s.mean, c0, s.tilt) == EMPTY:
+            for k in range(s.reward.size):
+                worst = 1.0
+                for j in range(c0.size):
+                    worst = min(worst, s.mean[j, k] - c0[j])
+                set_one(s.weights, k, SHARP * worst)
+            settle(s.weights)
+        for j in range(c0.size):
+            s.multiplier[j] = s.tilt.theta[j] / SHARP
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return (none("Forecast-LP", rivals.HEURISTIC),)

@@ -1,0 +1,69 @@
+"""NormalHedge: weights that look at regrets only, without a step."""
+
+from typing import Any, NamedTuple, Self
+
+from lewa.kernels import Regrets, blameless, dot, grow_regrets, share_regrets
+from lewa.learners.base import check_size, lawful
+from lewa.measures.bounds import rivals
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Full, Vector
+
+
+class Regretful(NamedTuple):
+    weights: Regrets  # R, and w
+
+
+class NormalHedge(NamedTuple):
+    """NormalHedge: weights that look at regrets only, without a step, blind to constraints.
+
+    A rival. Actions that earned less than the learner get no weight at all. With R_0 = 0, in round t::
+
+        p_t = w_t / sum w_t,   w_{t,i} = [R_i]+/c exp([R_i]+^2/(2 c)),   R = R_{t-1}                (even, if no R_i > 0)
+        c   : the mean over i of exp([R_i]+^2/(2 c)) is e
+        R_t = R_{t-1} + r_t - p_t.r_t
+
+    Order: the play of round t uses the regrets of rounds before t, in the weights and in c. A late answer adds the regret
+    of the play that it answers.
+
+    Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
+
+    Reading: c is found to the last bit, by Newton's method. Regret is at most sqrt(2 (1 + ln K) (rate (T - 1) + start)) on
+    every sequence and at every T, with a rate that falls to 3/2 as T grows; the leading constant, sqrt(3 T (1 + ln K)), is
+    the authors', the rest is smaller than theirs. Regret against the best share of the actions, which is what the authors
+    were after, has the same bound with a smaller logarithm; it is not printed here. There is no bandit form: regrets that
+    are estimated do not change by at most 1 a round, and that is what the proof lives on. Proof: docs/theory_rivals.md, 2.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.NormalHedge.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=1000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=1000)
+    >>> f"regret {lewa.regret(trace)[0]:.1f}, proved {bound.regret:.1f}"
+    'regret 0.5, proved 106.3'
+
+    Reference: K. Chaudhuri, Y. Freund, D. Hsu, A parameter-free hedging algorithm, NIPS 2009, arXiv 0903.2851.
+    """
+
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
+        """There is nothing to tune."""
+        return lawful(cls(check_size(actions, floor, horizon)))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def start(self, actions: int) -> Regretful:
+        check_size(actions, self.floor)
+        return Regretful(blameless(actions))
+
+    def play(self, s: Regretful, p: Vector) -> None:
+        share_regrets(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: Regretful, seen: Full) -> None:
+        grow_regrets(s.weights, seen.rewards, dot(seen.play, seen.rewards))  # R <- R + r - p.r, and w with it
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return rivals.normalhedge(actions, rounds, self.floor)

@@ -1,0 +1,79 @@
+"""UCB1: the action whose mean could be the largest."""
+
+from math import log, sqrt
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from lewa.kernels import crown, total
+from lewa.learners.base import check_size, lawful
+from lewa.measures.bounds import rivals
+from lewa.measures.guarantees import Guarantee, Setting
+from lewa.rounds import Bandit, Vector
+
+UNTRIED = 1e300  # the index of an action that was never drawn
+
+
+class Counted(NamedTuple):
+    drawn: Vector  # (K,)  N
+    mean: Vector  # (K,)  of what each action earned
+
+
+class Ucb1(NamedTuple):
+    """UCB1: the action whose mean reward could be the largest, blind to constraints.
+
+    A rival, for rewards with a fixed mean. With N_k and mean_k of what was seen of action k, and n = sum N_k, in round t::
+
+        index_k = mean_k + sqrt(2 ln n/N_k)                                           (without bound while N_k = 0)
+        p_t     = the action with the largest index; evenly, where several have it
+
+    Order: a round enters after it was played. Answers may come late and in any order: they are counted, and no chance is
+    needed.
+
+    Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
+
+    Reading: the authors try every action once, in an order that they leave open; here it is drawn by lot, and so are
+    ties, so that no action is special. Where rewards have a fixed mean, regret against the best mean is expected to be at
+    most sum_i (8 ln T/D_i + (1 + pi^2/3) D_i), D_i being how much less action i earns than the best, which nobody is told;
+    without gaps it is of order sqrt(K T ln T). Against rewards that react it is linear: what it plays can be foretold. With
+    full information there is nothing to explore: it would follow the leader. Proof: docs/theory_rivals.md, 5.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.Ucb1.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=20)
+    >>> f"mean regret {lewa.regret(trace).mean():.0f}, proved {8 * 9.2103 / 0.4 + 4.29 * 0.4:.0f}"
+    'mean regret 36, proved 186'
+
+    Reference: P. Auer, N. Cesa-Bianchi, P. Fischer, Finite-time analysis of the multiarmed bandit problem, Machine
+    Learning 47, 2002, theorem 1.
+    """
+
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
+        """There is nothing to tune."""
+        return lawful(cls(check_size(actions, floor, horizon)))
+
+    @classmethod
+    def examples(cls) -> list[tuple[Any, int]]:
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def start(self, actions: int) -> Counted:
+        check_size(actions, self.floor)
+        return Counted(np.zeros(actions), np.zeros(actions))
+
+    def play(self, s: Counted, p: Vector) -> None:
+        n = total(s.drawn)
+        for k in range(p.size):  # index = mean + sqrt(2 ln n/N)
+            p[k] = s.mean[k] + sqrt(2 * log(n) / s.drawn[k]) if s.drawn[k] > 0 else UNTRIED
+        crown(p)
+
+    def learn(self, s: Counted, seen: Bandit) -> None:
+        i = seen.action
+        s.drawn[i] += 1
+        s.mean[i] += (seen.reward - s.mean[i]) / s.drawn[i]
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return rivals.ucb1(actions, rounds, self.floor)

@@ -1,0 +1,72 @@
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+
+REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
+GAME = lewa.games.Table(REWARDS, [0.2, 0.5, 0.9])
+
+
+def played(learner: Any) -> Any:
+    trace: Any = lewa.play(learner, GAME, every_round=True)
+    return [*trace.plays[0].tolist(), lewa.current_play(learner, trace.states[0]).tolist()]
+
+
+def test_six_rounds_of_anytime_ewa_by_hand() -> None:
+    plays, G = [], [0.0, 0.0, 0.0]
+    for t in range(1, 8):
+        w = [math.exp(1.5 / math.sqrt(t) * x) for x in G]
+        plays.append([x / sum(w) for x in w])
+        if t <= 6:
+            G = [x + r for x, r in zip(G, REWARDS[t - 1])]
+    np.testing.assert_allclose(played(lewa.learners.AnytimeEwa(1.5, np.array([0.5]))), plays, rtol=0, atol=1e-12)
+
+
+def test_the_step_of_anytime_ewa_does_not_know_the_horizon() -> None:
+    short, long = (lewa.learners.AnytimeEwa.tuned(4, T, 0.5) for T in (1, 10**6))
+    assert short.eta == long.eta == pytest.approx(2 * math.sqrt(math.log(4)))
+
+
+def test_six_rounds_of_adahedge_by_hand() -> None:
+    plays, G, gap = [[1 / 3] * 3], [0.0, 0.0, 0.0], 0.0
+    for r in REWARDS:
+        p = plays[-1]
+        earned = sum(x * y for x, y in zip(p, r))
+        if gap == 0:  # the step is without bound, and what is mixed is the largest gain of a leader
+            mixed = max(y for x, y in zip(p, r) if x > 0)
+        else:
+            eta = math.log(3) / gap
+            mixed = math.log(sum(x * math.exp(eta * y) for x, y in zip(p, r))) / eta
+        gap += mixed - earned
+        G = [x + y for x, y in zip(G, r)]
+        w = [math.exp(math.log(3) / gap * (x - max(G))) for x in G]
+        plays.append([x / sum(w) for x in w])
+    np.testing.assert_allclose(played(lewa.learners.AdaHedge(np.array([0.5]))), plays, rtol=0, atol=1e-12)
+
+
+def test_six_rounds_of_normalhedge_by_hand() -> None:
+    plays, R = [[1 / 3] * 3], [0.0, 0.0, 0.0]
+    for r in REWARDS:
+        earned = sum(x * y for x, y in zip(plays[-1], r))
+        R = [x + y - earned for x, y in zip(R, r)]
+        assert max(R) > 0
+        low, high = 1e-3, 10.0
+        for _ in range(200):  # mean exp(R+^2/(2 c)) falls with c: halve until it is e
+            c = (low + high) / 2
+            mean = sum(math.exp(min(max(x, 0) ** 2 / (2 * c), 700)) for x in R) / 3
+            low, high = (c, high) if mean > math.e else (low, c)
+        w = [max(x, 0) / c * math.exp(max(x, 0) ** 2 / (2 * c)) for x in R]
+        plays.append([x / sum(w) for x in w])
+    np.testing.assert_allclose(played(lewa.learners.NormalHedge(np.array([0.5]))), plays, rtol=0, atol=1e-12)
+
+
+def test_normalhedge_plays_evenly_where_nothing_is_regretted() -> None:
+    learner = lewa.learners.NormalHedge(np.array([0.5]))
+    state = lewa.start(learner, 2)
+    for rewards, play in (([1.0, 0.0], [1.0, 0.0]), ([0.0, 1.0], [0.0, 1.0])):  # it earns all that there is
+        state = lewa.learn(learner, state, lewa.seen_full(rewards, [[0.5, 0.5]], play))
+    assert state.weights.total.tolist() == [-1.0, -1.0]
+    assert lewa.current_play(learner, state).tolist() == [0.5, 0.5]
