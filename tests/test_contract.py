@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import typer.main
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typer.testing import CliRunner
 
 from lewa import cli, games, learners
 
@@ -146,7 +147,8 @@ def test_replay_of_a_table_and_of_a_log_keeps_the_contract(tmp_path: Path) -> No
 
 def test_guarantee_keeps_the_contract() -> None:
     for name in learners.ALL:
-        found = Stated.model_validate(printed(f"guarantee {name} --actions 5 --rounds 10000 --floor 0.6"))
+        words = f"guarantee {name} --actions 5 --rounds 10000 --floor 0.6 --json"
+        found = Stated.model_validate_json(CliRunner().invoke(cli.app, shlex.split(words)).stdout)
         assert found.statements[0].regret == found.regret
 
 
