@@ -6,7 +6,10 @@ from lewa.games.anti_leader import AntiLeader
 from lewa.games.base import Facts, Game, assumed, facts
 from lewa.games.bernoulli import Bernoulli
 from lewa.games.counterexample import Counterexample
+from lewa.games.data import Columns, Data
 from lewa.games.drifting import Drifting
+from lewa.games.files import read_data
+from lewa.games.log import Log
 from lewa.games.low_variation import LowVariation
 from lewa.games.penalty_breaker import PenaltyBreaker
 from lewa.games.slater import Slater
@@ -30,10 +33,13 @@ __all__ = [
     "ALL",
     "AntiLeader",
     "Bernoulli",
+    "Columns",
     "Counterexample",
+    "Data",
     "Drifting",
     "Facts",
     "Game",
+    "Log",
     "LowVariation",
     "PenaltyBreaker",
     "Slater",
@@ -42,4 +48,5 @@ __all__ = [
     "Table",
     "assumed",
     "facts",
+    "read_data",
 ]
