@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.lab.claims import fraction
 from lewa.lab.folder import COLUMNS, Row, write
+from lewa.lab.rules import fraction
 from lewa.lab.run import processes
 from lewa.lab.study import shown
 from lewa.measures.growth import Growth, growth

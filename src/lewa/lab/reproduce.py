@@ -1,6 +1,6 @@
-"""The main job: every claim of the paper, and ours about it, measured against its bound.
+"""The main job: every claim of the paper, ours about it, and what learners beyond it can do, measured against its bound.
 
-The studies are the files in `studies/`, one per claim; claims.py says how their runs decide.
+The studies are the files in `studies/`; claims.py says what is claimed of each, and rules.py how their runs decide.
 """
 
 import hashlib
@@ -13,13 +13,15 @@ from pathlib import Path
 
 from rich.table import Table
 
-from lewa.lab.claims import CLAIMS, READ, STUDIES, Line, fraction, series, verdict
+from lewa.lab.claims import BEYOND, CLAIMS, STUDIES
 from lewa.lab.folder import versions, write
+from lewa.lab.rules import READ, Line, fraction, series, verdict
 from lewa.lab.run import Progress, run_studies
 from lewa.lab.study import Study, game_kind, parse
 from lewa.show.tables import number, table
 
 TITLE = "The paper's claims, measured"
+SECOND = "Beyond the paper"  # the heading of the table's second part
 FULL = 10_000_000  # rounds of the longest game
 FULL_REACTING = 100_000  # and where rewards react, which takes two hundred times as long
 FULL_SEEDS = 32
@@ -41,7 +43,7 @@ def at_length(study: Study) -> Study:
     rounds, most = list(study.rounds), FULL_REACTING if reacts else FULL
     while (following := round(first * (last / first) ** (len(rounds) / steps))) <= most:
         rounds.append(following)
-    seeds = FULL_SEEDS if len(study.seeds) > 1 else study.seeds
+    seeds = FULL_SEEDS if 1 < len(study.seeds) < FULL_SEEDS else study.seeds
     return Study.model_validate({**study.model_dump(), "rounds": rounds, "seeds": seeds})
 
 
@@ -108,8 +110,10 @@ def judged(out: Path, studies: dict[str, Study]) -> Iterator[Line]:
 
 def shown(lines: list[Line]) -> Table:
     """The verdict table for people: the lines of a claim one below the other."""
-    rows = []
-    for _, group in groupby(lines, key=lambda line: line.claim):
+    rows: list[tuple[str, ...]] = []
+    for claim, group in groupby(lines, key=lambda line: line.claim):
+        if claim == BEYOND[0].title:
+            rows.append((f"[bold]{SECOND}[/]", *[""] * 7))
         for n, line in enumerate(group):
             slope = "-" if line.slope is None else f"{line.slope:.2f} [{line.low:.2f}, {line.high:.2f}]"
             theory = "-" if line.exponent is None else fraction(line.exponent)
@@ -138,10 +142,12 @@ def yes(line: Line) -> str:
 
 
 def markdown(lines: list[Line]) -> str:
-    """The table for the README: regret and violation side by side."""
+    """The table for the documents: regret and violation side by side."""
     head = ("claim", "T", "regret", "holds", "violation", "holds")
     rows: list[tuple[str, ...]] = [head, tuple("---" for _ in head)]
     for claim, group in groupby(lines, key=lambda line: line.claim):
+        if claim == BEYOND[0].title:
+            rows.append((f"**{SECOND}**", *[""] * (len(head) - 1)))
         found = list(group)
         cells = [cell for line in found for cell in (_cell(line), yes(line))]
         rows.append((claim, f"{found[0].rounds:,}", *cells, *[""] * (len(head) - 2 - len(cells))))
