@@ -6,7 +6,7 @@ from lewa.kernels.compiling import exact, program, routine, rule
 from lewa.kernels.exponential import exp
 from lewa.kernels.lazy import Gains, earn, share_gains, unearned
 from lewa.kernels.memory import builder, dump, flat, load, pack, restore, unpack
-from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upright
+from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upper, uppers, upright
 from lewa.kernels.spread import Spread, evenly, grow_spread, share_spread
 from lewa.kernels.streams import DICE, NATURE, keys, place, toss, uniform
 from lewa.kernels.weights import (
@@ -79,5 +79,7 @@ __all__ = [
     "unearned",
     "uniform",
     "unpack",
+    "upper",
+    "uppers",
     "upright",
 ]
