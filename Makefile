@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test lint types tests wheel falsify golden guarantees data bench clean
+.PHONY: install reproduce test lint types tests wheel falsify golden guarantees data docs bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -32,8 +32,15 @@ lint: $(VENV)/tested
 types: $(VENV)/tested
 	$(BIN)/mypy
 
-tests: $(VENV)/tested
-	$(BIN)/python -m pytest -n 2
+tests: $(VENV)/tested build/peers/installed
+	$(BIN)/python -m pytest -n 2 --dist worksteal  # neighbours stay together, so that each learner is compiled once
+
+# Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
+# Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
+build/peers/installed: | $(VENV)/tested
+	rm -rf build/peers
+	$(BIN)/python -m pip install --quiet --retries 1 --no-deps --ignore-requires-python --target build/peers \
+	  obp==0.5.7 safety-gymnasium==1.0.0 scikit-learn joblib threadpoolctl && touch $@ || rm -rf build/peers
 
 # The wheel, alone, in a clean environment, with the core dependencies only.
 wheel: $(VENV)/tested
@@ -60,6 +67,10 @@ golden: $(VENV)/tested
 # What is proved, cell by cell, computed from the code: writes docs/guarantees.md.
 guarantees: $(VENV)/tested
 	$(BIN)/python -m benchmarks.guarantees
+
+# The documentation, into build/site; a warning is an error. `make test` builds it too, in tests/test_docs_site.py.
+docs: $(VENV)/tested
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet --strict
 
 # Every learner on real data, which is not part of this repository: DATA names the folder. Writes docs/data.md.
 data: $(VENV)/tested

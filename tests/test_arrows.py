@@ -9,21 +9,25 @@ ROOT = Path(lewa.__file__).parent
 # Each room may import the rooms named here, and itself.
 ARROWS = {
     "rounds": set(),
+    "units": set(),
     "kernels": {"rounds"},
     "engine": {"rounds", "kernels"},
-    "measures": {"rounds", "kernels"},
+    "measures": {"rounds", "units", "kernels"},
     "learners": {"rounds", "kernels", "measures"},
-    "games": {"rounds", "kernels", "measures"},
+    "games": {"rounds", "units", "kernels", "measures"},
     "single": {"rounds", "kernels", "engine"},
     "one_by_one": {"rounds", "kernels", "engine"},
     "play": {"rounds", "kernels", "engine", "measures", "one_by_one"},
     "replay": {"rounds", "kernels", "engine", "games", "play"},
     "advise": {"rounds", "kernels", "measures", "learners"},
-    "agent": {"rounds", "kernels", "engine", "measures", "learners", "advise"},
+    "frontier": {"rounds", "units", "measures", "learners", "games", "play", "advise"},
+    "agent": {"rounds", "units", "kernels", "engine", "measures", "learners", "advise"},
     "show": {"rounds", "measures"},
     "checks": {"rounds", "kernels", "engine", "measures", "learners", "games", "single", "play"},
     "lab": {"rounds", "kernels", "engine", "single", "measures", "learners", "games", "play", "show", "agent"},
 }
+
+ARROWS["adapters"] = set(ARROWS)  # for other libraries: they may import every room, and no room imports them
 
 
 def rooms_imported(file: Path) -> set[str]:

@@ -13,6 +13,7 @@ from lewa import cli
 from lewa.games import Table, make
 from lewa.games.files import read
 from lewa.learners import Lewa
+from lewa.measures import hindsight, positive_violation, regret, violation
 from lewa.play import play
 
 
@@ -240,6 +241,67 @@ def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_p
     assert "bandit-op-ewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
 
 
+def own_table(folder: Path) -> Path:
+    file = folder / "queries.csv"
+    columns = {f"stars:{a}": 1 + 4 * REWARDS[:, i] for i, a in enumerate("xyz")}
+    columns |= {f"dollars:{a}": 0.02 * CONSTRAINTS[:, i, 0] for i, a in enumerate("xyz")}
+    csv.write_csv(pa.table(columns), file)
+    return file
+
+
+def test_replay_in_units_of_the_users_is_the_same_replay(lewa_: Any, tmp_path: Path) -> None:
+    game = Table(REWARDS, 1 - CONSTRAINTS[:, :, 0])
+    trace = play(Lewa.tuned(3, 40, 0.45), game, seeds=2)
+    words = ("--reward", "stars=1..5", "--at-most", "dollars=0..0.02", "--budget", 0.011, "--learner", "lewa", "--seeds", 2)
+    status, printed, _ = lewa_("replay", own_table(tmp_path), *words, "--json")
+    assert status == 0
+    found = json.loads(printed)
+    got, best = found["learners"]["lewa"], hindsight(trace)[0]
+    assert found["floor"] == pytest.approx([0.011])
+    assert found["hindsight"]["value"] == pytest.approx(1 + 4 * best.value)
+    assert found["hindsight"]["price"] == pytest.approx(best.price * 4 / 0.02)
+    assert got["reward"]["per_seed"] == pytest.approx(40 + 4 * trace.reward[:, -1])
+    assert got["regret"]["per_seed"] == pytest.approx(4 * regret(trace))
+    assert got["violation"]["per_seed"][1] == pytest.approx(0.02 * violation(trace)[1])
+    assert got["positive_violation"]["mean"] == pytest.approx(0.02 * positive_violation(trace).mean(axis=0))
+    assert got["multiplier"] == pytest.approx(trace.multiplier[:, -1].mean(axis=0) * 4 / 0.02)
+    _, _, complaint = lewa_("replay", own_table(tmp_path), *words[:4], "--budget", 0.001, *words[6:])
+    assert "warning: no play keeps dollars at most 0.001" in complaint
+    status, _, complaint = lewa_("replay", own_table(tmp_path), *words, "--budget", 0.01)
+    assert (status, complaint.count("\n")) == (2, 1)
+    assert "there must be one line per constraint (dollars at most), in this order, got 2" in complaint
+
+
+def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp_path: Path) -> None:
+    words = (
+        "frontier",
+        own_table(tmp_path),
+        "--reward",
+        "stars",
+        "--at-most",
+        "dollars",
+        "--points",
+        2,
+        "--learner",
+        "lewa",
+    )
+    status, printed, complaint = lewa_(*words, "--out", tmp_path / "found.csv")
+    assert (status, complaint) == (0, "")
+    for name in ("stars against dollars at most: 40 rounds", "one more of dollars yields", "net violation", "positive"):
+        assert name in printed
+    assert (tmp_path / "found.csv").read_text().startswith("dollars at most,who,price,stars,")
+
+
+def test_frontier_for_people_shows_a_log_with_intervals_and_what_they_are(lewa_: Any, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    action = RNG.integers(0, 2, 400)
+    csv.write_csv(pa.table({"action": action, "propensity": np.full(400, 0.5), "reward": 1 - action, "cost": action}), file)
+    status, printed, _ = lewa_("frontier", file, "--points", 2)
+    assert status == 0
+    for name in ("inverse propensities", "self-normalised", "doubly robust", "proved, 95%", "held out", "approximations"):
+        assert name in printed
+
+
 BERNOULLI = ("play", "bernoulli", "--learner", "lewa")
 BAD_INPUT = {
     "an unknown twist": (("play", "radio+late", "--learner", "lewa", "--floor", 0.5), "unknown twist 'late'"),
@@ -276,6 +338,10 @@ BAD_INPUT = {
     "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be a whole number"),
     "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
     "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),
+    "data that are not there": (("frontier", "nothing.csv"), "there is no file nothing.csv"),
+    "a figure of no known kind": (("frontier", "nothing.csv", "--out", "f.gif"), "a file that ends in .svg, .png"),
+    "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a setting is NAME=VALUE, got 'c2'"),
+    "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
     "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
 }
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import typer.main
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typer.testing import CliRunner
 
 from lewa import cli, games, learners
 
@@ -94,6 +95,89 @@ class Stated(Promise):
     statements: list[Promise]
 
 
+class Quantity(Closed):
+    name: str
+    sense: Literal["a reward", "at most", "at least"]
+    low: Real
+    high: Real
+
+
+class Mean(Closed):
+    mean: Real
+    low: Real
+    high: Real
+    per_seed: list[Real]
+
+
+class Best(Closed):
+    value: Real
+    play: dict[str, Real]
+    price: dict[str, Real]
+    average: dict[str, Real]
+    feasible: bool
+
+
+class Got(Closed):
+    """Per round; violations by constraint."""
+
+    reward: Mean
+    average: dict[str, Mean]
+    violation: dict[str, Mean]
+    positive_violation: dict[str, Mean]
+    measured_on: Literal["play", "action"]
+
+
+class Value(Closed):
+    value: Real
+    low: Real
+    high: Real
+    proved: list[Real] | None
+
+
+class Ways(Closed):
+    ips: Value
+    snips: Value
+    dr: Value
+
+
+class Judgement(Closed):
+    play: dict[str, Real]
+    values: dict[str, Ways]
+
+
+class Point(Closed):
+    line: Real
+    lines: dict[str, Real]
+    best: Best
+    learners: dict[str, Got]
+    held_out: Judgement | None
+
+
+class Frontier(Closed):
+    kind: Literal["table", "log"]
+    rounds: int
+    actions: list[str]
+    reward: Quantity
+    constraints: list[Quantity]
+    varied: str
+    level: Real
+    learners: dict[str, Literal["full", "bandit"]]
+    points: list[Point]
+    actions_alone: dict[str, dict[str, Ways]]
+    notes: list[str]
+
+    @model_validator(mode="after")
+    def _shows_reward_and_violation_together(self) -> "Frontier":
+        names = {one.name for one in self.constraints}
+        for point in self.points:
+            assert set(point.lines) == set(point.best.price) == names
+            assert (point.held_out is None) == (self.kind == "table")
+            assert set(point.learners) == set(self.learners)
+            for got in point.learners.values():
+                assert set(got.violation) == set(got.positive_violation) == names
+        return self
+
+
 class LearnerRow(Closed):
     name: str
     feedback: Literal["full", "bandit"]
@@ -144,9 +228,26 @@ def test_replay_of_a_table_and_of_a_log_keeps_the_contract(tmp_path: Path) -> No
     assert log.learners["bandit-lewa"].regret is None
 
 
+def test_frontier_of_a_table_and_of_a_log_keeps_the_contract(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    dear = np.array([1.0, 0.7, 0.4])
+    kept = rng.random((60, 3, 2)) * np.array([1.4 - dear, [1, 1, 1]]).T
+    np.savez(tmp_path / "table.npz", rewards=rng.random((60, 3)) * dear, constraints=kept)
+    found = Frontier.model_validate(printed(f"frontier {tmp_path}/table.npz --line c2=0.3 --seeds 2 --points 3"))
+    assert (found.rounds, found.varied, len(found.points), len(found.learners)) == (60, "c1", 3, 2)
+    rows = ["model,stars,dollars,p"]
+    rows += [f"{'ab'[rng.integers(2)]},{rng.integers(1, 6)},{rng.random():.4f},0.5" for _ in range(200)]
+    (tmp_path / "log.csv").write_text("\n".join(rows) + "\n")
+    words = "--action model --reward stars=1..5 --at-most dollars=0..1 --propensity p --budget 0.4 --budget 0.5"
+    log = Frontier.model_validate(printed(f"frontier {tmp_path}/log.csv {words} --out {tmp_path}/found.json"))
+    assert (log.kind, log.rounds, log.learners) == ("log", 200, {})
+    assert Frontier.model_validate_json((tmp_path / "found.json").read_text()) == log
+
+
 def test_guarantee_keeps_the_contract() -> None:
     for name in learners.ALL:
-        found = Stated.model_validate(printed(f"guarantee {name} --actions 5 --rounds 10000 --floor 0.6"))
+        words = f"guarantee {name} --actions 5 --rounds 10000 --floor 0.6 --json"
+        found = Stated.model_validate_json(CliRunner().invoke(cli.app, shlex.split(words)).stdout)
         assert found.statements[0].regret == found.regret
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lewa import checks, games, learners
 from lewa.advise import Advice, advise
+from lewa.frontier import Frontier, frontier
 from lewa.measures import (
     Guarantee,
     Hindsight,
@@ -42,6 +43,7 @@ __all__ = [
     "Advice",
     "Agent",
     "Bandit",
+    "Frontier",
     "Full",
     "Guarantee",
     "Hindsight",
@@ -58,6 +60,7 @@ __all__ = [
     "certificate",
     "checks",
     "current_play",
+    "frontier",
     "games",
     "guarantee",
     "hindsight",

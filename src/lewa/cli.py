@@ -4,7 +4,7 @@ import importlib
 import json
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, TextIO
@@ -17,16 +17,21 @@ from rich.progress import Progress
 import lewa
 from lewa import checks, games, learners
 from lewa.advise import Choice, advise
+from lewa.frontier import POINTS
+from lewa.frontier import frontier as find_frontier
 from lewa.games import Table
-from lewa.games.files import read
+from lewa.games.data import Columns, Quantity
+from lewa.games.files import read_data
 from lewa.games.log import Log
 from lewa.measures.guarantees import Setting, checked
 from lewa.play import Interrupted
 from lewa.play import play as play_game
 from lewa.replay import replay_log
 from lewa.rounds import Trace, as_floor, feedback, nearest
-from lewa.show.summary import promise, summary, summary_of_log
+from lewa.show.frontier import check_file, print_frontier, write_frontier
+from lewa.show.summary import in_units, promise, summary, summary_of_log
 from lewa.show.tables import number, numbers, print_summary, table
+from lewa.units import as_number
 
 app = typer.Typer(help="Online decisions under long-term constraints.", no_args_is_help=True, pretty_exceptions_enable=False)
 WIDE = 130  # columns where the output is no terminal, so that tables do not fold
@@ -59,6 +64,19 @@ Settings = Annotated[
 ]
 Seeds = Annotated[int, typer.Option(help="How many independent runs.")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write every play, multiplier and action to this .npz.")]
+DataFile = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A .csv(.gz) or .parquet, or a .npz with rewards (T, K) and constraints (T, K, m)."),
+]
+OwnLines = Annotated[
+    list[float], typer.Option("--floor", "--budget", help="The line, in the units of the data; one per constraint.")
+]
+RewardColumn = Annotated[str | None, typer.Option("--reward", help="The column of rewards: NAME or NAME=LOW..HIGH.")]
+MostColumns = Annotated[list[str], typer.Option("--at-most", help="A column whose average is to be small, likewise.")]
+LeastColumns = Annotated[list[str], typer.Option("--at-least", help="A column whose average is to be large, likewise.")]
+ActionColumn = Annotated[str | None, typer.Option("--action", help="The column of actions.")]
+RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
+ChanceColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 
 
 def about(thing: Any) -> str:
@@ -148,16 +166,20 @@ def play(
     for key in (text.partition("=")[0] for text in others if "auto" not in learner):
         if key not in anybodys:
             raise ValueError(f"{' or '.join([game, *learner])} has no parameter {key!r}{nearest(key, sorted(anybodys))}")
-    _play(posed, learner, floor, rounds, seeds, others, trace, as_json, None)
+    _play(posed, learner, floor, rounds, seeds, others, trace, partial(_show, as_json=as_json), None)
 
 
 @app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
 def replay(
-    data: Annotated[
-        Path, typer.Argument(help="A .npz with rewards (T, K) and constraints (T, K, m), a .csv(.gz) or .parquet.")
-    ],
+    data: DataFile,
     learner: Names,
-    floor: Floors,
+    floor: OwnLines,
+    reward: RewardColumn = None,
+    at_most: MostColumns = [],  # noqa: B006 (Typer's way)
+    at_least: LeastColumns = [],  # noqa: B006
+    action: ActionColumn = None,
+    clock: RoundColumn = None,
+    propensity: ChanceColumn = None,
     shown: Annotated[str | None, typer.Option("--feedback", help="full or bandit: what the learner is shown.")] = None,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006 (Typer's way)
@@ -167,11 +189,75 @@ def replay(
     """Replay learners on a table or log."""
     if shown not in (None, "full", "bandit"):
         raise ValueError(f"feedback must be 'full' or 'bandit', got {shown!r}")
-    game = read(data)
+    own = read_data(data, Columns(reward, at_most, at_least, action, clock, propensity))
+    game, show = own.game, partial(_show, as_json=as_json, units=(own.reward, *own.constraints))
+    if len(floor) != game.constraints:
+        named = ", ".join(f"{one.name} {one.sense}" for one in own.constraints)
+        raise ValueError(f"there must be one line per constraint ({named}), in this order, got {len(floor)}")
+    lines = [one.floor(line) for one, line in zip(own.constraints, floor, strict=True)]
+    if reward or at_most or at_least:
+        warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
     if isinstance(game, Log):
-        _replay_log(game, learner, floor, seeds, settings, trace, as_json, shown)
+        _replay_log(game, learner, lines, seeds, settings, trace, show, shown)
     else:
-        _play(game, learner, floor, game.length, seeds, settings, trace, as_json, shown)
+        _play(game, learner, lines, game.length, seeds, settings, trace, show, shown)
+
+
+@app.command(epilog="Example: lewa frontier queries.csv --round query --action model --reward quality --at-most dollars")
+def frontier(
+    data: DataFile,
+    reward: RewardColumn = None,
+    at_most: MostColumns = [],  # noqa: B006 (Typer's way)
+    at_least: LeastColumns = [],  # noqa: B006
+    action: ActionColumn = None,
+    clock: RoundColumn = None,
+    propensity: ChanceColumn = None,
+    budgets: Annotated[
+        list[float],
+        typer.Option("--budget", "--floor", help="A line to look at, in the units of the data; repeat."),
+    ] = [],  # noqa: B006
+    points: Annotated[int, typer.Option(help="How many lines, where none are named.")] = POINTS,
+    lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: where the line of another constraint stays.")] = [],  # noqa: B006
+    learner: Annotated[
+        list[str], typer.Option("--learner", help="auto, or a learner's name; repeat.", autocompletion=_learner_names)
+    ] = ["auto"],  # noqa: B006
+    seeds: Seeds = 8,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="Also write a figure (.svg, .png, .pdf) or the numbers (.json, .csv).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Reward against budget: the best that each line allows, what one more unit is worth, and what a learner gets there."""
+    if out_file is not None:
+        check_file(out_file)
+    stay = dict(_setting(text) for text in lines)
+    with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
+        task = bar.add_task("frontier", total=None)
+        try:
+            found = find_frontier(
+                data,
+                reward=reward,
+                at_most=at_most,
+                at_least=at_least,
+                action=action,
+                round=clock,
+                propensity=propensity,
+                budgets=budgets or None,
+                points=points,
+                lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},
+                learner=learner[0] if len(learner) == 1 else learner,
+                seeds=seeds,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        except KeyboardInterrupt:
+            _say("lewa: stopped")
+            raise typer.Exit(130) from None
+    if out_file is not None:
+        write_frontier(found, out_file)
+    if as_json:
+        print(json.dumps(found.plain()))
+    else:
+        print_frontier(found, out)
 
 
 def _play(
@@ -182,7 +268,7 @@ def _play(
     seeds: int,
     settings: list[str],
     trace: Path | None,
-    as_json: bool,
+    show: Callable[[dict[str, Any]], None],
     shown: str | None,
 ) -> None:
     made = _make(names, game.actions, rounds, floor, settings, shown, None if isinstance(game, Table) else game.setting)
@@ -212,7 +298,7 @@ def _play(
         with trace.open("wb") as file:
             np.savez_compressed(file, plays=run.plays, multipliers=run.multipliers, actions=run.actions)  # type: ignore[arg-type]
     if traces:
-        _show(summary(traces), as_json)
+        show(summary(traces))
     if stopped:
         raise typer.Exit(130)
 
@@ -224,7 +310,7 @@ def _replay_log(
     seeds: int,
     settings: list[str],
     trace: Path | None,
-    as_json: bool,
+    show: Callable[[dict[str, Any]], None],
     shown: str | None,
 ) -> None:
     if shown == "full":
@@ -232,13 +318,16 @@ def _replay_log(
     if trace is not None:
         raise ValueError("a replayed bandit log leaves no trace: the rounds that count differ from seed to seed")
     made = _make(names, log.actions, log.rounds, floor, settings, "bandit")
-    _show(
-        summary_of_log({name: replay_log(learner, log, seeds) for name, learner in made.items()}, log, as_floor(floor)),
-        as_json,
-    )
+    runs = {name: replay_log(learner, log, seeds) for name, learner in made.items()}
+    show(summary_of_log(runs, log, as_floor(floor)))
 
 
-def _show(result: dict[str, Any], as_json: bool) -> None:
+def _show(result: dict[str, Any], as_json: bool, units: Sequence[Quantity] = ()) -> None:
+    if units:
+        result = in_units(result, *(one.scale for one in units))
+        if result["hindsight"] and not result["hindsight"]["feasible"] and any(one[2:] != (0, 1) for one in units):
+            lines = zip(units[1:], result["floor"], strict=True)
+            _say(f"warning: no play keeps {' and '.join(f'{one.name} {one.sense} {line:g}' for one, line in lines)}")
     if as_json:
         print(json.dumps(result))
     else:
@@ -435,6 +524,7 @@ def reproduce(
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
         from lewa.lab import reproduce as lab
+        from lewa.lab.league import Standing, shown
         from lewa.lab.report import write_report
     except ModuleNotFoundError as error:
         raise ValueError(f"reproduce takes {error.name}: pip install 'lewa[lab]'") from None
@@ -455,6 +545,7 @@ def reproduce(
         print(json.dumps({**json.loads((out_folder / "verdicts.json").read_text()), "page": str(page)}))
         return
     out.print(lab.shown(lines))
+    out.print(shown(Standing(**one) for one in json.loads((out_folder / "league.json").read_text())))
     out.print(f"{page}", highlight=False, soft_wrap=True)
 
 
@@ -511,9 +602,8 @@ def bench(
     if as_json:
         print(json.dumps({"machine": machine(), "rows": [row._asdict() for row in rows]}))
         return
-    met = {True: "yes", False: "no", None: "not installed"}
     cells = [
-        (row.what, number(row.nanoseconds), "-" if row.ratio is None else f"{number(row.ratio)}x", row.goal, met[row.met])
+        (row.what, number(row.nanoseconds), "-" if row.ratio is None else f"{number(row.ratio)}x", row.goal, row.answer)
         for row in rows
     ]
     out.print(table(machine(), "what", "ns a round", "ratio", "goal", "met", rows=cells))

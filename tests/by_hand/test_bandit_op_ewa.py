@@ -59,7 +59,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed
 
     p, lam = [1 / 3] * 3, [0.0] * m
     seen: list[list[list[float]]] = [[], [], []]
-    plays, multipliers, earned, short = [], [], [], []
+    plays, multipliers, earned, short, used = [], [], [], [], set()
     for r, c, drawn in zip(REWARDS, kept, trace.actions[0].tolist()):
         plays.append(p)
         multipliers.append(lam)
@@ -67,17 +67,21 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed
         short.append([floor[j] - sum(p[i] * c[i][j] for i in range(3)) for j in range(m)])
         seen[drawn].append(c[drawn])
         w = [p[i] * (math.exp(-eta * (1 - r[i]) / (p[i] + eta / 2)) if i == drawn else 1.0) for i in range(3)]
-        upper = []
-        for j in range(m):
-            row = []
-            for i in range(3):
-                n = len(seen[i])
-                u = sum(x[j] for x in seen[i]) / n + kappa * math.sqrt(level / (2 * n)) if n else (1 + kappa) / 2
-                row.append(min(max(u, 0.0), 1.0))
-            upper.append(row)
-        found = nearest(w, upper, floor)
-        p = [x / sum(w) for x in w] if found is None else found[0]
-        lam = [0.0] * m if found is None else [theta / eta for theta in found[1]]
+        p, lam = [x / sum(w) for x in w], [0.0] * m
+        for bonus in (kappa, 1.0):
+            upper = []
+            for j in range(m):
+                row = []
+                for i in range(3):
+                    n = len(seen[i])
+                    u = sum(x[j] for x in seen[i]) / n + bonus * math.sqrt(level / (2 * n)) if n else 1.0
+                    row.append(min(max(u, 0.0), 1.0))
+                upper.append(row)
+            found = nearest(w, upper, floor)
+            if found is not None:
+                p, lam = found[0], [theta / eta for theta in found[1]]
+                used.add(bonus)
+                break
 
     want: dict[str, Any] = {
         "plays": plays,

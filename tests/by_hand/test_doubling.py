@@ -37,7 +37,7 @@ def test_epochs_of_box_1_by_hand() -> None:
     assert max(map(max, multipliers)) > 0
 
 
-@pytest.mark.parametrize("name", ["bandit-lewa", "hp-bandit-lewa", "fixed-penalty"])
+@pytest.mark.parametrize("name", ["bandit-lewa", "hp-bandit-lewa"])
 def test_an_epoch_is_the_learner_inside_from_its_start_on(name: str) -> None:
     made: Any = lewa.learners.make(f"{name}+doubling", 3, horizon=1, floor=(0.7, 0.6), first=3)
     assert feedback(type(made)) == feedback(lewa.learners.ALL[name])

@@ -11,7 +11,7 @@ REWARDS, KEPT = RNG.random((40, 3)), RNG.random((40, 3, 2))
 KEPT[:, 0] = 0.7  # one action meets every floor
 
 
-@pytest.mark.parametrize("name", ["lewa", "anytime-lewa", "bandit-lewa", "hp-bandit-lewa"])
+@pytest.mark.parametrize("name", ["lewa", "bandit-lewa", "hp-bandit-lewa"])
 def test_it_plays_as_the_learner_inside_with_the_floors_raised_and_is_measured_by_those_asked_for(name: str) -> None:
     table = lewa.games.Table(REWARDS, KEPT)
     held = lewa.learners.make(f"{name}+tightened", 3, 40, (0.5, 0.4), slack=0.15)

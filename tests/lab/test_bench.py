@@ -8,6 +8,7 @@ import pytest
 from lewa.engine import loops
 from lewa.kernels import DICE, NATURE, pack
 from lewa.lab import bench
+from lewa.lab.peers import coins
 from lewa.learners import BanditLewa, HpBanditLewa, Lewa
 from lewa.rounds import Block, Lazy, feedback
 
@@ -20,7 +21,7 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     if kind is HpBanditLewa:
         learner = learner._replace(level=1e-4)  # the proved radius keeps the multiplier at 0 for so few rounds
     full = feedback(kind) == "full"
-    rewards, constraints = bench.rows_of(K) if full else bench.coins(K)
+    rewards, constraints = bench.rows_of(K) if full else coins(K)
     rounds = min(5000, len(rewards)) if full else 5000
     theirs = np.zeros(6)
     bench.in_c(name, learner, K, rounds, theirs)()
@@ -58,6 +59,7 @@ def test_a_row_says_whether_its_goal_is_met() -> None:
     shown = bench.markdown([bench.faster("x", 10, 90, 100), bench.Row("y", None, None, "5x faster", None)])
     assert "| x | 10 | 90x | 100x faster | no |" in shown
     assert "| y |  |  | 5x faster | not installed |" in shown
+    assert "| z | 10 | 3.00x |  |  |" in bench.markdown([bench.at_most("z", 10, 3, 0)])
 
 
 def test_one_interactive_round_is_measured_through_the_checked_path() -> None:

@@ -12,13 +12,14 @@ import pytest
 
 from lewa import cli
 from lewa.lab import reproduce as lab
-from lewa.lab.claims import CLAIMS, STUDIES, Line, series, verdict
+from lewa.lab.claims import BEYOND, CLAIMS, PAPER, STUDIES
+from lewa.lab.rules import Line, series, verdict
 from lewa.lab.run import execute
 from lewa.lab.study import expand, parse
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = 1000  # rounds: every study is run, none takes long
-# These take some seconds together; all of them take minutes, so the other rows of the README are not measured again here.
+# These take some seconds together; all of them take minutes, so the other rows of the tables are not measured again here.
 CHEAP = ("tight", "ewa", "fixed-penalty", "gated-penalty", "theorem-3")
 
 
@@ -44,7 +45,7 @@ def test_at_length_a_study_goes_further_in_the_same_steps(name: str) -> None:
     assert full.rounds[-1] == (64_000 if reacts else 10_000_000)
     steps = [b / a for a, b in zip(full.rounds, full.rounds[1:], strict=False)]
     assert max(steps) - min(steps) < 0.01
-    assert len(full.seeds) == (1 if len(study.seeds) == 1 else 32)
+    assert len(full.seeds) == (1 if len(study.seeds) == 1 else max(32, len(study.seeds)))
     assert parse(full.text).model_dump() == full.model_dump()  # so that a folder which holds it is known again
     assert (full.games, full.learners) == (study.games, study.learners)
 
@@ -154,10 +155,24 @@ def test_the_table_shows_regret_and_violation_together_and_says_no_where_it_is_s
     ]
 
 
-def test_the_readme_names_every_claim_and_shows_what_the_cheap_studies_measure() -> None:
-    table = (ROOT / "README.md").read_text().split("<!-- reproduce -->")[1].strip().splitlines()
+def test_what_is_beyond_the_paper_has_a_heading(whole: tuple[Path, list[Line]], capsys: pytest.CaptureFixture[str]) -> None:
+    cli.out.print(lab.shown(whole[1]))
+    printed = [row.strip() for row in capsys.readouterr().out.splitlines()]
+    assert printed[printed.index(lab.SECOND) + 1].startswith(BEYOND[0].title)
+    written = lab.markdown(whole[1]).splitlines()
+    assert written.index(f"| **{lab.SECOND}** |  |  |  |  |  |") == 2 + len(PAPER)
+    assert len(written) == 3 + len(CLAIMS)
+
+
+def table_in(document: str) -> list[str]:
+    return (ROOT / document).read_text().split("<!-- reproduce -->")[1].strip().splitlines()
+
+
+def test_the_documents_name_every_claim_and_show_what_the_cheap_studies_measure() -> None:
+    table, second = table_in("docs/reproduce.md"), f"**{lab.SECOND}**"
     rows = {row.split(" | ")[0].removeprefix("| "): row for row in table[2:]}
-    assert list(rows) == [claim.title for claim in CLAIMS]
+    assert list(rows) == [*(claim.title for claim in PAPER), second, *(claim.title for claim in BEYOND)]
+    assert table_in("README.md") == table[: 2 + len(PAPER)], "README.md does not show the first part of docs/reproduce.md"
     found: dict[str, Any] = {}
     for name in CHEAP:
         study = lab.built_in(name)
@@ -168,7 +183,7 @@ def test_the_readme_names_every_claim_and_shows_what_the_cheap_studies_measure()
         if claim.study in CHEAP:
             head, _, measured = lab.markdown(verdict(claim, found[claim.study])).splitlines()
             assert head == table[0]
-            assert rows[claim.title] == measured, "README.md does not show what `lewa reproduce` writes to verdicts.md"
+            assert rows[claim.title] == measured, "the table is not what `lewa reproduce` writes to verdicts.md"
 
 
 # The command -------------------------------------------------------------------------------------------------------------

@@ -9,11 +9,12 @@ import numpy as np
 
 from lewa.agent import files, fold, setup
 from lewa.agent.fold import ClosedError, Fold
-from lewa.agent.lines import Line, as_number
+from lewa.agent.lines import Line
 from lewa.agent.records import Decision, Feedback, Label, Record, record, shortened
 from lewa.agent.status import Status, report
 from lewa.kernels import DICE, keys, uniform
 from lewa.rounds import Vector, drawn, nearest, restricted
+from lewa.units import as_number
 
 VERSION = 1  # of what is saved
 WRITTEN_OUT = 1000  # actions up to which a decision of a learner that draws by itself carries its whole play

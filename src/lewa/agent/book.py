@@ -11,8 +11,8 @@ import numpy as np
 from lewa.kernels import program
 from lewa.rounds import Matrix, Vector
 
-# zero and span: (d - zero)/span is the learner's value of the user's d. spread is the V of band.py. priced adds up the
-# multiplier before each round learned.
+# zero and span: (d - zero)/span is the learner's value of the user's d. spread is the V of measures/band.py. priced adds
+# up the multiplier before each round learned.
 HEAD = ("zero", "span", "count", "total", "sum", "spread", "low", "high", "clipped", "priced")
 # seen, gained and varied are each action's own count, sum and spread; weight and weighted sum 1/chance and value/chance.
 BLOCKS = ("seen", "gained", "varied", "weight", "weighted")

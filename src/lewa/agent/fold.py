@@ -7,12 +7,12 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from lewa.agent import book as books
-from lewa.agent.lines import as_number
 from lewa.agent.records import shortened
 from lewa.agent.setup import Setup
 from lewa.engine import loops
 from lewa.kernels import dump, load, pack, unpack
 from lewa.rounds import Vector, Words, feedback, nearest
+from lewa.units import as_number
 
 COUNTS = ("answered", "late", "masked", "charged", "expired")
 

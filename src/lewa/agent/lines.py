@@ -1,26 +1,8 @@
-"""The lines an agent keeps, in the user's units; here, and only here, they are converted to what a learner knows.
+"""The lines an agent keeps, in the user's units; `lewa.units` converts them to what a learner knows."""
 
-A learner wants p.c >= floor with c and floor in [0, 1]. A quantity d of the range [low, high] becomes (d - zero)/span: for
-"at least" zero = low and span = high - low; for "at most" zero = high and span = low - high, so c = (high - d)/(high - low).
-"""
+from typing import NamedTuple
 
-from math import isfinite
-from typing import Any, NamedTuple
-
-
-class Scale(NamedTuple):
-    """How a quantity of the user's becomes a number of [0, 1]: (d - zero)/span."""
-
-    zero: float
-    span: float
-
-    def unit(self, value: float) -> float:
-        """The number of [0, 1] for a value of the range; outside of it, one outside."""
-        return (value - self.zero) / self.span
-
-    def own(self, unit: float) -> float:
-        """The value, in the user's units, for a number of [0, 1]."""
-        return self.zero + unit * self.span
+from lewa.units import Scale, as_number, as_range, scale_of
 
 
 class Line(NamedTuple):
@@ -35,13 +17,12 @@ class Line(NamedTuple):
     @property
     def scale(self) -> Scale:
         """From the user's units to the learner's."""
-        low, high = self.low, self.high
-        return Scale(high, low - high) if self.sense == "at most" else Scale(low, high - low)
+        return scale_of(self.sense, self.low, self.high)
 
     @property
     def floor(self) -> float:
         """The line as the learner's floor."""
-        return self.scale.unit(self.line) + 0.0  # + 0.0: no negative zero
+        return self.scale.unit(self.line)
 
     def kept(self, average: float) -> bool:
         """Whether this average is on the right side."""
@@ -84,31 +65,3 @@ def _checked(name: str, sense: str, line: float, of: tuple[float, float]) -> Lin
     if not low <= line <= high:
         raise ValueError(f"the line of {name} must lie in its range ({low:g}, {high:g}), got {line:g}")
     return Line(name, sense, line, low, high)
-
-
-def as_range(name: str, of: Any) -> tuple[float, float]:
-    """Two finite numbers, the lower one first."""
-    try:
-        low, high = (as_number(f"the range of {name}", end) for end in of)
-    except TypeError:
-        raise ValueError(f"the range of {name} must be two numbers (low, high), got {of!r}") from None
-    except ValueError as wrong:
-        if "unpack" not in str(wrong):
-            raise
-        raise ValueError(f"the range of {name} must be two numbers (low, high), got {of!r}") from None
-    if not low < high or not isfinite(high - low):
-        raise ValueError(f"the range of {name} must be (low, high) with low < high, got ({low:g}, {high:g})")
-    return low, high
-
-
-def as_number(name: str, value: Any) -> float:
-    """A finite float, or a sentence; text is not a number, even where it looks like one."""
-    try:
-        if isinstance(value, str | bytes):
-            raise TypeError
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
-    if not isfinite(number):
-        raise ValueError(f"{name} must be a finite number, got {number}")
-    return number

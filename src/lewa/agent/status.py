@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from lewa.agent import book as books
-from lewa.agent.band import band
-from lewa.agent.lines import Line, Scale
+from lewa.agent.lines import Line
 from lewa.measures import Guarantee, best_fixed_play, certificate, guarantee
+from lewa.measures.band import band
 from lewa.measures.guarantees import Setting, none
 from lewa.rounds import Matrix, Trace, Vector
+from lewa.units import Scale
 
 LEVEL = 0.95  # of all the bands together, and of the finding that no mixture keeps the lines
 FEW = 50  # values below which nothing is said about a range

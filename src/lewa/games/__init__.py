@@ -11,11 +11,14 @@ from lewa.games.base import Facts, Game, assumed, facts
 from lewa.games.bernoulli import Bernoulli
 from lewa.games.corrupted import Corrupted
 from lewa.games.counterexample import Counterexample
+from lewa.games.data import Columns, Data
 from lewa.games.delay import Delay
 from lewa.games.drifting import Drifting
 from lewa.games.dropping import Dropping
 from lewa.games.experts import Experts
+from lewa.games.files import read_data
 from lewa.games.impossible import Impossible
+from lewa.games.log import Log
 from lewa.games.low_variation import LowVariation
 from lewa.games.noise import Noise
 from lewa.games.penalty_breaker import PenaltyBreaker
@@ -127,8 +130,10 @@ __all__ = [
     "Ads",
     "AntiLeader",
     "Bernoulli",
+    "Columns",
     "Corrupted",
     "Counterexample",
+    "Data",
     "Delay",
     "Drifting",
     "Dropping",
@@ -136,6 +141,7 @@ __all__ = [
     "Facts",
     "Game",
     "Impossible",
+    "Log",
     "LowVariation",
     "Noise",
     "PenaltyBreaker",
@@ -151,6 +157,7 @@ __all__ = [
     "facts",
     "find",
     "make",
+    "read_data",
     "settings_of",
     "twists",
 ]

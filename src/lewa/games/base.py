@@ -34,7 +34,9 @@ class Game(Protocol):
     about: ClassVar[str]
 
     @property
-    def actions(self) -> int: ...
+    def actions(self) -> int:
+        """K, how many."""
+        ...
 
     @property
     def constraints(self) -> int:
@@ -69,7 +71,7 @@ class Game(Protocol):
 
 
 class Endless:
-    """No end, nothing to draw lazily, one constraint whose mean is known, and the same game for every floor."""
+    """No end, nothing to draw lazily, one constraint whose mean is known, `kept`, and the same game for every floor."""
 
     length = None
     constraints = 1

@@ -45,6 +45,7 @@ class Log:
 
     @property
     def rows(self) -> int:
+        """How many there are."""
         return self.action.size
 
     @property

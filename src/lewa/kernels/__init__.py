@@ -8,7 +8,7 @@ from lewa.kernels.lazy import Gains, earn, share_gains, unearned
 from lewa.kernels.ledger import CENT, Ledger, densest, enter, opened, seldom, spend, untried
 from lewa.kernels.memory import builder, dump, flat, load, pack, restore, unpack
 from lewa.kernels.normal import Regrets, blameless, grow_regrets, share_regrets
-from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upright
+from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upper, uppers, upright
 from lewa.kernels.spread import Spread, evenly, grow_spread, share_spread
 from lewa.kernels.streams import DICE, NATURE, keys, lots, place, toss, uniform
 from lewa.kernels.weights import (
@@ -95,5 +95,7 @@ __all__ = [
     "uniform",
     "unpack",
     "untried",
+    "upper",
+    "uppers",
     "upright",
 ]

@@ -18,10 +18,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.kernels.algebra import total
 from lewa.kernels.compiling import exact, routine, rule
 from lewa.kernels.exponential import exp
-from lewa.kernels.weights import ANCHOR, FRESH, LARGE, SMALL, SUM, Weights
+from lewa.kernels.weights import ANCHOR, FRESH, SUM, Weights
 from lewa.rounds import Matrix, Vector
 
 EMPTY = -1.0  # no play is above the lines
@@ -30,8 +29,10 @@ EXACT, COARSE = 4e-15, 1e-12  # what rounding leaves of p.c - least: at a small 
 HUGE = 1e306  # no tilt is larger
 FAINT = 1e-200  # below it a quotient may overflow
 FAR = 1e18  # a tilt beside which all others are small
+SHORT = 5e-6  # the exponential of a step that is shorter is a parabola, and Halley's next one would be rounding
 FIRST, STEPS = 8, 200  # Halley's steps before others are tried too, and steps in all
 ROUNDS = 100  # of Newton's method
+DAMP = 1e-15  # beside the largest covariance, a thousand times more whenever a step does not help
 
 
 class Tilt(NamedTuple):
@@ -85,6 +86,20 @@ def meets(w: Weights, c: Vector, less: float) -> float:
     return y / z
 
 
+@rule
+def upper(mean: float, n: float, level: float, kappa: float) -> float:
+    """mean + kappa sqrt(level/(2 n)), held to [0, 1]; 1 while n = 0"""
+    return min(max(mean + kappa * sqrt(level / (2 * n)), 0.0), 1.0) if n > 0 else 1.0
+
+
+@rule
+def uppers(mean: Matrix, n: Vector, level: float, kappa: float, u: Matrix) -> None:
+    """The same for every line and action."""
+    for j in range(mean.shape[0]):
+        for i in range(n.size):
+            u[j, i] = upper(mean[j, i], n[i], level, kappa)
+
+
 # One line ----------------------------------------------------------------------------------------------------------------
 #
 # With d = c - least and v the tilted weights, sum v d = 0 where A = sum [v d]+, from actions above the line, balances
@@ -99,50 +114,29 @@ def _tilt(exponent: float, theta: float, d: float) -> float:
 
 
 @rule
-def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float, float]:
-    """sum v; A and its first two derivatives by the tilt; B and its."""
-    z, a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
+    """A and its first two derivatives by the tilt; B and its."""
+    a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(c.size):
         d, v = c[i] - least, value[i]
         up, down = v * max(d, 0.0), v * max(-d, 0.0)
-        z += v
         a += up
         a1 += up * d
         a2 += up * d * d
         b += down
         b1 += down * d
         b2 += down * d * d
-    return z, a, a1, a2, b, b1, b2
+    return a, a1, a2, b, b1, b2
 
 
 @rule
-def _tilted(
-    exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float
-) -> tuple[float, float, float, float, float, float, float]:
-    """The same for v = exp(exponent + theta d - anchor), which is left in `value`, in one pass."""
-    z, a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+def _tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
+    """v <- exp(exponent + theta d - anchor), and their sum."""
+    z = 0.0
     for i in range(c.size):
-        d = c[i] - least
-        v = exp(_tilt(exponent[i], theta, d) - anchor)
-        value[i] = v
-        up, down = v * max(d, 0.0), v * max(-d, 0.0)
-        z += v
-        a += up
-        a1 += up * d
-        a2 += up * d * d
-        b += down
-        b1 += down * d
-        b2 += down * d * d
-    return z, a, a1, a2, b, b1, b2
-
-
-@rule
-def _reachable(c: Vector, least: float) -> bool:
-    """Whether some action, and so some play, is above the line."""
-    n = 0.0
-    for i in range(c.size):
-        n += 1.0 if c[i] > least else 0.0
-    return n > 0
+        value[i] = exp(_tilt(exponent[i], theta, c[i] - least) - anchor)
+        z += value[i]
+    return z
 
 
 @rule
@@ -156,7 +150,10 @@ def _highest(exponent: Vector, theta: float, c: Vector, least: float) -> float:
 
 @rule
 def _enough(exponent: Vector, c: Vector, least: float) -> float:
-    """A tilt after which the play is above the line: some action above it then outweighs all below it together."""
+    """A tilt after which the play is above the line: some action above it then outweighs all below it together.
+
+    HUGE, where there is no such action.
+    """
     top, theta = _highest(exponent, 0.0, c, least), HUGE
     for i in range(c.size):
         d = c[i] - least
@@ -174,96 +171,65 @@ def _middle(low: float, high: float) -> float:
 
 @routine
 def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    """The least tilt >= 0 with p.c >= least, twice; `value` and `head` are left tilted by it.
+    """The least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most; EMPTY if none is enough.
 
-    Where numbers near it are too coarse to come near the line: the last tilt below it, and the first above. Where every
-    action is below the line: EMPTY.
+    Where no number is near enough to the line, it is the first above it.
     """
     anchor, theta, below, above = head[ANCHOR], 0.0, 0.0, inf
-    z, a, a1, a2, b, b1, b2 = _balance(value, c, least)
-    if a >= b:
-        return 0.0, 0.0
-    if not _reachable(c, least):
-        return EMPTY, EMPTY
-    n, settled = 0, True
-    while n < STEPS:
-        if settled:
-            step = inf
-            if a > FAINT and b > FAINT:
-                h, p, q = log(a / b), a1 / a, b1 / b
-                slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
-                step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
-            theta += step
-            lost = not below < theta < above
-            if lost or n >= FIRST:
-                if above == inf:
-                    above = _enough(exponent, c, least)
-                if lost or n % 2 == 0:
-                    theta = _middle(below, above)
-                if not below < theta < above:
-                    break
+    for n in range(STEPS):
+        a, a1, a2, b, b1, b2 = _balance(value, c, least)
+        if a >= b:
+            above = theta
         else:
-            anchor = _highest(exponent, theta, c, least)
-        n += 1
-        z, a, a1, a2, b, b1, b2 = _tilted(exponent, value, anchor, theta, c, least)
-        settled = SMALL < z < LARGE
-        if settled:
-            head[SUM], head[ANCHOR], head[FRESH] = z, anchor, z
-            if a >= b:
-                above = theta
-            else:
-                below = theta
-            if abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * z):
-                return theta, theta
-    return below, above
+            below = theta
+        if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * head[SUM]):
+            return theta, 0.0
+        step = inf
+        if a > FAINT and b > FAINT:
+            h, p, q = log(a / b), a1 / a, b1 / b
+            slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
+            step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
+        theta += step
+        lost = not below < theta < above
+        if theta < 1 and abs(step) < SHORT and not lost:
+            return theta, step
+        if lost or n >= FIRST:
+            above = _enough(exponent, c, least) if above == inf else above
+            if above == HUGE:
+                return EMPTY, 0.0
+            if lost or n % 2 == 0:
+                theta = _middle(below, above)
+        found = not below < theta < above  # no number is left in between
+        theta = above if found else theta
+        head[ANCHOR] = anchor if theta < 1 else _highest(exponent, theta, c, least)
+        head[SUM] = head[FRESH] = _tilted(exponent, value, head[ANCHOR], theta, c, least)
+        if found:
+            break
+    return theta, 0.0
 
 
 @rule
 def _project_one(w: Weights, c: Vector, least: float, theta: Vector) -> float:
     """For one line: theta <- how far the weights were tilted."""
-    below, above = _root(w.log, w.value, w.head, c, least - NEAR)
-    theta[0] = max(above, 0.0)
-    if above <= 0:
-        return above
-    if below < above:
-        return _blend(w, c, least - NEAR, below, above)
+    tilt, left = _root(w.log, w.value, w.head, c, least - NEAR)
+    theta[0] = max(tilt, 0.0)
+    if tilt <= 0:
+        return tilt
+    z = 0.0
     for i in range(c.size):
-        w.log[i] = _tilt(w.log[i], above, c[i] - (least - NEAR))
-    return 0.0
-
-
-@routine
-def _blend(w: Weights, c: Vector, least: float, below: float, above: float) -> float:
-    """A mixture of two tilted plays, one below and one above the line, that is on it.
-
-    Only where the exponents are so large that no number between the two tilts is left: the nearest play is in between.
-    """
-    low, high = _highest(w.log, below, c, least), _highest(w.log, above, c, least)
-    y, z, short, over = 0.0, 0.0, 0.0, 0.0
-    for i in range(c.size):
-        d = c[i] - least
-        u, v = exp(_tilt(w.log[i], below, d) - low), exp(_tilt(w.log[i], above, d) - high)
-        y += u
-        z += v
-        short -= u * d
-        over += v * d
-    short, over = short / y, max(over / z, 0.0)
-    share = min(max(short / (short + over), 1e-300), 1 - 1e-16)
-    for i in range(c.size):
-        d = c[i] - least
-        u = (_tilt(w.log[i], below, d) - low) + log((1 - share) / y)
-        v = (_tilt(w.log[i], above, d) - high) + log(share / z)
-        top = max(u, v)
-        w.log[i] = top + log(exp(u - top) + exp(v - top))
-        w.value[i] = exp(w.log[i])
-    w.head[SUM], w.head[ANCHOR], w.head[FRESH] = total(w.value), 0.0, 1.0
+        d = c[i] - (least - NEAR)
+        w.log[i] = _tilt(w.log[i], tilt, d)
+        w.value[i] *= 1 + left * d * (1 + left * d / 2)  # e^(left d) to the last digit
+        z += w.value[i]
+    w.head[SUM] = w.head[FRESH] = z
     return 0.0
 
 
 # Several lines -----------------------------------------------------------------------------------------------------------
 #
 # Newton's method on F, over the lines that have a tilt or are missed. Where a whole step does not help, the best tilt in its
-# direction s is that for one line, sum_j s_j (c_j - least_j) with least 0: the root above finds it at any scale.
+# direction s is that for one line, sum_j s_j (c_j - least_j) with least 0: the root above finds it at any scale. Where that
+# does not help either, as lines may be copies of each other, the method is damped: in the end it goes straight downhill.
 
 
 @routine
@@ -298,20 +264,20 @@ def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
 @rule
 def _worst(tilt: Tilt) -> float:
     """How far from the best tilt: by what a line is missed, or is exceeded though it has a tilt."""
-    worst, above = 0.0, tilt.above
+    worst = 0.0
     for j in range(tilt.theta.size):
-        worst = max(worst, abs(above[j]) if tilt.theta[j] > 0 else -above[j])
+        worst = max(worst, abs(min(tilt.above[j], tilt.theta[j])))
     return worst
 
 
 @rule
-def _newton(tilt: Tilt) -> None:
+def _newton(tilt: Tilt, damp: float) -> None:
     """step <- -(covariance)^-1 (p.c - least), by Cholesky, over the lines that are free: they have a tilt, or get one."""
     s, above, free, H, L, m = tilt.step, tilt.above, tilt.free, tilt.spread, tilt.factor, tilt.theta.size
     least = 1e-30
     for j in range(m):
         free[j] = 1.0 if tilt.theta[j] > 0 or above[j] < 0 else 0.0
-        least = max(least, 1e-15 * H[j, j])
+        least = max(least, damp * H[j, j])
     for _ in range(m):
         for j in range(m):
             s[j] = -above[j] * free[j]
@@ -364,7 +330,7 @@ def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
         for j in range(least.size):
             y += step[j] / scale * (c[j, i] - (least[j] - NEAR))
         line[i] = y
-    _, length = _root(tilt.exponent, w.value, w.head, line, 0.0)
+    length, _ = _root(tilt.exponent, w.value, w.head, line, 0.0)
     length = min(length / scale if length >= 0 else FAR / scale, most)  # downhill for ever: `_hopeless` will see it
     for j in range(least.size):
         gone = step[j] < 0 and before[j] / -step[j] <= length
@@ -375,7 +341,7 @@ def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
 @routine
 def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     """For several lines: theta <- how far the weights were tilted for each."""
-    theta, before, above, m, met = tilt.theta, tilt.before, tilt.above, least.size, True
+    theta, before, m, met = tilt.theta, tilt.before, least.size, True
     for j in range(m):
         y = 0.0
         for i in range(w.value.size):
@@ -389,29 +355,29 @@ def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     if now > start:
         theta[:] = 0.0
         now = _look(w, c, least, tilt)
+    damp = DAMP
     for _ in range(ROUNDS):
-        worst, size = _worst(tilt), 1.0
+        worst, size, rounding = _worst(tilt), 1.0, 1e-15 * (1 + abs(now))
         for j in range(m):
             size += theta[j]
             before[j] = theta[j]
-        if worst <= min(EXACT * size, COARSE):
+        if worst <= min(EXACT * size, COARSE) or damp > 1:
             break
         if _hopeless(c, least, theta):
             theta[:] = 0.0
             _look(w, c, least, tilt)
             return EMPTY
-        _newton(tilt)
+        _newton(tilt, damp)
         for j in range(m):
             theta[j] = max(theta[j] + tilt.step[j], 0.0)
-        then, rounding = _look(w, c, least, tilt), 1e-15 * (1 + abs(now))
+        then = _look(w, c, least, tilt)
         if not (then <= now + rounding and _worst(tilt) < worst / 2):
             then = _search(w, c, least, tilt)
-            if then >= now - rounding and _worst(tilt) >= worst:
-                break  # nothing is left but rounding
-        now = then
+        helped = then < now - rounding or _worst(tilt) < 0.9 * worst
+        now, damp = then, DAMP if helped else 1000 * damp
     missed = 0.0
     for i in range(w.log.size):
         w.log[i] = tilt.exponent[i]
     for j in range(m):
-        missed = max(missed, -above[j])
+        missed = max(missed, -tilt.above[j])
     return missed

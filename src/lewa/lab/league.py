@@ -4,7 +4,7 @@ A learner is Pareto-best in a game if no other that sees as much has both less r
 comparison of means over few seeds at one horizon: it says who to look at, and is no theorem.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -72,13 +72,15 @@ def standings(rows: Iterable[Row]) -> list[Standing]:
 
 
 def _best(one: Standing, found: list[Standing]) -> bool:
-    rivals = [other for other in found if (other.game, other.sees) == (one.game, one.sees) and other.regret is not None]
-    return one.regret is not None and not any(
-        other.regret <= one.regret
-        and other.violation <= one.violation  # type: ignore[operator]
-        and (other.regret, other.violation) != (one.regret, one.violation)
-        for other in rivals
-    )
+    if one.regret is None:
+        return False
+    own = one.regret, one.violation
+    rivals = [
+        (other.regret, other.violation)
+        for other in found
+        if (other.game, other.sees) == (one.game, one.sees) and other.regret is not None
+    ]
+    return not any(regret <= own[0] and short <= own[1] and (regret, short) != own for regret, short in rivals)
 
 
 class Place(NamedTuple):
@@ -93,7 +95,7 @@ class Place(NamedTuple):
     worst: float  # violation, in the game that it is worst in
 
 
-def places(found: list[Standing]) -> list[Place]:
+def places(found: Iterable[Standing]) -> list[Place]:
     """The learners, those first that are best most often; in the order of the registry where it is as often."""
     by: dict[str, list[Standing]] = {}
     for one in found:
@@ -108,7 +110,7 @@ def places(found: list[Standing]) -> list[Place]:
     return sorted(rows, key=lambda row: (row.sees != "full", -row.best))
 
 
-def shown(found: list[Standing]) -> Table:
+def shown(found: Iterable[Standing]) -> Table:
     """The table for people: a line for each learner."""
     return table(TITLE, *PLACES, rows=[_cells(row) for row in places(found)], caption=CAPTION)
 
@@ -147,5 +149,5 @@ def markdown(found: list[Standing]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _markdown(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, tuple("---" for _ in head), *rows))

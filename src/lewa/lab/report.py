@@ -5,13 +5,16 @@ import os
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.lab.claims import fraction
+from lewa.lab import league
 from lewa.lab.folder import COLUMNS, Row, write
+from lewa.lab.league import Standing
+from lewa.lab.rules import fraction
 from lewa.lab.run import processes
 from lewa.lab.study import shown
 from lewa.measures.growth import Growth, growth
@@ -201,10 +204,44 @@ def _reproduction(folder: Path) -> Contents:
         parts.append(Folded("All numbers", (_verdicts(held.results, held.results, {}),)))
         parts.append(_provenance(held))
         sections.append(Section(_slug(study["name"]), study["title"], tuple(parts)))
+    if (folder / "league.json").is_file():
+        sections.append(_league(folder / "league.json"))
     holding = sum(line["holds"] is True for line in told["lines"])
     failing = sum(line["holds"] is False for line in told["lines"])
-    lead = f"{len(told['lines'])} verdicts from {len(sections)} studies, computed from the runs: "
+    lead = f"{len(told['lines'])} verdicts from {len(told['studies'])} studies, computed from the runs: "
     return told["title"], [f"{lead}{holding} hold, {failing} do not."], [_claims(told["lines"])], sections, plans
+
+
+def _league(file: Path) -> Section:
+    """All learners in all games: a line for each learner, and folded a table for each game."""
+    try:
+        found = [Standing(**one) for one in json.loads(file.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise ValueError(f"{file} is damaged: {_said(error)}") from None
+    overall = [
+        (Cell(row.learner), Cell(row.sees), Cell(f"{row.best} of {row.games}", row.best), *_digits(*row[4:]))
+        for row in league.places(found)
+    ]
+    parts: list[Part] = [_lined(league.PLACES, overall, league.CAPTION)]
+    for game, own in groupby(found, key=lambda one: one.game):
+        rows = [
+            (Cell(one.learner), Cell(one.sees), *_digits(one.regret, one.violation, one.positive), _star(one.best))
+            for one in own
+        ]
+        parts.append(Folded(game, (_lined(league.STANDINGS, rows, ""),)))
+    return Section("league", league.TITLE, tuple(parts))
+
+
+def _digits(*values: float | None) -> list[Cell]:
+    return [_plain(value, league.digits) for value in values]
+
+
+def _star(best: bool) -> Cell:
+    return Cell(league.BEST, 1, mark="yes") if best else Cell("", 0)
+
+
+def _lined(columns: tuple[str, ...], rows: Sequence[tuple[Cell, ...]], caption: str) -> Table:
+    return Table(columns, tuple(name not in ("learner", "sees") for name in columns), tuple(rows), caption)
 
 
 def _provenance(held: Held) -> Folded:

@@ -1,6 +1,6 @@
-"""The main job: every claim of the paper, and ours about it, measured against its bound.
+"""The main job: every claim of the paper, ours about it, and what learners beyond it can do, measured against its bound.
 
-The studies are the files in `studies/`, one per claim; claims.py says how their runs decide.
+The studies are the files in `studies/`; claims.py says what is claimed of each, and rules.py how their runs decide.
 """
 
 import hashlib
@@ -13,16 +13,21 @@ from pathlib import Path
 
 from rich.table import Table
 
-from lewa.lab.claims import CLAIMS, READ, STUDIES, Line, fraction, series, verdict
-from lewa.lab.folder import versions, write
+from lewa.lab.claims import BEYOND, CLAIMS, STUDIES
+from lewa.lab.folder import Row, versions, write
+from lewa.lab.league import league, standings
+from lewa.lab.league import markdown as league_markdown
+from lewa.lab.rules import READ, Line, fraction, series, verdict
 from lewa.lab.run import Progress, run_studies
 from lewa.lab.study import Study, parse, slow
 from lewa.show.tables import number, table
 
 TITLE = "The paper's claims, measured"
+SECOND = "Beyond the paper"  # the heading of the table's second part
 FULL = 10_000_000  # rounds of the longest game
 FULL_REACTING = 100_000  # and where rewards react, which takes two hundred times as long
 FULL_SEEDS = 32
+LEAGUE = 4_000, 2  # rounds and seeds of the league
 
 
 # The studies -------------------------------------------------------------------------------------------------------------
@@ -41,7 +46,7 @@ def at_length(study: Study) -> Study:
     rounds, most = list(study.rounds), FULL_REACTING if reacts else FULL
     while (following := round(first * (last / first) ** (len(rounds) / steps))) <= most:
         rounds.append(following)
-    seeds = FULL_SEEDS if len(study.seeds) > 1 else study.seeds
+    seeds = FULL_SEEDS if 1 < len(study.seeds) < FULL_SEEDS else study.seeds
     return Study.model_validate({**study.model_dump(), "rounds": rounds, "seeds": seeds})
 
 
@@ -72,20 +77,25 @@ def reproduce(
 ) -> list[Line]:
     """Run what is left of all studies into folders of `out`, judge every claim, and write `verdicts.json` and `.md` there.
 
-    It runs as `lewa.lab.run.run_study` does. `full` takes games to ten million rounds, and `longest` cuts them short.
+    The league of all learners in all games is one more study; what it came to is in `league.json` and `.md`. It runs as
+    `lewa.lab.run.run_study` does. `full` takes games to ten million rounds, and `longest` cuts them short.
     """
     out, studies = Path(out), {name: built_in(name) for name in STUDIES}
     if full:
         studies = {name: at_length(study) for name, study in studies.items()}
     if longest is not None:
         studies = {name: within(study, longest) for name, study in studies.items()}
-    run_studies({out / name: study for name, study in studies.items()}, executor, workers, cluster, progress)
-    lines = list(judged(out, studies))
+    everybody = league(min(LEAGUE[0], longest or LEAGUE[0]), LEAGUE[1])
+    played = {**studies, "league": everybody}
+    run_studies({out / name: study for name, study in played.items()}, executor, workers, cluster, progress)
+    lines, found = list(judged(out, studies)), standings(_measures(out / "league"))
     told = {
         "title": TITLE,
         "lines": [line._asdict() for line in lines],
         "studies": [{"name": name, "title": study.name} for name, study in studies.items()],
     }
+    write(out / "league.md", league_markdown(found).encode())
+    write(out / "league.json", json.dumps([one._asdict() for one in found], indent=1).encode() + b"\n")
     write(out / "verdicts.md", markdown(lines).encode() + b"\n")
     write(out / "verdicts.json", json.dumps(told, indent=1).encode() + b"\n")
     return lines
@@ -93,14 +103,16 @@ def reproduce(
 
 def judged(out: Path, studies: dict[str, Study]) -> Iterator[Line]:
     """The lines of all claims, from the measures of the studies in this folder."""
-    from pyarrow.parquet import read_table
-
-    found = {
-        name: series(study, read_table(out / name / "measures.parquet", columns=list(READ)).to_pylist())
-        for name, study in studies.items()
-    }
+    found = {name: series(study, _measures(out / name, list(READ))) for name, study in studies.items()}
     for claim in CLAIMS:
         yield from verdict(claim, found[claim.study])
+
+
+def _measures(folder: Path, columns: list[str] | None = None) -> list[Row]:
+    from pyarrow.parquet import read_table
+
+    rows: list[Row] = read_table(folder / "measures.parquet", columns=columns).to_pylist()
+    return rows
 
 
 # The table ---------------------------------------------------------------------------------------------------------------
@@ -108,8 +120,10 @@ def judged(out: Path, studies: dict[str, Study]) -> Iterator[Line]:
 
 def shown(lines: list[Line]) -> Table:
     """The verdict table for people: the lines of a claim one below the other."""
-    rows = []
-    for _, group in groupby(lines, key=lambda line: line.claim):
+    rows: list[tuple[str, ...]] = []
+    for claim, group in groupby(lines, key=lambda line: line.claim):
+        if claim == BEYOND[0].title:
+            rows.append((f"[bold]{SECOND}[/]", *[""] * 7))
         for n, line in enumerate(group):
             slope = "-" if line.slope is None else f"{line.slope:.2f} [{line.low:.2f}, {line.high:.2f}]"
             theory = "-" if line.exponent is None else fraction(line.exponent)
@@ -138,10 +152,12 @@ def yes(line: Line) -> str:
 
 
 def markdown(lines: list[Line]) -> str:
-    """The table for the README: regret and violation side by side."""
+    """The table for the documents: regret and violation side by side."""
     head = ("claim", "T", "regret", "holds", "violation", "holds")
     rows: list[tuple[str, ...]] = [head, tuple("---" for _ in head)]
     for claim, group in groupby(lines, key=lambda line: line.claim):
+        if claim == BEYOND[0].title:
+            rows.append((f"**{SECOND}**", *[""] * (len(head) - 1)))
         found = list(group)
         cells = [cell for line in found for cell in (_cell(line), yes(line))]
         rows.append((claim, f"{found[0].rounds:,}", *cells, *[""] * (len(head) - 2 - len(cells))))

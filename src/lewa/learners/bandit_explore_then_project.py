@@ -1,11 +1,11 @@
 """Bandit explore-then-project: the same when only the action drawn is seen."""
 
-from math import ceil, sqrt
+from math import ceil
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.kernels import EMPTY, Tilt, Weights, mix, ones, project, share, shrink_one, upright
+from lewa.kernels import EMPTY, Tilt, Weights, mix, ones, project, share, shrink_one, upper, uppers, upright
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
 from lewa.learners.explore_then_project import check_explore
@@ -116,12 +116,10 @@ class BanditExploreThenProject(NamedTuple):
             N[i] += 1
             for j in range(c.size):  # u_i = mean_i + optimism sqrt(L/(2 N_i)), at most 1
                 s.mean[j, i] += (c[j] - s.mean[j, i]) / N[i]
-                u[j, i] = min(s.mean[j, i] + self.optimism * sqrt(self.level / (2 * N[i])), 1.0)
+                u[j, i] = upper(s.mean[j, i], N[i], self.level, self.optimism)
         if s.clock[0] >= self.explore:
             if project(s.weights, u, self.floor, s.tilt) == EMPTY:  # w <- the nearest with p.u >= c0
-                for j in range(c.size):
-                    for k in range(N.size):
-                        u[j, k] = min(s.mean[j, k] + sqrt(self.level / (2 * N[k])), 1.0) if N[k] > 0 else 1.0
+                uppers(s.mean, N, self.level, 1.0, u)  # or with 1 for optimism
                 project(s.weights, u, self.floor, s.tilt)
             for j in range(c.size):
                 s.multiplier[j] = s.tilt.theta[j] / self.eta

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from lewa.kernels import Tilt, Weights, ones, project, share, shrink_one, upright
+from lewa.kernels import EMPTY, Tilt, Weights, ones, project, share, shrink_one, upper, uppers, upright
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions
 from lewa.learners.op_ewa import check_bonus
 from lewa.measures.bounds import bandit, projected
@@ -32,9 +32,9 @@ class BanditOpEwa(NamedTuple):
     action drawn from p_t::
 
         w_{t+1,i}   = p_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))           (the other weights are those of p_t)
-        u_{t+1,k}   = mean_k + kappa sqrt(L/(2 N_k)), held to [0, 1]          ((1 + kappa)/2 while N_k = 0)
+        u_{t+1,k}   = mean_k + kappa sqrt(L/(2 N_k)), held to [0, 1]          (1 while N_k = 0)
         p_{t+1}     = the play nearest to w_{t+1} / sum w_{t+1}, in relative entropy, with p.u_{t+1} >= c0
-                      (w itself, if there is none)
+                      (with 1 for kappa, if there is none; w itself, if there still is none)
 
     Order: u_{t+1} contains round t. The chance p_{t,i} is that of the moment of the draw: it travels with the feedback. The
     next step starts from the projected play. For m constraints there are m lines.
@@ -100,8 +100,7 @@ class BanditOpEwa(NamedTuple):
         check_positive(eta=self.eta, level=self.level)
         check_bonus(self.kappa, 0.0)
         K, m = actions, self.floor.size
-        untried = np.full((m, K), (1 + self.kappa) / 2)
-        return Confident(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), untried, upright(K, m))
+        return Confident(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.ones((m, K)), upright(K, m))
 
     def play(self, s: Confident, p: Vector) -> None:
         share(s.weights, p)  # p = w / sum w
@@ -110,11 +109,13 @@ class BanditOpEwa(NamedTuple):
         i, c, u = seen.action, seen.constraints, s.upper
         shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.chance + self.eta / 2))
         s.drawn[i] += 1
-        radius = sqrt(self.level / (2 * s.drawn[i]))
         for j in range(c.size):  # u_i = mean_i + kappa sqrt(L/(2 N_i)), held to [0, 1]
             s.mean[j, i] += (c[j] - s.mean[j, i]) / s.drawn[i]
-            u[j, i] = min(max(s.mean[j, i] + self.kappa * radius, 0.0), 1.0)
-        project(s.weights, u, self.floor, s.tilt)  # w <- the nearest with p.u >= c0
+            u[j, i] = upper(s.mean[j, i], s.drawn[i], self.level, self.kappa)
+        if project(s.weights, u, self.floor, s.tilt) == EMPTY:  # w <- the nearest with p.u >= c0, or with 1 for kappa
+            uppers(s.mean, s.drawn, self.level, 1.0, u)
+            project(s.weights, u, self.floor, s.tilt)
+            uppers(s.mean, s.drawn, self.level, self.kappa, u)
         for j in range(c.size):
             s.multiplier[j] = s.tilt.theta[j] / self.eta
 

@@ -162,12 +162,12 @@ class Curves(NamedTuple):
         if all((line.low >= 0).all() for line in self.lines):
             axes.set_ylim(bottom=0, top=None if any(line.high.any() for line in self.lines) else 1)
         if bent is None:
-            _numbers(axes.yaxis, 5)
+            ticks(axes.yaxis, 5)
         else:
             axes.set_yticks(*_symmetric(axes.get_ylim(), bent))
         _rounds(axes, first, last)
-        _title(axes, self.title + BENDING * (bent is not None), size)
-        _labels(axes, self._labels(), size)
+        entitle(axes, self.title + BENDING * (bent is not None), size)
+        label_ends(axes, self._labels(), size)
 
 
 class Growths(NamedTuple):
@@ -218,8 +218,8 @@ class Growths(NamedTuple):
             _powers(axes.yaxis)
         else:
             axes.set_yticks(*_symmetric(axes.get_ylim(), bent))
-        _title(axes, self.title + BENDING * (bent is not None), size)
-        _labels(axes, self._labels(), size)
+        entitle(axes, self.title + BENDING * (bent is not None), size)
+        label_ends(axes, self._labels(), size)
 
     def _bent(self, every: Vector) -> float | None:
         """The power of ten below every value but zero, where one is not positive; None where a logarithmic scale will do."""
@@ -262,11 +262,11 @@ class Differences(NamedTuple):
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
         if bent is None:
-            _numbers(axes.xaxis, 4)
+            ticks(axes.xaxis, 4)
         else:
             axes.set_xticks(*_symmetric(axes.get_xlim(), bent, most=5))
             axes.minorticks_off()
-        _title(axes, self.title + BENDING * (bent is not None), size)
+        entitle(axes, self.title + BENDING * (bent is not None), size)
 
 
 class Shares(NamedTuple):
@@ -298,8 +298,8 @@ class Shares(NamedTuple):
         axes.set_ylim(0, 1)
         axes.set_yticks([0, 0.5, 1], ["0", "\N{VULGAR FRACTION ONE HALF}", "1"])
         _rounds(axes, first, last)
-        _title(axes, self.title, size)
-        _labels(axes, self._labels(), size)
+        entitle(axes, self.title, size)
+        label_ends(axes, self._labels(), size)
 
 
 # The parts of a panel ----------------------------------------------------------------------------------------------------
@@ -352,7 +352,8 @@ def _bend(sizes: Sequence[float]) -> float | None:
     return float(10 ** np.floor(np.log10(typical)))
 
 
-def _title(axes: Any, title: str, size: tuple[float, float]) -> None:
+def entitle(axes: Any, title: str, size: tuple[float, float]) -> None:
+    """What the panel shows, above it."""
     axes.text(0, 1 + 9 / size[1], title, transform=axes.transAxes, color=INK, size=SIZE + 1.5)
 
 
@@ -374,7 +375,7 @@ def _powers(axis: Any) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 
-def _numbers(axis: Any, most: int) -> None:
+def ticks(axis: Any, most: int) -> None:
     """Ticks of a straight scale, not more than these."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
@@ -397,7 +398,7 @@ def _symmetric(limits: tuple[float, float], bent: float, most: int = 7) -> tuple
     return ticks, [short(tick) for tick in ticks]
 
 
-def _labels(axes: Any, labels: list[Label], size: tuple[float, float]) -> None:
+def label_ends(axes: Any, labels: list[Label], size: tuple[float, float]) -> None:
     """At the right of the axes, each beside the end of its line, or joined to it where it had to be moved."""
     if not labels:
         return
@@ -433,10 +434,13 @@ class Drawn(NamedTuple):
     boxes: tuple[tuple[float, float, float, float], ...]
 
 
-def draw(panels: Sequence[Panel], name: str) -> Drawn:
-    """The panels two by two; `name` makes the names inside the SVG its own, so that many can stand on one page."""
+def draw(panels: Sequence[Panel], name: str, files: bool = True) -> Drawn:
+    """The panels two by two; `name` makes the names inside the SVG its own, so that many can stand on one page.
+
+    Without `files` the PNG and the PDF, which take longest, are left empty.
+    """
     with _settings(name):
-        return _draw(panels)
+        return _draw(panels, files)
 
 
 @contextmanager
@@ -481,7 +485,7 @@ def _settings(name: str) -> Iterator[None]:
         yield
 
 
-def _draw(panels: Sequence[Panel]) -> Drawn:
+def _draw(panels: Sequence[Panel], files: bool) -> Drawn:
     from matplotlib.figure import Figure
 
     rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
@@ -504,6 +508,8 @@ def _draw(panels: Sequence[Panel]) -> Drawn:
         down += high
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
     svg = _saved(figure, "svg", metadata=nothing).decode()
+    if not files:
+        return Drawn(svg, b"", b"", tuple(boxes))
     figure.patch.set(visible=True, facecolor="white")
     png = _saved(figure, "png", dpi=220, metadata={"Software": None})
     pdf = _saved(figure, "pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})

@@ -89,3 +89,37 @@ def summary_of_log(replays: dict[str, Any], log: Any, floor: Any) -> dict[str, A
         "hindsight": None,
         "learners": learners,
     }
+
+
+def in_units(result: dict[str, Any], worth: Any, *scales: Any) -> dict[str, Any]:
+    """A summary in the user's units: rewards by the first scale, what is said of each constraint by its own."""
+    T, span = result["rounds"], worth.span
+    sizes = [abs(scale.span) for scale in scales]
+
+    def times(found: Any, factors: Any) -> Any:
+        """Numbers, or lists with one for each constraint, times these."""
+        if isinstance(found, dict):
+            return {name: times(value, factors) for name, value in found.items()}
+        return None if found is None else (np.asarray(found) * factors).tolist()
+
+    def learner(got: dict[str, Any]) -> dict[str, Any]:
+        said = got["guarantee"]
+        missed = ("violation", "positive_violation")
+        return {
+            **got,
+            "reward": {k: (worth.zero * T + np.asarray(v) * span).tolist() for k, v in got["reward"].items()},
+            "regret": times(got["regret"], span),
+            **{name: times(got[name], sizes) for name in missed},
+            "multiplier": times(got["multiplier"], [span / size for size in sizes]),
+            "guarantee": {**said, "regret": times(said["regret"], span), **{n: times(said[n], sizes) for n in missed}},
+        }
+
+    best = result["hindsight"]
+    if best is not None:
+        best = {**best, "value": worth.own(best["value"]), "price": times(best["price"], [span / size for size in sizes])}
+    return {
+        **result,
+        "floor": [scale.own(c0) for scale, c0 in zip(scales, result["floor"], strict=True)],
+        "hindsight": best,
+        "learners": {name: learner(got) for name, got in result["learners"].items()},
+    }

@@ -238,8 +238,10 @@ def safe_mixing(
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "Safe mixing", actions, rounds, floor.size
-    if safe < 0:
+    if not 0 <= safe < K:
         return (none(source, UNSAFE),)
+    if setting.corruption:
+        return (none(source, f"corrupted estimates lead past the guard, got corruption={setting.corruption:g}"),)
     if setting.constraints == "arbitrary":
         return (none(source, NO_MEAN),)
     event = _event(radius, K * m * T, "radius >= sqrt(ln(2*K*m*T/epsilon)/2)", setting)
@@ -258,7 +260,7 @@ def bandit_safe_mixing(
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit safe mixing", actions, rounds
-    if safe < 0:
+    if not 0 <= safe < K:
         return (none(source, UNSAFE),)
     epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
     if lacks:

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lewa.agent.band import COSTS, STEPS, WEIGHTS, band, reach
+from lewa.measures.band import COSTS, STEPS, WEIGHTS, band, reach
 
 
 def test_the_inequality_that_the_band_rests_on() -> None:

@@ -1,0 +1,306 @@
+"""One page for each learner, from its docstring, its guarantees and a short game: nothing on it is typed in."""
+
+import os
+import re
+from functools import cache
+from hashlib import sha256
+from inspect import getsourcefile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lewa
+from benchmarks.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
+from benchmarks.site.prose import blocks, fenced, prose
+from lewa.kernels import NATURE, keys
+from lewa.lab.folder import versions
+from lewa.learners import ALL, WRAPPERS, make, settings_of
+from lewa.rounds import Matrix, Trace, Vector, feedback
+from lewa.show import charts, page
+
+ROOT = Path(__file__).parents[2]
+PICTURES = ROOT / "build" / "pictures"
+SHOWN = {"full": "full information", "bandit": "bandit", "dense": "bandit"}
+SHORT, SEED = 4000, 0  # the game of the pictures, where rules run as plain Python: nothing has to be compiled
+SEEN = np.unique(np.geomspace(1, SHORT, 300).astype(np.int64))  # the rounds that are drawn
+GAME = lewa.games.Bernoulli()
+SAFE, MARGIN = GAME.actions - 1, 0.3  # an action of it, and by how much it exceeds the floor
+PARTS = ("Order", "Parameters", "Reading", "Reference")
+ASKED: dict[str, dict[str, Any]] = {
+    "have a fixed mean": {},
+    f"have a fixed mean, for the single run with probability {1 - EPSILON:g}": {"epsilon": EPSILON},
+    "are the same every round": {"constraints": "constant"},
+    "are arbitrary": {"constraints": "arbitrary"},
+}
+
+
+def slug(name: str) -> str:
+    """The file of a learner's page."""
+    return f"learners/{name.replace('@', '-')}.md"
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file, the list of all of them first."""
+    return {"learners/index.md": index(), **{slug(name): learner_page(name) for name in ALL}}
+
+
+def kinds() -> dict[str, list[str]]:
+    """The names by what is seen."""
+    found: dict[str, list[str]] = {"Full information": [], "Bandit feedback": []}
+    for name, kind in ALL.items():
+        found["Full information" if feedback(kind) == "full" else "Bandit feedback"].append(name)
+    return found
+
+
+# The list ----------------------------------------------------------------------------------------------------------------
+
+
+def index() -> str:
+    """All learners, what they see, and what kind of thing is proved of them."""
+    parts = [INTRODUCTION]
+    for title, names in kinds().items():
+        fixed, single, _, arbitrary = ASKED
+        rows = [
+            line(
+                f"[`{name}`]({Path(slug(name)).name})",
+                first_line(ALL[name]),
+                kind_proved(name, fixed, single),
+                kind_proved(name, arbitrary),
+            )
+            for name in names
+        ]
+        parts.append("\n".join((f"## {title}\n", head("name", "what it is", "fixed mean", "arbitrary"), *rows)))
+    parts.append("## Inside another\n\nA name and a wrapper, `NAME+WRAPPER`, is a learner too.")
+    parts += [f"### {name}\n\n{body(wrapper.__doc__)}" for name, wrapper in WRAPPERS.items()]
+    return "\n\n".join(parts)
+
+
+INTRODUCTION = f"""# Learners
+
+Each is one short file that reads like its box. Take one by name, `lewa.learners.make("lewa", 3, 10_000, floor=0.6)`, or by
+class, `lewa.learners.Lewa.tuned(...)`; `lewa.advise` says [which](../guarantees.md). The last two columns say how the bound
+on its violation holds, for constraints that have a fixed mean and for arbitrary ones, at K = {ACTIONS}, T = {ROUNDS:,},
+floor {FLOOR:g} with the recommended tuning: *pathwise* on every run, *expected* on average, *high probability* for a
+single run with probability {1 - EPSILON:g}. Where there is no word, nothing but the trivial bound is proved."""
+
+
+def first_line(kind: Any) -> str:
+    """What it is, in one breath."""
+    return prose(str(kind.__doc__).strip().splitlines()[0])
+
+
+def kind_proved(name: str, *asked: str) -> str:
+    """How what is proved of its violation holds in these settings, in a word or two."""
+    found = [said for setting, said in statements(name) if setting in asked and told(said)]
+    return ", ".join(dict.fromkeys(str(said.kind).split(" [")[0].split(" E[")[0] for said in found))
+
+
+def told(said: lewa.Guarantee) -> bool:
+    """Whether its violation is bounded by less than the trivial bound."""
+    return said.violation is not None and max(said.violation) < FLOOR * ROUNDS
+
+
+# One learner -------------------------------------------------------------------------------------------------------------
+
+
+def learner_page(name: str) -> str:
+    """The page of a learner."""
+    kind = ALL[name]
+    first, *rest = blocks(kind.__doc__)
+    examples = [block for block in rest if block.startswith(">>>")]
+    path = Path(str(getsourcefile(kind)))
+    where = f"{kind.__module__}.{kind.__qualname__}"
+    return f"""# {name}
+
+{prose(first)}
+{{ .lead }}
+
+| feedback | class | file |
+|---|---|---|
+| {SHOWN[feedback(kind)]} | [`lewa.learners.{kind.__name__}`][{where}] | `{path.relative_to(ROOT).as_posix()}` |
+
+{body(kind.__doc__, (first, *examples), "## Reading" + 2 * chr(10))}
+
+## What is proved
+
+{proofs(name)}
+
+## At work
+
+{picture(name)}
+
+## In code
+
+::: {where}
+    options:
+      heading: lewa.learners.{kind.__name__}
+      members: false
+      show_docstring_description: false
+      show_source: false
+
+{chr(10).join(map(fenced, examples))}
+
+::: {where}.tuned
+    options:
+      heading: lewa.learners.{kind.__name__}.tuned
+      show_source: false
+
+??? note "The whole file, {path.name}"
+
+    ```python
+{indented(path.read_text())}
+    ```
+"""
+
+
+def body(docstring: str, without: tuple[str, ...] = (), reading: str = "**Reading.** ") -> str:
+    """The docstring, with the names of its parts in front of them."""
+    parts = []
+    for block in blocks(docstring):
+        label, colon, text = block.partition(":")
+        if block in without:
+            continue
+        if not colon or label not in PARTS:
+            parts.append(fenced(block))
+            continue
+        text = text.strip() if label == "Parameters" else capital(text.strip())
+        parts.append((reading if label == "Reading" else f"**{label}.** ") + linked(prose(text)))
+    return "\n\n".join(parts)
+
+
+def capital(text: str) -> str:
+    """The text, as a sentence of its own."""
+    return text[:1].upper() + text[1:]
+
+
+def linked(text: str) -> str:
+    """Names of documents as links to their pages."""
+    return re.sub(r"docs/(\w+)\.md", r"[docs/\1.md](../\1.md)", text)
+
+
+def indented(text: str) -> str:
+    """The text as it stands in a block of Markdown."""
+    return "\n".join(f"    {row}".rstrip() for row in text.rstrip().splitlines())
+
+
+# What is proved ----------------------------------------------------------------------------------------------------------
+
+
+def made(name: str, actions: int, rounds: int, floor: float, **settings: Any) -> Any:
+    """The learner, tuned as recommended, with these settings if it has them; one that needs a safe action is told of one."""
+    known = settings_of(name)
+    settings |= {"safe": SAFE, "margin": MARGIN}
+    return make(name, actions, rounds, floor, **{key: value for key, value in settings.items() if key in known})
+
+
+@cache
+def statements(name: str) -> list[tuple[str, lewa.Guarantee]]:
+    """What is proved in each setting that is asked about."""
+    found = []
+    for asked, setting in ASKED.items():
+        learner = made(name, ACTIONS, ROUNDS, FLOOR, **({"epsilon": EPSILON} if "epsilon" in setting else {}))
+        found.append((asked, lewa.guarantee(learner, ACTIONS, ROUNDS, **setting)))
+    return found
+
+
+def proofs(name: str) -> str:
+    """The table of it; where nothing is proved, the reason."""
+    rows, notes = [], []
+    for asked, said in statements(name):
+        if said.regret is None or said.violation is None:
+            rows.append(line(asked, "", "", "", prose(said.reason)))
+            continue
+        each = "" if said.positive_violation is None else number(max(said.positive_violation))
+        rows.append(
+            line(asked, number(said.regret), number(max(said.violation)), each, prose(f"{said.source} ({said.kind})"))
+        )
+        notes += [note for note in said.assumptions if note not in notes]
+    assumed = f"\n\nAssumed there: {'; '.join(notes)}." if notes else ""
+    columns = head("constraints that", "regret at most", "violation at most", "of every round", "by")
+    table = "\n".join((columns, *rows))
+    told = f" It is told that action {SAFE} exceeds the floor by {MARGIN:g}." if "safe" in settings_of(name) else ""
+    return f"""At K = {ACTIONS} actions, T = {ROUNDS:,} rounds and a floor of {FLOOR:g}, with the recommended tuning. The
+trivial bounds are {ROUNDS:,} and {FLOOR * ROUNDS:,.0f}. An empty cell is empty: nothing is proved there.{told}
+
+{table}{prose(assumed)} `lewa guarantee {name} --actions 3 --rounds 10000 --floor 0.5` has it for numbers of your own,
+[what is proved](../guarantees.md) for all learners side by side."""
+
+
+# Pictures ----------------------------------------------------------------------------------------------------------------
+
+
+def picture(name: str) -> str:
+    """The learner at work, as a piece of HTML whose colours are the page's; kept, as long as no source has changed."""
+    stamp = sha256(f"{name} {versions()} {Path(__file__).read_text()}".encode()).hexdigest()[:16]
+    kept = PICTURES / f"{name.replace('@', '-')}-{stamp}.html"
+    if not kept.exists():
+        for old in PICTURES.glob(f"{name.replace('@', '-')}-{'?' * 16}.html"):
+            old.unlink(missing_ok=True)
+        PICTURES.mkdir(parents=True, exist_ok=True)
+        part = kept.with_suffix(f".{os.getpid()}")  # whole or not there, whoever else builds at the same time
+        part.write_text(draw(name))
+        part.replace(kept)
+    return kept.read_text()
+
+
+def draw(name: str) -> str:
+    """The game is played and four panels are drawn."""
+    learner = made(name, GAME.actions, SHORT, FLOOR)
+    trace = lewa.play(learner, GAME, SHORT, seeds=[SEED], every_round=True)
+    said = lewa.guarantee(learner, GAME.actions, SHORT)
+    regret, shortfall, multiplier, plays = paths(trace)
+    panels = [
+        curve("regret", regret, said.regret),
+        curve("violation", np.maximum(shortfall, 0.0), said.violation[0] if said.violation else None),
+        against_the_line(shortfall),
+        curve("multiplier", multiplier) if multiplier.any() else charts.Shares("play", SEEN, plays[SEEN - 1].T),
+    ]
+    pieces = page.inline(charts.draw(panels, name, files=False), [panel.title for panel in panels])
+    rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.truth[0]))
+    ends = [f"regret is {whole(regret[-1])}", f"violation {whole(max(shortfall[-1], 0))}"]
+    if said.regret is not None and said.violation is not None:
+        ends[0] += f" (proved at most {whole(said.regret)})"
+        ends[1] += f" (proved at most {whole(said.violation[0])})"
+    return f"""<div class="panels">{"".join(pieces)}</div>
+
+One run against coins: three actions with mean rewards {rewards} and mean constraints {kept}, floor {FLOOR:g}, {SHORT:,}
+rounds. After the last of them {" and ".join(ends)}; the best fixed play earns {lewa.hindsight(trace)[0].value:.2f} a round.
+{{ .caption }}"""
+
+
+def whole(x: float) -> str:
+    """A number that may be negative."""
+    return f"{round(x):,}".replace("-", "\N{MINUS SIGN}")
+
+
+def paths(trace: Trace) -> tuple[Vector, Vector, Vector, Matrix]:
+    """Of every round, as the measures have them at the end: regret, shortfall, multiplier, play."""
+    assert trace.plays is not None
+    assert trace.multipliers is not None
+    plays, taken = trace.plays[0], np.eye(GAME.actions)[trace.actions[0]]
+    rewards = GAME.block(keys(SEED)[NATURE : NATURE + 1], 0, SHORT).rewards
+    earned = (plays if feedback(type(trace.learner)) == "full" else taken) * rewards
+    regret = np.cumsum(rewards @ lewa.hindsight(trace)[0].play - earned.sum(axis=1))
+    shortfall = np.cumsum(FLOOR - (plays if trace.measured_on == "play" else taken) @ GAME.truth[0])
+    assert np.allclose([regret[-1], shortfall[-1]], [lewa.regret(trace)[0], trace.shortfall[0, -1, 0]])
+    return regret, shortfall, trace.multipliers[0, :, 0], plays
+
+
+def curve(title: str, values: Vector, proved: float | None = None) -> charts.Curves:
+    """One line, and what is proved of its end."""
+    levels = () if proved is None else (charts.Level(title, charts.COLOURS[1], proved),)
+    return charts.Curves(title, (seen(title, charts.COLOURS[0], values),), levels)
+
+
+def against_the_line(shortfall: Vector) -> charts.Curves:
+    """What the constraint was on average so far, and the floor."""
+    average = FLOOR - shortfall / np.arange(1, SHORT + 1)
+    floor = seen(f"floor {FLOOR:g}", charts.COLOURS[1], np.full(SHORT, FLOOR))
+    return charts.Curves("the constraint on average", (seen("so far", charts.COLOURS[0], average), floor))
+
+
+def seen(name: str, colour: str, values: Vector) -> charts.Line:
+    """A line through as many rounds as can be told apart."""
+    at = values[SEEN - 1]
+    return charts.Line(name, colour, SEEN, at, at, at)

@@ -1,0 +1,71 @@
+"""Docstrings as Markdown. They are written for the terminal, and their layout says what is a box, an example, prose."""
+
+import re
+from inspect import cleandoc
+from typing import Any
+
+from griffe import Attribute, Class, Extension, Object
+
+CODE = re.compile(r"(`+[^`]+`+)")
+COMMENT = re.compile(r"^\s*\w+\s*:[^#]*#\s*(?P<said>.+)$")
+
+
+def markdown(docstring: str) -> str:
+    """The docstring with its boxes (indented) and its examples (>>>) in fences, and prose that stays as it is written."""
+    return "\n\n".join(map(fenced, blocks(docstring)))
+
+
+def blocks(docstring: str) -> list[str]:
+    """What stands between blank lines; the parts of a box stay together."""
+    found: list[str] = []
+    for block in re.split(r"\n\s*\n", cleandoc(docstring)):
+        if found and is_box(block) and is_box(found[-1]):
+            found[-1] += "\n\n" + block
+        else:
+            found.append(block)
+    return found
+
+
+def is_box(block: str) -> bool:
+    """Whether it is indented throughout."""
+    return all(line.startswith("    ") for line in block.splitlines() if line.strip())
+
+
+def fenced(block: str) -> str:
+    """One block as Markdown."""
+    if block.startswith(">>>"):
+        return f"```pycon\n{block}\n```"
+    if is_box(block):
+        return f"```text\n{cleandoc(block)}\n```"
+    return prose(re.sub("::$", ":", block))
+
+
+def prose(text: str) -> str:
+    """Text in which no sign of a formula means anything to Markdown; code stays code."""
+    parts = CODE.split(text)
+    parts[::2] = [re.sub(r"([*\[\]])", r"\\\1", part.replace("<", "&lt;")) for part in parts[::2]]
+    return "".join(parts)
+
+
+class Docstrings(Extension):
+    """For the reference: the same, and the fields of a class in a table, each with the comment beside it."""
+
+    def on_object(self, *, obj: Object, **_: Any) -> None:
+        """Called once for each object that is read."""
+        if obj.docstring:
+            obj.docstring.value = "\n\n".join(
+                [markdown(obj.docstring.value), *([fields(obj)] if isinstance(obj, Class) else [])]
+            )
+
+
+def fields(kind: Class) -> str:
+    """A row for each field of a named tuple or a dataclass: name, type, comment."""
+    if not (kind.labels & {"dataclass"} or any(str(base).endswith("NamedTuple") for base in kind.bases)):
+        return ""
+    rows = []
+    for name, one in kind.members.items():
+        if isinstance(one, Attribute) and one.annotation is not None and not name.startswith("_"):
+            comment = COMMENT.match(one.source)
+            said = prose(comment["said"]).replace("|", r"\|") if comment else ""
+            rows.append(f"| `{name}` | `{one.annotation}` | {said} |")
+    return "\n".join(("| field | type | what it is |", "|---|---|---|", *rows))

@@ -1,0 +1,137 @@
+"""The reference: every name of every `__all__`, and of the modules that are imported by name, on the page of its room."""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from inspect import isfunction, ismodule
+from types import ModuleType
+from typing import Any
+
+import lewa
+from benchmarks.guarantees import head, line
+from benchmarks.site.learner_pages import slug
+from benchmarks.site.prose import blocks, markdown, prose
+from lewa.learners import ALL
+
+WITHOUT_NAMES = ("adapters", "lab")  # rooms that list none: all of their modules are shown
+BESIDE = {"games": ("base", "files", "log"), "learners": ("base",)}  # modules of use beside the names that their room lists
+
+
+def rooms() -> dict[str, ModuleType]:
+    """The packages that say what is public in them, by the name of their page; and those above."""
+    packages = [info.name for info in pkgutil.iter_modules(lewa.__path__) if info.ispkg]
+    found = {name: importlib.import_module(f"lewa.{name}") for name in packages}
+    return {name: room for name, room in found.items() if hasattr(room, "__all__") or name in WITHOUT_NAMES}
+
+
+def modules(name: str) -> list[str]:
+    """The modules that have a part of their own on the page of this room."""
+    room = rooms()[name]
+    listed = [
+        thing.__name__ for thing in (getattr(room, public) for public in getattr(room, "__all__", ())) if ismodule(thing)
+    ]
+    every = [info.name for info in pkgutil.iter_modules(room.__path__)] if name in WITHOUT_NAMES else BESIDE.get(name, ())
+    return [*listed, *(f"{room.__name__}.{module}" for module in every)]
+
+
+def pages() -> dict[str, str]:
+    """Every page by its file, the overview first."""
+    return {"reference/index.md": overview(), **{f"reference/{name}.md": room_page(room) for name, room in rooms().items()}}
+
+
+def home(module: str) -> str | None:
+    """The page of the room that a module belongs to, and the place on it, if it has one."""
+    room = module.split(".")[1]
+    if room not in rooms():
+        return None
+    return f"reference/{room}.md" + f"#{module}" * (module in modules(room))
+
+
+def path(room: ModuleType, name: str) -> str:
+    """Where a public name is defined; of a number or an alias, where it is public."""
+    thing = getattr(room, name)
+    return f"{thing.__module__}.{thing.__qualname__}" if hasattr(thing, "__qualname__") else f"{room.__name__}.{name}"
+
+
+# Pages -------------------------------------------------------------------------------------------------------------------
+
+INTRODUCTION = """# Reference
+
+`import lewa` has the names of this table; what else there is has a page for each room of the package. Every name links to
+what its docstring says."""
+
+
+def overview() -> str:
+    """What `lewa` itself offers, and here what is in no room."""
+    names = [name for name in lewa.__all__ if not ismodule(getattr(lewa, name))]
+    rows = [line(f"[`lewa.{name}`][{path(lewa, name)}]", first_sentence(getattr(lewa, name))) for name in names]
+    doors = {getattr(lewa, name).__module__ for name in names} | {"lewa.replay"}
+    return "\n\n".join(
+        [
+            INTRODUCTION,
+            "\n".join((head("name", "what it is"), *rows)),
+            *(
+                module_part(module, [name for name in names if path(lewa, name) == f"{module}.{name}"])
+                for module in sorted(doors)
+                if home(module) is None
+            ),
+        ]
+    )
+
+
+def room_page(room: ModuleType) -> str:
+    """A room: what it is, its names, and those of the modules that belong to it."""
+    parts = [f"# {room.__name__} {{ #{room.__name__} }}\n\n{markdown(str(room.__doc__))}"]
+    if room is lewa.learners:
+        classes = [f"[`lewa.learners.{kind.__name__}`][{kind.__module__}.{kind.__name__}]" for kind in ALL.values()]
+        rows = [line(link, f"[{name}](../{slug(name)})") for link, name in zip(classes, ALL, strict=True)]
+        parts.append("Every learner has a page of its own:\n\n" + "\n".join((head("class", "page"), *rows)))
+    for name in sorted(getattr(room, "__all__", ()), key=lambda name: not hasattr(getattr(room, name), "__qualname__")):
+        thing = getattr(room, name)  # numbers come last
+        if hasattr(thing, "__qualname__") and thing not in ALL.values():
+            parts.append(directive(path(room, name), room.__name__, level=2))
+        elif not hasattr(thing, "__qualname__") and not ismodule(thing):
+            parts.append(value(path(room, name), thing))
+    return "\n\n".join([*parts, *map(module_part, modules(room.__name__.removeprefix("lewa.")))])
+
+
+def module_part(module: str, names: Sequence[str] = ()) -> str:
+    """A module: what it is, and these names of it, or all that are public and not listed by its room already."""
+    found = importlib.import_module(module)
+    parts = [f"## {module} {{ #{module} }}\n\n{markdown(str(found.__doc__))}"]
+    return "\n\n".join([*parts, *(directive(f"{module}.{name}", module, level=3) for name in names or own(found))])
+
+
+def own(module: ModuleType) -> list[str]:
+    """The functions and classes that are defined there, in their order, but for those that the room lists."""
+    listed = getattr(importlib.import_module(module.__name__.rpartition(".")[0]), "__all__", ())
+    return [
+        name
+        for name, thing in vars(module).items()
+        if not name.startswith("_")
+        and name not in listed
+        and getattr(thing, "__module__", None) == module.__name__
+        and (isinstance(thing, type) or isfunction(thing))
+    ]
+
+
+# Entries -----------------------------------------------------------------------------------------------------------------
+
+
+def directive(where: str, room: str, level: int) -> str:
+    """What mkdocstrings reads; the heading is the name by which it is imported."""
+    name = where.rpartition(".")[2]
+    heading = f"lewa.{name}" if name in lewa.__all__ and path(lewa, name) == where else f"{room}.{name}"
+    return f"::: {where}\n    options:\n      heading: {heading}\n      heading_level: {level}"
+
+
+def value(where: str, thing: Any) -> str:
+    """A number, a dictionary or an alias: what it is."""
+    told = repr(thing) if len(repr(thing)) < 80 else f"{type(thing).__name__} of {', '.join(map(repr, thing))}"
+    return f"## {where} {{ #{where} .doc-heading }}\n\n```text\n{where.rpartition('.')[2]} = {told}\n```"
+
+
+def first_sentence(thing: Any) -> str:
+    """Of a docstring, on one line."""
+    first = " ".join(blocks(str(thing.__doc__))[0].split())
+    return prose(first.split(". ")[0].rstrip(".:") + ".")

@@ -1,0 +1,1 @@
+"""lewa in other people's libraries: gymnasium, river, the Open Bandit Pipeline. Nothing else here imports this room."""

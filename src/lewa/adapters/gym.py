@@ -1,0 +1,170 @@
+"""A game as a gymnasium environment, and the six-value step of Safety-Gymnasium."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from lewa import games
+from lewa.adapters.nature import Nature
+from lewa.games.base import check_rounds
+from lewa.rounds import Vector, as_floor, nearest
+
+try:
+    import gymnasium
+except ImportError:
+    raise ImportError("lewa.adapters.gym needs gymnasium: pip install 'lewa[gym]'") from None
+
+ID = "lewa/Game-v0"
+
+
+class Environment(gymnasium.Env[Vector, np.int64]):
+    """A game of `rounds` rounds, all of the game's if None, in which the average of each constraint has to reach its floor.
+
+    `game` is a game, or the name of one of `lewa.games.ALL`, which is then posed for this floor and these rounds. Also by
+    `gymnasium.make("lewa.adapters.gym:lewa/Game-v0", game="slater", floor=0.5, rounds=1000)`.
+
+    An action is the number of one, an observation what the last one earned and met: reward, then constraints, in [0, 1], and
+    zeros at the start. An episode ends by truncation after `rounds`. With c the constraints (m,) revealed for the action
+    taken in this round, `info` has
+
+    - "constraints": c, of which the averages have to reach the floors;
+    - "slack": c - floor (m,): below 0 where this round missed; its average has to be at least 0;
+    - "costs": 1 - c (m,): the average has to be at most 1 - floor, the sum over an episode at most `cost_limits`;
+    - "cost": the sum of "costs". With one constraint its sum is at most `cost_limit` exactly if the average reaches the
+      floor. With several it can be below although one of them misses: then look at "costs".
+
+    A cost above the limit in one round breaks nothing: only averages are constrained.
+
+    `reset(seed=n)` meets the nature that `lewa.play(..., seeds=[n])` meets; without a seed the next nature is drawn from
+    the environment's own generator. A game that reacts to the play (`anti-leader`) is shown the action as a play that is
+    sure of it, which is harder than what it does in `lewa.play`, where it sees the play before the action is drawn.
+
+    >>> env = Environment("bernoulli", floor=0.6, rounds=1000)
+    >>> observation, info = env.reset(seed=7)
+    >>> observation, reward, terminated, truncated, info = env.step(2)
+    >>> reward, info["cost"], round(env.cost_limit)
+    (0.0, 0.0, 400)
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}
+
+    def __init__(self, game: Any, floor: object, rounds: int | None = None) -> None:
+        self.floor = as_floor(floor)
+        self.game = game if not isinstance(game, str) else _posed(game, self.floor, rounds)
+        self.rounds = check_rounds(self.game.length if rounds is None else rounds)
+        if self.game.length is not None and self.rounds > self.game.length:
+            raise ValueError(f"rounds must be at most the game's {self.game.length}, got {rounds}")
+        K, m = self.game.actions, self.game.constraints
+        if self.floor.size != m:
+            raise ValueError(f"there must be one floor per constraint, got {self.floor.size} for a game with {m}")
+        self.action_space = gymnasium.spaces.Discrete(K)
+        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (1 + m,), np.float64)
+        self.spec = copy(gymnasium.spec(ID))
+        self.spec.kwargs = {"game": self.game, "floor": self.floor, "rounds": self.rounds}
+        self._nature: Nature | None = None
+        self._round = self.rounds
+
+    @property
+    def cost_limits(self) -> Vector:
+        """What the sum of each cost over an episode may be: rounds (1 - floor)."""
+        limits: Vector = self.rounds * (1 - self.floor)
+        return limits
+
+    @property
+    def cost_limit(self) -> float:
+        """The sum of `cost_limits`: for learners that know one cost, as those of OmniSafe."""
+        return float(self.cost_limits.sum())
+
+    def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
+        """The first observation, zeros, of the nature that this seed names."""
+        super().reset(seed=seed)
+        name = int(self.np_random.integers(1 << 62)) if seed is None else seed
+        self._nature, self._round = Nature(self.game, name), 0
+        return np.zeros(1 + self.game.constraints), {"seed": name}
+
+    def step(self, action: Any) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
+        """Observation, reward, terminated (never), truncated (after the last round) and info, as the class says."""
+        if self._nature is None or self._round >= self.rounds:
+            raise gymnasium.error.ResetNeeded(f"an episode has {self.rounds} rounds and begins with reset")
+        K = self.game.actions
+        if action not in self.action_space:
+            raise ValueError(f"the action must be one of 0 .. {K - 1}, got {action!r}")
+        i = index(action)
+        sure = None
+        if self._nature.reacts:
+            sure = np.zeros(K)
+            sure[i] = 1
+        rewards, constraints = self._nature.round(self._round, sure)
+        self._round += 1
+        c, reward = constraints[:, i].copy(), float(rewards[i])
+        costs = 1 - c
+        info = {"cost": float(costs.sum()), "costs": costs, "constraints": c, "slack": c - self.floor}
+        return np.array([reward, *c]), reward, False, self._round == self.rounds, info
+
+
+class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """The step of Safety-Gymnasium: observation, reward, cost, terminated, truncated, info, with cost = info["cost"].
+
+    >>> env = SixValues(Environment("bernoulli", floor=0.6, rounds=1000))
+    >>> _ = env.reset(seed=7)
+    >>> observation, reward, cost, terminated, truncated, info = env.step(0)
+    >>> cost
+    1.0
+    """
+
+    def __init__(self, env: Any) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+
+    def step(self, action: Any) -> Any:
+        """Six values instead of five."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if "cost" not in info:
+            raise ValueError(f"a step of six values needs info['cost'], got {', '.join(map(repr, info)) or 'nothing'}")
+        return observation, reward, info["cost"], terminated, truncated, info
+
+
+class Told(np.float64):
+    """A reward that carries what else became known in its step, by name, in `told`."""
+
+    told: Mapping[str, float]
+
+
+class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
+    """Rewards that carry some numbers of `info` with them, for loops that pass on nothing but the reward.
+
+    `river.bandit.evaluate` is such a loop; `lewa.adapters.river.Policy` finds there what it has to keep on average.
+
+    >>> env = Telling(Environment("bernoulli", floor=0.6, rounds=1000), names=["cost"])
+    >>> _ = env.reset(seed=7)
+    >>> env.step(0)[1].told
+    {'cost': 1.0}
+    """
+
+    def __init__(self, env: Any, names: Sequence[str] = ("cost",)) -> None:
+        gymnasium.utils.RecordConstructorArgs.__init__(self, names=names)
+        super().__init__(env)
+        self.names = names
+
+    def step(self, action: Any) -> Any:
+        """The step with its reward as `Told`."""
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        missing = [name for name in self.names if name not in info]
+        if missing:
+            raise ValueError(f"info must have {', '.join(missing)}, got {', '.join(info) or 'nothing'}")
+        carrying = Told(reward)
+        carrying.told = {name: info[name] for name in self.names}
+        return observation, carrying, terminated, truncated, info
+
+
+def _posed(name: str, floor: Vector, rounds: Any) -> Any:
+    if name not in games.ALL:
+        raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
+    return games.ALL[name].posed(floor, check_rounds(rounds))
+
+
+if ID not in gymnasium.registry:
+    gymnasium.register(ID, entry_point="lewa.adapters.gym:Environment")

@@ -1,0 +1,61 @@
+"""The border: quantities in the user's units become numbers of [0, 1], and back; here, and only here.
+
+A learner wants p.c >= floor with c and floor in [0, 1]. A quantity d of the range [low, high] becomes (d - zero)/span: for
+"at least", and for a reward, zero = low and span = high - low; for "at most" zero = high and span = low - high, so
+c = (high - d)/(high - low).
+"""
+
+from math import isfinite
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+Number = TypeVar("Number", float, np.ndarray[Any, np.dtype[np.float64]])
+
+
+class Scale(NamedTuple):
+    """How a quantity of the user's becomes a number of [0, 1]: (d - zero)/span."""
+
+    zero: float
+    span: float
+
+    def unit(self, value: Number) -> Number:
+        """The number of [0, 1] for a value of the range; outside of it, one outside."""
+        return (value - self.zero) / self.span + 0.0  # + 0.0: no negative zero
+
+    def own(self, unit: Number) -> Number:
+        """The value, in the user's units, for a number of [0, 1]."""
+        return self.zero + unit * self.span
+
+
+def scale_of(sense: str, low: float, high: float) -> Scale:
+    """The scale of a quantity of this range that is to be "at most" or "at least" something."""
+    return Scale(high, low - high) if sense == "at most" else Scale(low, high - low)
+
+
+def as_range(name: str, of: Any) -> tuple[float, float]:
+    """Two finite numbers, the lower one first."""
+    try:
+        low, high = (as_number(f"the range of {name}", end) for end in of)
+    except TypeError:
+        raise ValueError(f"the range of {name} must be two numbers (low, high), got {of!r}") from None
+    except ValueError as wrong:
+        if "unpack" not in str(wrong):
+            raise
+        raise ValueError(f"the range of {name} must be two numbers (low, high), got {of!r}") from None
+    if not low < high or not isfinite(high - low):
+        raise ValueError(f"the range of {name} must be (low, high) with low < high, got ({low:g}, {high:g})")
+    return low, high
+
+
+def as_number(name: str, value: Any) -> float:
+    """A finite float, or a sentence; text is not a number, even where it looks like one."""
+    try:
+        if isinstance(value, str | bytes):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
+    if not isfinite(number):
+        raise ValueError(f"{name} must be a finite number, got {number}")
+    return number

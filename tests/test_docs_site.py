@@ -1,0 +1,120 @@
+"""The documentation is built without a warning, every learner has its page, and no public name goes without a word."""
+
+import importlib
+import inspect
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from benchmarks.site.prose import markdown
+
+import lewa
+from lewa.games.base import Game
+from lewa.learners.base import Learner
+from lewa.show.charts import Panel
+
+ROOT = Path(__file__).parent.parent
+# Where many classes have the same methods, what these do is said once, in the protocol.
+PROTOCOLS: dict[str, Any] = {"learners": Learner, "games": Game, "show": Panel}
+
+
+def modules() -> Iterator[ModuleType]:
+    yield lewa
+    for info in pkgutil.walk_packages(lewa.__path__, "lewa."):
+        if info.name != "lewa.__main__":
+            yield importlib.import_module(info.name)
+
+
+def test_the_site_is_built_without_a_warning_and_holds_every_page(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+    for name in lewa.learners.ALL:
+        page = (tmp_path / "learners" / f"{name.replace('@', '-')}.html").read_text()
+        assert page.count("<svg viewBox") >= 4, f"the page of {name} has no picture"
+        assert all(f'id="{part}"' in page for part in ("reading", "what-is-proved", "at-work", "in-code")), name
+
+    pages = {path: path.read_text() for path in tmp_path.rglob("*.html")}
+    named = set(re.findall(r'id="(lewa\.[\w.]+)"', "".join(pages.values())))
+    missing = {f"{room.__name__}.{name}" for room, name in listed() if not places(room, name) & named}
+    assert not missing, f"in no page of the reference: {sorted(missing)}"
+
+    fetched = re.compile(r'<(?:script|link|img|iframe)[^>]+(?:src|href)="https?://(?!www\.w3\.org)')
+    assert not [path.name for path, text in pages.items() if fetched.search(text)], "a page loads something from the network"
+
+
+def listed() -> Iterator[tuple[ModuleType, str]]:
+    """Every name of every `__all__`."""
+    for room in modules():
+        for name in getattr(room, "__all__", ()):
+            yield room, name
+
+
+def places(room: ModuleType, name: str) -> set[str]:
+    """Where it is public, and where it is defined."""
+    thing = getattr(room, name)
+    if inspect.ismodule(thing):
+        return {thing.__name__}
+    return {f"{room.__name__}.{name}", f"{getattr(thing, '__module__', '')}.{getattr(thing, '__qualname__', '')}"}
+
+
+def test_no_public_name_is_undocumented() -> None:
+    silent = [where for module in modules() for where in undocumented(module)]
+    assert not silent, f"without a docstring: {silent}"
+
+
+def undocumented(module: ModuleType) -> Iterator[str]:
+    if not module.__doc__:
+        yield module.__name__
+    room = module.__name__.split(".")[1] if "." in module.__name__ else ""
+    for name, thing in vars(module).items():
+        if name.startswith("_") or getattr(thing, "__module__", None) != module.__name__:
+            continue
+        if inspect.isclass(thing):
+            state = room == "learners" and name not in lewa.learners.__all__  # its fields are commented, one by one
+            if not state and (not thing.__doc__ or thing.__doc__.startswith(f"{name}(")):
+                yield f"{module.__name__}.{name}"
+            yield from (f"{module.__name__}.{name}.{silent}" for silent in silent_methods(thing, PROTOCOLS.get(room)))
+        elif inspect.isfunction(getattr(thing, "py_func", thing)) and not thing.__doc__:
+            yield f"{module.__name__}.{name}"
+
+
+def silent_methods(kind: type, protocol: Any) -> Iterator[str]:
+    """Those of which neither the class, nor what it inherits from, nor the protocol of its room says what they do."""
+    said = [*kind.__mro__, protocol] if protocol else kind.__mro__
+    for name, method in vars(kind).items():
+        plain = method.__func__ if isinstance(method, classmethod | staticmethod) else method
+        if name.startswith("_") or not (inspect.isfunction(plain) or isinstance(plain, property | cached_property)):
+            continue
+        if not any(inspect.getdoc(getattr(one, name, None)) or f"`{name}" in (one.__doc__ or "") for one in said):
+            yield name
+
+
+def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
+    text = markdown("""What it is, with 2*x*y <= 1 and [c0]+.
+
+    In round t::
+
+        p = w / sum w
+
+        q = p
+
+    >>> 1 + 1
+    2
+    """)
+    assert text.split("\n\n") == [
+        r"What it is, with 2\*x\*y &lt;= 1 and \[c0\]+.",
+        "In round t:",
+        "```text\np = w / sum w",
+        "q = p\n```",
+        "```pycon\n>>> 1 + 1\n2\n```",
+    ]

@@ -1,0 +1,320 @@
+"""Reward against budget: the hindsight curve against other ways to compute it, learners against `lewa.play`, and logs."""
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.frontier import frontier
+from lewa.frontier.log import HALVES
+from lewa.games import Data, Log, Table
+from lewa.measures import best_fixed_play
+from lewa.measures.offpolicy import doubly_robust, ips, snips
+from lewa.show import frontier as show
+
+FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
+RNG = np.random.default_rng(9)
+T, MODELS = 300, ("small", "medium", "large")
+QUALITY = (RNG.random((T, 3)) < [0.5, 0.7, 0.9]).astype(float) * 5  # stars
+DOLLARS = np.array([0.001, 0.003, 0.01]) * (0.5 + RNG.random((T, 3)))
+SECONDS = np.array([1.0, 4.0, 2.0]) * (0.5 + RNG.random((T, 3)))
+MEANS = QUALITY.mean(axis=0), DOLLARS.mean(axis=0), SECONDS.mean(axis=0)
+
+
+def table() -> dict[str, Any]:
+    named = (("quality", QUALITY), ("dollars", DOLLARS), ("seconds", SECONDS))
+    return {f"{name}:{model}": values[:, i] for name, values in named for i, model in enumerate(MODELS)}
+
+
+def best(budget: float) -> float:
+    """The most stars for these dollars, by looking at every mixture of two actions."""
+    quality, dollars, _ = MEANS
+    found = [quality[i] for i in range(3) if dollars[i] <= budget + 1e-12]
+    for i in range(3):
+        for j in range(3):
+            if dollars[i] < budget < dollars[j]:
+                share = (budget - dollars[i]) / (dollars[j] - dollars[i])
+                found.append((1 - share) * quality[i] + share * quality[j])
+    return float(max(found))
+
+
+OWN: dict[str, Any] = {"reward": "quality", "at_most": "dollars"}
+
+
+@pytest.fixture(scope="module")
+def found() -> Any:
+    return frontier(table(), **OWN, points=4, seeds=3)
+
+
+def test_the_curve_is_the_best_of_all_mixtures_with_its_slope_as_the_price(found: Any) -> None:
+    quality, dollars, _ = MEANS
+    lines = [point.line for point in found.points]
+    assert lines == pytest.approx(np.linspace(dollars[0], dollars[2], 4))  # from the least that can be kept to what is free
+    for point in found.points:
+        assert point.best.feasible
+        assert point.best.value == pytest.approx(best(point.line))
+        assert sum(point.best.play.values()) == pytest.approx(1)
+        assert point.best.average["dollars"] == pytest.approx(point.line)
+        assert sum(quality[MODELS.index(name)] * share for name, share in point.best.play.items()) == pytest.approx(
+            point.best.value
+        )
+        if point is not found.points[-1]:
+            slope = (best(point.line + 1e-7) - best(point.line)) / 1e-7
+            assert point.best.price["dollars"] == pytest.approx(slope, rel=1e-4)
+    assert found.points[-1].best.price == {"dollars": 0}
+    assert [value for _, value, _ in found.curve] == pytest.approx([best(line) for line, _, _ in found.curve], abs=1e-7)
+
+
+def test_learners_get_what_a_play_of_theirs_gets(found: Any) -> None:
+    low, high = DOLLARS.min(), DOLLARS.max()
+    game = Table(QUALITY / 5, (high - DOLLARS) / (high - low))
+    assert found.learners == {"op-ewa kappa=0": "full", "bandit-op-ewa kappa=0": "bandit"}
+    point = found.points[1]
+    for name, seeds in (("op-ewa", 1), ("bandit-op-ewa", 3)):
+        made = lewa.learners.make(name, 3, T, (high - point.line) / (high - low), kappa=0)
+        trace, got = lewa.play(made, game, seeds=seeds), point.learners[f"{name} kappa=0"]
+        assert got.reward.per_seed == pytest.approx(5 * trace.reward[:, -1] / T)
+        assert got.violation["dollars"].per_seed == pytest.approx((high - low) * lewa.violation(trace)[:, 0] / T)
+        positive = (high - low) * lewa.positive_violation(trace)[:, 0] / T
+        assert got.positive_violation["dollars"].per_seed == pytest.approx(positive)
+        spent = point.line + (high - low) * trace.shortfall[:, -1, 0] / T
+        assert got.average["dollars"].per_seed == pytest.approx(spent)
+        assert got.reward.low <= got.reward.mean <= got.reward.high
+    assert found.points[1].learners["op-ewa kappa=0"].reward.low == found.points[1].learners["op-ewa kappa=0"].reward.high
+    three = np.array(got.reward.per_seed)
+    assert got.reward.high - got.reward.mean == pytest.approx(4.302652729911275 * three.std(ddof=1) / np.sqrt(3))
+
+
+def test_an_at_least_line_is_the_mirror_image() -> None:
+    spare = {
+        name.replace("dollars", "spare"): 1 - values if "dollars" in name else values for name, values in table().items()
+    }
+    one = frontier(table(), **OWN, budgets=[0.004, 0.002], learner="lewa")
+    other = frontier(spare, reward="quality", at_least="spare", budgets=[0.998, 0.996], learner="lewa")
+    assert [point.line for point in other.points] == pytest.approx([0.996, 0.998])
+    for a, b in zip(one.points, reversed(other.points), strict=True):
+        assert a.best.value == pytest.approx(b.best.value)
+        assert a.best.price["dollars"] == pytest.approx(b.best.price["spare"])
+        assert a.learners["lewa"].reward.mean == pytest.approx(b.learners["lewa"].reward.mean)
+
+
+def test_the_other_constraints_stay_where_they_are() -> None:
+    own: dict[str, Any] = {"reward": "quality", "at_most": ["dollars", "seconds"], "learner": "lewa", "points": 3}
+    held = frontier(table(), **own, lines={"seconds": 2.2})
+    quality, dollars, seconds = MEANS
+    for point in held.points:
+        assert point.lines["seconds"] == 2.2
+        assert point.best.average["seconds"] <= 2.2 + 1e-6
+        assert point.best.average["dollars"] <= point.line + 1e-8
+        grid = [np.array([a, b, 1 - a - b]) for a in np.linspace(0, 1, 101) for b in np.linspace(0, 1 - a, 101)]
+        kept = [p @ quality for p in grid if p @ dollars <= point.line and p @ seconds <= 2.2]
+        assert point.best.value >= max(kept, default=0) - 1e-6
+        assert set(point.learners["lewa"].violation) == {"dollars", "seconds"}
+    assert held.points[-1].best.price["dollars"] == pytest.approx(0, abs=1e-9)
+    other = frontier(table(), **own, lines={"dollars": 0.004})
+    assert other.varied == "seconds"
+    loose = frontier(table(), **own)
+    assert (loose.varied, loose.points[0].lines["seconds"]) == ("dollars", SECONDS.max())
+    assert "seconds has no line here: any average of it will do" in loose.notes
+
+
+def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsRecorder) -> None:
+    found = frontier(table(), **OWN, budgets=[0.0008, 0.004], learner="lewa")
+    assert [point.best.feasible for point in found.points] == [False, True]
+    assert found.points[0].best.play == {"small": 1.0}
+    assert "no play keeps dollars at most 0.0008: the nearest line that one keeps is" in found.notes[0]
+    assert not recwarn.list
+
+
+def test_where_the_best_action_is_the_cheapest_there_is_one_point() -> None:
+    columns = {"r:a": [1, 1, 0.5], "r:b": [0, 1, 0], "cost:a": [1, 1, 2], "cost:b": [3, 1, 4]}
+    found = frontier(columns, reward="r", at_most="cost", learner="lewa")
+    assert len(found.points) == 1
+    assert found.points[0].best.play == {"a": 1.0}
+    assert "costs anything" in found.notes[0]
+    assert show.panels(found)
+
+
+def test_progress_ends_at_all_rounds() -> None:
+    seen: list[tuple[int, int]] = []
+    frontier(table(), **OWN, points=2, seeds=2, progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1] == (2 * 3 * T, 2 * 3 * T)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+# Logs --------------------------------------------------------------------------------------------------------------------
+
+
+def log(rows: int = 2000, seed: int = 3) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    p = np.array([0.5, 0.3, 0.2])
+    a = rng.choice(3, size=rows, p=p)
+    dollars = np.array([0.001, 0.003, 0.01])[a] * (0.5 + rng.random(rows))
+    quality = (rng.random(rows) < np.array([0.5, 0.7, 0.9])[a]) * 5.0
+    return {"action": np.array(MODELS)[a], "quality": quality, "dollars": dollars, "propensity": p[a]}
+
+
+def test_the_plays_of_a_log_are_chosen_by_one_half_and_judged_by_the_other() -> None:
+    columns = log()
+    found = frontier(columns, **OWN, budgets=[0.004])
+    point = found.points[0]
+    names = sorted(MODELS)
+    action = np.array([names.index(name) for name in columns["action"]])
+    means = [
+        [snips(action[:1000], columns[name][:1000], columns["propensity"][:1000], row).value for row in np.eye(3)]
+        for name in ("quality", "dollars")
+    ]
+    low, high = columns["dollars"].min(), columns["dollars"].max()
+    chosen = best_fixed_play(
+        np.array(means[0]) / 5, (high - np.array(means[1])) / (high - low), (high - 0.004) / (high - low)
+    )
+    assert point.held_out is not None
+    assert point.held_out.play == pytest.approx({name: p for name, p in zip(names, chosen.play, strict=True) if p > 0})
+    for name, within in (("quality", (0, 5)), ("dollars", (low, high))):
+        half = (action[1000:], columns[name][1000:], columns["propensity"][1000:], chosen.play)
+        for way, value in (
+            ("ips", ips(*half, range=within)),
+            ("snips", snips(*half)),
+            ("dr", doubly_robust(*half, range=within)),
+        ):
+            assert point.held_out.values[name][way][:3] == pytest.approx(value[:3])
+            assert point.held_out.values[name][way].proved == pytest.approx(value.proved)
+    assert HALVES in found.notes
+
+
+def test_what_is_estimated_of_a_log_is_near_the_truth_and_optimism_is_seen() -> None:
+    """Many short logs of actions that are all alike: the estimated maximum is above the truth, what is held out is not."""
+    rng, estimated, held = np.random.default_rng(1), [], []
+    for _ in range(30):
+        a = rng.integers(0, 8, 400)
+        columns = {"action": a, "r": rng.random(400), "c": rng.random(400), "propensity": np.full(400, 0.125)}
+        found = frontier(columns, reward="r=0..1", budgets=[0.0])
+        estimated.append(found.points[0].best.value - 0.5)
+        held.append(found.points[0].held_out.values["r"]["dr"].value - 0.5)  # type: ignore[union-attr]
+    assert np.mean(estimated) > 4 * np.std(estimated) / 30**0.5
+    assert abs(np.mean(held)) < 3 * np.std(held) / 30**0.5
+
+
+def test_wrong_propensities_are_noticed_and_right_ones_are_not() -> None:
+    columns = log()
+    assert not [note for note in frontier(columns, **OWN).notes if "cannot be right" in note]
+    wrong = {**columns, "propensity": np.full(2000, 1 / 3)}
+    doubted = [note for note in frontier(wrong, **OWN).notes if "cannot be right" in note]
+    assert [note.split()[3] for note in doubted] == ["large", "small"]  # medium's was 0.3
+
+
+def test_a_log_where_one_half_never_shows_an_action_is_refused() -> None:
+    columns = log()
+    order = np.argsort(columns["action"])
+    with pytest.raises(ValueError, match="the second half, 1000 rows, never shows large, medium"):
+        frontier({name: values[order] for name, values in columns.items()}, **OWN)
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder of data at {FOLDER}")
+def test_the_wireless_log_has_the_values_that_its_makers_found() -> None:
+    about = json.loads((FOLDER / "wireless_sigfox_power_log.json").read_text())
+    budgets = {one["label"]: one for one in about["budgets"]}
+    found = frontier(FOLDER / "wireless_sigfox_power_log.csv.gz", budgets=[budgets["recommended"]["c0"][0]])
+    for name, column in (("reward", "mean_reward_snips"), ("c", "mean_c_snips")):
+        alone = [of[name]["snips"].value for of in found.actions_alone.values()]
+        assert alone == pytest.approx(list(about[column].values()), abs=6e-7)
+    lp, point = budgets["recommended"]["lp"], found.points[0]
+    assert point.best.value == pytest.approx(lp["constrained_value"], abs=6e-7)
+    assert point.best.price["c"] == pytest.approx(lp["dual_price"][0], abs=6e-6)
+    assert list(point.best.play.values()) == pytest.approx(list(lp["support"].values()), abs=6e-5)
+
+
+@pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder of data at {FOLDER}")
+def test_real_tables_have_the_hindsight_that_their_makers_found() -> None:
+    for path in sorted(FOLDER.glob("*.npz")):
+        about = json.loads(path.with_suffix(".json").read_text())
+        data = lewa.games.read_data(path)
+        assert isinstance(data.game, Table)
+        means = Table(
+            data.game.mean_rewards(data.game.length)[np.newaxis], data.game.rows.mean(axis=0, dtype=np.float64).T[np.newaxis]
+        )
+        small = Data.of(means, data.actions, [one.name for one in data.constraints])  # one round: learners have little to do
+        for budget in about["budgets"]:
+            first, *rest = budget["c0"]
+            stay = dict(zip([one.name for one in data.constraints[1:]], rest, strict=True))
+            point = frontier(small, budgets=[first], lines=stay, learner="lewa").points[0]
+            assert point.best.feasible == budget["lp"]["feasible"]
+            if point.best.feasible:
+                assert point.best.value == pytest.approx(budget["lp"]["constrained_value"], abs=1e-5)
+                assert list(point.best.price.values()) == pytest.approx(budget["lp"]["dual_price"], abs=1e-4)
+
+
+# What is shown -----------------------------------------------------------------------------------------------------------
+
+
+def test_games_are_taken_as_they_are() -> None:
+    found = frontier(Table(QUALITY / 5, 1 - DOLLARS), learner="lewa", points=2)
+    assert (found.actions, found.varied) == (("action 0", "action 1", "action 2"), "c")
+    assert repr(found) == "<Frontier: reward against c at least, 2 lines, from a table>"
+    a = np.array([0, 1, 0, 1])
+    small = Log(a, np.full(4, 0.5), np.array([0, 1, 0.5, 1]), np.array([[1], [0], [1], [0]]), 2)
+    assert frontier(small, points=2).kind == "log"
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no points": ({"points": 0}, "points must be a whole number of at least 1, got 0"),
+    "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
+    "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
+    "nothing to vary": ({"lines": {"dollars": 0.004}}, "leave that of the one out which it is to be"),
+    "a budget outside of the range": ({"budgets": [1]}, "the line of dollars must lie in its range"),
+    "no budget": ({"budgets": []}, "there must be at least one budget"),
+    "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
+    "lines that cannot be kept together": (
+        {"at_most": ["dollars", "seconds"], "lines": {"seconds": 0.6}},
+        "no play keeps seconds at 0.6, whatever the line of dollars",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_questions_are_answered_with_one_sentence(what: str) -> None:
+    asked, sentence = BAD[what]
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 (its sentence is read below)
+        frontier(table(), **{**OWN, **asked})
+    assert sentence in str(refused.value)
+
+
+def test_columns_are_not_those_of_a_game_and_a_log_replays_no_learner() -> None:
+    with pytest.raises(ValueError, match="a game has none"):
+        frontier(Table(QUALITY / 5, 1 - DOLLARS), at_most="dollars")
+    with pytest.raises(ValueError, match="no learner is replayed on a log for its frontier"):
+        frontier(log(), **OWN, learner="bandit-lewa")
+
+
+@pytest.mark.parametrize("kind", ["table", "log"])
+def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tmp_path: Path, found: Any) -> None:
+    if kind == "log":
+        found = frontier(log(), **OWN, points=4)
+    for name in ("f.svg", "f.json", "f.csv") if kind == "log" else ("f.svg", "f.png", "f.pdf", "f.json", "f.csv"):
+        show.check_file(tmp_path / name)
+        show.write_frontier(found, tmp_path / name)
+    svg = (tmp_path / "f.svg").read_text()
+    assert "dollars at most" in svg
+    assert ("hindsight" if kind == "table" else "held out") in svg
+    for name in ("positive violation, dollars", "net violation, dollars"):
+        assert (name in svg) == (kind == "table")
+    show.write_frontier(found, tmp_path / "again.svg")
+    assert (tmp_path / "again.svg").read_text() == svg
+    if kind == "table":
+        assert (tmp_path / "f.png").read_bytes()[:4] == b"\x89PNG"
+        assert (tmp_path / "f.pdf").read_bytes()[:4] == b"%PDF"
+    assert json.loads((tmp_path / "f.json").read_text()) == json.loads(json.dumps(found.plain()))
+    with (tmp_path / "f.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 4 * (3 if kind == "table" else 4)
+    assert float(rows[0]["quality"]) == found.points[0].best.value
+    assert {row["who"] for row in rows} >= ({"hindsight"} if kind == "table" else {"estimated", "held out, dr"})
+    with pytest.raises(ValueError, match=r"a file that ends in .svg, .png, .pdf, .json, .csv, got f.txt"):
+        show.check_file(tmp_path / "f.txt")
+    with pytest.raises(ValueError, match="a folder that exists"):
+        show.check_file(tmp_path / "nowhere" / "f.svg")
