@@ -7,6 +7,9 @@ import numpy as np
 from lewa.games.bernoulli import Bernoulli
 from lewa.rounds import as_floor, in_unit
 
+CLICKS = (0.35, 0.25), (0.30, 0.20), (0.25, 0.15)
+CONTESTED = (0.8, 0.4), (0.7, 0.3), (0.6, 0.2)
+
 
 class Ads(Bernoulli):
     """Ads are shown for clicks, and each advertiser has a budget.
@@ -34,12 +37,7 @@ class Ads(Bernoulli):
 
     about = "ads for clicks, each advertiser with a budget: as many constraints as advertisers"
 
-    def __init__(
-        self,
-        clicks: object = ((0.35, 0.25), (0.30, 0.20), (0.25, 0.15)),
-        contested: object = ((0.8, 0.4), (0.7, 0.3), (0.6, 0.2)),
-        house: float = 0.05,
-    ) -> None:
+    def __init__(self, clicks: object = CLICKS, contested: object = CONTESTED, house: float = 0.05) -> None:
         rates, paid = in_unit("click rates", clicks), in_unit("contested", contested)
         if rates.ndim != 2 or rates.shape != paid.shape or not rates.size:
             raise ValueError(f"clicks and contested must have the shape (advertisers, ads), got {rates.shape}, {paid.shape}")
@@ -48,11 +46,13 @@ class Ads(Bernoulli):
         for j in range(m):
             kept[j, 1 + j * n : 1 + (j + 1) * n] = 1 - paid[j]
         super().__init__(rewards=[house, *rates.ravel()], constraints=kept)
+        self.made = f"clicks={rates.tolist()}, contested={paid.tolist()}, house={house}"
+
+    def __repr__(self) -> str:
+        return f"Ads({self.made})"
 
     @classmethod
     def posed(cls, floor: object, rounds: int) -> Self:
         """One advertiser per floor; after the third they are like the first ones again."""
-        rows = np.arange(as_floor(floor).size) % 3
-        usual = cls()
-        paid = [1 - usual.truth[j, 1 + 2 * j : 3 + 2 * j] for j in rows]
-        return cls(usual.rewards[1:].reshape(3, 2)[rows], paid, float(usual.rewards[0]))
+        rows = np.arange(as_floor(floor).size) % len(CLICKS)
+        return cls(np.array(CLICKS)[rows], np.array(CONTESTED)[rows])

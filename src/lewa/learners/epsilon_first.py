@@ -27,9 +27,9 @@ class EpsilonFirst(NamedTuple):
     in [0, 1]; a floor of 1 leaves no budget.
 
     Reading: explore = T^(-1/3), the order at which the authors' bound on what is lost to the best use of the budget is of
-    order B^(2/3). They draw the actions in turn; here lots decide the order of each sweep, so that no action is special. What is
-    read as in `kube`: costs that are not known are means, and where they stop the cheapest action is played. An action that
-    was not explored counts as earning nothing, at cost 1. Full information would leave nothing to explore.
+    order B^(2/3). They draw the actions in turn; here lots decide the order of each sweep, so that no action is special. The
+    rest is read as in `kube`: costs that are not known are means, and where they stop the cheapest action is played. An
+    action that was not explored counts as earning nothing, at cost 1. Full information would leave nothing to explore.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
