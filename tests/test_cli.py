@@ -167,7 +167,7 @@ REWARDS, CONSTRAINTS = RNG.random((40, 3)).round(3), RNG.random((40, 3, 2)).roun
 def as_columns(wide: bool) -> pa.Table:
     if wide:
         columns = {f"reward:{a}": REWARDS[:, i] for i, a in enumerate("xyz")}
-        columns |= {f"{n}:{a}": CONSTRAINTS[:, i, j] for j, n in enumerate(("cost", "power")) for i, a in enumerate("xyz")}
+        columns |= {f"{n}:{a}": CONSTRAINTS[:, i, j] for j, n in enumerate(("thrift", "power")) for i, a in enumerate("xyz")}
         return pa.table(columns)
     t, i = (k.ravel() for k in np.indices((40, 3)))
     names = np.array(["x", "y", "z"])[i]
@@ -265,6 +265,10 @@ def test_replay_in_units_of_the_users_is_the_same_replay(lewa_: Any, tmp_path: P
     assert got["violation"]["per_seed"][1] == pytest.approx(0.02 * violation(trace)[1])
     assert got["positive_violation"]["mean"] == pytest.approx(0.02 * positive_violation(trace).mean(axis=0))
     assert got["multiplier"] == pytest.approx(trace.multiplier[:, -1].mean(axis=0) * 4 / 0.02)
+    _, printed, _ = lewa_("replay", own_table(tmp_path), *words)
+    assert "2 seeds, dollars at most 0.011\n" in printed.replace(" \n", "\n").replace("  ", "")
+    assert "price of dollars" in printed
+    assert "of rewards and constraints scaled to [0, 1]" in " ".join(printed.split())  # what a reason says in numbers is
     _, _, complaint = lewa_("replay", own_table(tmp_path), *words[:4], "--budget", 0.001, *words[6:])
     assert "warning: no play keeps dollars at most 0.001" in complaint
     status, _, complaint = lewa_("replay", own_table(tmp_path), *words, "--budget", 0.01)
@@ -290,6 +294,14 @@ def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp
     for name in ("stars against dollars at most: 40 rounds", "one more of dollars yields", "net violation", "positive"):
         assert name in printed
     assert (tmp_path / "found.csv").read_text().startswith("dollars at most,who,price,stars,")
+
+
+def test_names_are_printed_as_they_are(lewa_: Any, tmp_path: Path) -> None:
+    (tmp_path / "half.csv").write_text("q:a,q:b,usd:a\n1,0,0.1\n")
+    words = ("--reward", "q", "--at-most", "usd", "--points", 1, "--learner", "lewa")
+    assert "lacks the column usd:b: each of" in lewa_("frontier", tmp_path / "half.csv", *words)[2]  # and no emoji
+    (tmp_path / "odd.csv").write_text("q:[red]x:b:,q:y,usd:[red]x:b:,usd:y\n1,0,0.1,0.2\n1,0,0.1,0.3\n")
+    assert "[red]x:b:" in lewa_("frontier", tmp_path / "odd.csv", *words)[1]
 
 
 def test_frontier_for_people_shows_a_log_with_intervals_and_what_they_are(lewa_: Any, tmp_path: Path) -> None:
@@ -340,7 +352,7 @@ BAD_INPUT = {
     "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),
     "data that are not there": (("frontier", "nothing.csv"), "there is no file nothing.csv"),
     "a figure of no known kind": (("frontier", "nothing.csv", "--out", "f.gif"), "a file that ends in .svg, .png"),
-    "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a setting is NAME=VALUE, got 'c2'"),
+    "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line is NAME=VALUE, got 'c2'"),
     "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
     "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
 }

@@ -1,6 +1,7 @@
 """Reward against budget: the hindsight curve against other ways to compute it, learners against `lewa.play`, and logs."""
 
 import csv
+import io
 import json
 import os
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import lewa
 from lewa.frontier import frontier
@@ -16,6 +18,7 @@ from lewa.games import Data, Log, Table
 from lewa.measures import best_fixed_play
 from lewa.measures.offpolicy import doubly_robust, ips, snips
 from lewa.show import frontier as show
+from lewa.show.charts import ticks
 
 FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RNG = np.random.default_rng(9)
@@ -116,6 +119,9 @@ def test_the_other_constraints_stay_where_they_are() -> None:
         assert point.best.value >= max(kept, default=0) - 1e-6
         assert set(point.learners["lewa"].violation) == {"dollars", "seconds"}
     assert held.points[-1].best.price["dollars"] == pytest.approx(0, abs=1e-9)
+    fast = frontier(table(), **own, lines={"seconds": 1.5})  # which binds where the line of dollars no longer does
+    assert 0 < fast.points[-1].best.play["small"] < 1
+    assert fast.points[-1].best.price["dollars"] == pytest.approx(0, abs=1e-9)
     other = frontier(table(), **own, lines={"dollars": 0.004})
     assert other.varied == "seconds"
     loose = frontier(table(), **own)
@@ -127,8 +133,58 @@ def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsReco
     found = frontier(table(), **OWN, budgets=[0.0008, 0.004], learner="lewa")
     assert [point.best.feasible for point in found.points] == [False, True]
     assert found.points[0].best.play == {"small": 1.0}
+    assert found.points[0].best.price == {"dollars": None}
+    assert "0.0008 none - small 0.004" in shown(found)
     assert "no play keeps dollars at most 0.0008: the nearest line that one keeps is" in found.notes[0]
     assert not recwarn.list
+
+
+def test_a_line_is_shown_once_however_often_it_is_asked_for() -> None:
+    assert [point.line for point in frontier(table(), **OWN, budgets=[0.004, 0.002, 0.004], learner="lewa").points] == [
+        pytest.approx(0.002),
+        pytest.approx(0.004),
+    ]
+
+
+def shown(found: Any) -> str:
+    """What is printed, with its spaces and ends of line as one space each."""
+    console = Console(width=200, file=io.StringIO())
+    show.print_frontier(found, console)
+    return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+
+
+def test_tables_say_what_easing_the_line_yields_and_no_line_where_there_is_none() -> None:
+    own: dict[str, Any] = {"reward": "quality", "learner": "lewa", "points": 2}
+    assert "one more of dollars yields" in shown(frontier(table(), **own, at_most="dollars"))
+    speed = {name.replace("seconds", "speed"): values for name, values in table().items()}
+    least = frontier(speed, **own, at_least=["speed", "dollars"], lines={"dollars": 0.001})
+    text = shown(least)
+    assert (
+        "quality against speed at least, dollars at least 0.001: 300 rounds" in text
+    )  # on one line, however narrow the table
+    assert "one less of speed yields" in text
+    assert "quality against dollars at most: 300 rounds" in shown(frontier(table(), **own, at_most=["dollars", "seconds"]))
+    assert "what lewa (full) gets" in text
+    assert text.endswith("per round")
+
+
+def test_the_price_is_drawn_as_the_steps_that_it_has() -> None:
+    for own, way in (({"at_most": "dollars"}, "post"), ({"at_least": "seconds"}, "pre")):
+        price = show.panels(frontier(table(), reward="quality", learner="lewa", points=2, **own))[1]  # type: ignore[arg-type]
+        assert isinstance(price, show.Against)
+        assert price.strands[0].steps == way
+
+
+def test_scales_tell_their_numbers_apart() -> None:
+    from matplotlib.figure import Figure
+
+    for low, high in ((0.25281, 0.25369), (100.1, 100.4), (1_000_100, 1_000_400), (0, 1)):
+        axes = Figure().subplots()
+        axes.set_xlim(low, high)
+        ticks(axes.xaxis, 5)
+        labels = [label.get_text() for label in axes.get_xticklabels()]
+        assert len(set(labels)) == len(labels) >= 3
+    assert labels == ["0", "0.2", "0.4", "0.6", "0.8", "1"]
 
 
 def test_where_the_best_action_is_the_cheapest_there_is_one_point() -> None:
@@ -202,16 +258,16 @@ def test_what_is_estimated_of_a_log_is_near_the_truth_and_optimism_is_seen() -> 
 
 def test_wrong_propensities_are_noticed_and_right_ones_are_not() -> None:
     columns = log()
-    assert not [note for note in frontier(columns, **OWN).notes if "cannot be right" in note]
+    assert not [note for note in frontier(columns, **OWN).notes if "1/propensity" in note]
     wrong = {**columns, "propensity": np.full(2000, 1 / 3)}
-    doubted = [note for note in frontier(wrong, **OWN).notes if "cannot be right" in note]
+    doubted = [note for note in frontier(wrong, **OWN).notes if "1/propensity" in note]
     assert [note.split()[3] for note in doubted] == ["large", "small"]  # medium's was 0.3
 
 
 def test_a_log_where_one_half_never_shows_an_action_is_refused() -> None:
     columns = log()
     order = np.argsort(columns["action"])
-    with pytest.raises(ValueError, match="the second half, 1000 rows, never shows large, medium"):
+    with pytest.raises(ValueError, match=r"the second half \(1000 of 2000 rows\) never shows large, medium"):
         frontier({name: values[order] for name, values in columns.items()}, **OWN)
 
 

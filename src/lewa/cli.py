@@ -35,8 +35,8 @@ from lewa.units import as_number
 
 app = typer.Typer(help="Online decisions under long-term constraints.", no_args_is_help=True, pretty_exceptions_enable=False)
 WIDE = 130  # columns where the output is no terminal, so that tables do not fold
-out = Console(width=None if sys.stdout.isatty() else WIDE)
-err = Console(stderr=True)
+out = Console(width=None if sys.stdout.isatty() else WIDE, emoji=False)  # names stay as they are
+err = Console(stderr=True, emoji=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
 
@@ -230,7 +230,7 @@ def frontier(
     """Reward against budget: the best that each line allows, what one more unit is worth, and what a learner gets there."""
     if out_file is not None:
         check_file(out_file)
-    stay = dict(_setting(text) for text in lines)
+    stay = dict(_setting(text, "line") for text in lines)
     with Progress(console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task("frontier", total=None)
         try:
@@ -331,7 +331,7 @@ def _show(result: dict[str, Any], as_json: bool, units: Sequence[Quantity] = ())
     if as_json:
         print(json.dumps(result))
     else:
-        print_summary(result, out)
+        print_summary(result, out, [one[:2] for one in units[1:]])
 
 
 def _make(
@@ -373,10 +373,10 @@ def _advised(shown: str, actions: int, rounds: int, floor: list[float], world: S
     return advise(shown, actions, rounds, floor, constraints=world.constraints, adversary=world.adversary).learner
 
 
-def _setting(text: str) -> tuple[str, Any]:
+def _setting(text: str, what: str = "setting") -> tuple[str, Any]:
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        raise ValueError(f"a setting is NAME=VALUE, got {text!r}")
+        raise ValueError(f"a {what} is NAME=VALUE, got {text!r}")
     try:
         return name, float(value)
     except ValueError:

@@ -49,7 +49,7 @@ def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tupl
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize(("kappa", "level"), [(1.0, 0.01), (0.3, 0.5), (0.0, 1.0), (-1.0, 0.02)])
+@pytest.mark.parametrize(("kappa", "level"), [(1.0, 0.01), (0.3, 0.5), (0.0, 1.0), (-1.0, 0.02), (-1.0, 0.2)])
 @pytest.mark.parametrize("floor", [[0.6], [0.55, 0.45]])
 def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed: int) -> None:
     eta, m = 0.4, len(floor)
@@ -83,6 +83,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed
                 used.add(bonus)
                 break
 
+    assert used == ({-1.0, 1.0} if (kappa, level, m) == (-1.0, 0.2, 2) else {kappa})  # where no play is left, 1 for kappa
     want: dict[str, Any] = {
         "plays": plays,
         "multipliers": multipliers,

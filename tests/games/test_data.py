@@ -70,7 +70,10 @@ def test_a_line_becomes_a_floor_and_back() -> None:
     one = data.constraints[0]
     assert one.floor(0.005) == pytest.approx(0.75)
     assert one.scale.own(0.75) == pytest.approx(0.005)
-    with pytest.raises(ValueError, match=r"^the line of dollars must lie in its range 0..0.02, got 0.03$"):
+    with pytest.raises(
+        ValueError,
+        match=r"^the line of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH gives it a wider one$",
+    ):
         one.floor(0.03)
 
 
@@ -90,8 +93,17 @@ def test_a_column_named_cost_is_to_be_small() -> None:
     data = from_columns(columns)
     assert data.constraints == (("cost", "at most", 1, 5),)
     assert data.reward == ("reward", "a reward", 1, 5)
-    with pytest.warns(UserWarning, match="say --at-most cost"):
-        from_columns({"reward:a": [1.0], "cost:a": [0.5]})
+    beside = {
+        "reward:a": [1, 2],
+        "reward:b": [3, 5],
+        "cost:a": [1, 1],
+        "cost:b": [4, 5],
+        "power:a": [0.1, 1],
+        "power:b": [1, 0],
+    }
+    data = from_columns(beside)
+    assert data.constraints == (("cost", "at most", 1, 5), ("power", "at least", 0, 1))
+    assert data.reward == ("reward", "a reward", 1, 5)
 
 
 def test_rounds_are_in_the_order_of_their_numbers_or_dates_and_else_as_they_come() -> None:
@@ -186,6 +198,11 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         LONG | {"reward": "model", "at_most": "dollars"},
         "model of the data must hold num",
     ),
+    "dates for numbers": (
+        {**long(), "quality": np.arange(60).astype("M8[D]")},
+        OWN | LONG,
+        "the column quality of the data must hold numbers",
+    ),
     "an infinite cost": (changed(long(), "dollars", 1, np.inf), OWN | LONG, "dollars of the data must hold finite numbers"),
     "a value outside of its range": (
         long(),
@@ -208,6 +225,11 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         OWN,
         "the data lacks the column dollars:large: each of small, large must have one",
     ),
+    "a cost of an action without a reward": (
+        {**wide(), "dollars:huge": np.ones(30)},
+        OWN,
+        "the data has the column dollars:huge, but no quality:huge: each of small, large, huge must have both",
+    ),
     "columns of two kinds": (
         {**long(), "power:a": np.ones(60)},
         OWN | LONG | {"at_least": "power"},
@@ -224,6 +246,16 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "reward must lie in [0, 1], got 7 in row 1; name the column and its range is taken from the data",
     ),
     "no rows": ({"t": [], "action": [], "reward": [], "c": []}, {}, "the data has no rows"),
+    "a propensity above 1": (
+        {**long(), "p": [0.5, 1.5] * 30},
+        OWN | LONG | {"propensity": "p"},
+        "propensities must be positive and at most 1, got 1.5 in row 2: the chance with which the action was drawn",
+    ),
+    "a propensity of 0": (
+        {**long(), "p": [0.5, 0.5, 0] * 20},
+        OWN | LONG | {"propensity": "p"},
+        "propensities must be positive and at most 1, got 0 in row 3: the chance with which the action was drawn",
+    ),
     "a log without propensities": (
         {name: values[::2] for name, values in long().items()},
         OWN | LONG,
@@ -239,6 +271,17 @@ def test_bad_data_is_answered_with_one_sentence(what: str) -> None:
         from_columns(columns, Columns(**names))
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+def test_text_that_is_not_unicode_is_answered_with_one_sentence(tmp_path: Path) -> None:
+    rows = "t,model,quality,dollars\n1,gro\xdf,1,0.1\n1,klein,0,0.2\n"
+    for text, sentence in (
+        (rows, "the column model of old.csv is not in UTF-8: save the file in that encoding"),
+        (rows.replace("\xdf", "ss").replace("quality", "gro\xdf"), "the names of its columns are not in UTF-8"),
+    ):
+        (tmp_path / "old.csv").write_bytes(text.encode("latin-1"))
+        with pytest.raises(ValueError, match=sentence):
+            read_data(tmp_path / "old.csv", Columns("quality", "dollars", action="model"))
 
 
 def test_cells_that_nobody_asks_for_may_be_missing() -> None:

@@ -93,6 +93,17 @@ def test_price_at_a_kink_is_what_easing_the_floor_yields() -> None:
     assert kink.price.tolist() == pytest.approx([0.2])
 
 
+def test_price_at_a_kink_of_several_floors_is_what_easing_each_of_them_yields() -> None:
+    r, c = np.array([1.0, 0.9, 0.0]), np.array([[0.0, 0.5, 1.0], [0.2, 0.6, 0.4]])
+    kinks = [np.array([0.5, 0.0]), np.array([0.0, 0.2]), np.array([0.5, 0.6]), np.array([1.0, 0.4]), np.array([0.25, 0.4])]
+    for floor in kinks:
+        best = best_fixed_play(r, c, floor)
+        assert best.feasible
+        for j, price in enumerate(best.price):
+            eased = by_linear_program(r, c, floor - 1e-4 * np.eye(2)[j])
+            assert price == pytest.approx((eased.value - best.value) / 1e-4, abs=1e-6), (floor, j)
+
+
 def test_a_floor_that_does_not_bind_costs_nothing() -> None:
     free = best_fixed_play(np.array([0.9, 0.1]), np.array([[0.6, 0.5]]), np.array([0.5]))
     assert (free.value, free.price.tolist(), free.feasible) == (0.9, [0.0], True)

@@ -22,7 +22,7 @@ class Best(NamedTuple):
 
     value: float  # reward per round
     play: dict[str, float]  # the actions that it takes, and how often
-    price: dict[str, float]  # what easing each line by one unit would yield in reward
+    price: dict[str, float | None]  # what easing each line yields in reward, per unit; None where no play keeps the lines
     average: dict[str, float]  # what it has of each constraint
     feasible: bool  # whether some play keeps the lines; if not, this is the one that misses them least
 

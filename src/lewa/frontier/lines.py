@@ -11,7 +11,7 @@ from lewa.measures.hindsight import TIGHT, best_fixed_play
 from lewa.rounds import Matrix, Vector, nearest
 
 FINE = 65  # lines at which the curve of a figure is computed
-NEVER = 1e-9  # a share that is none
+NEVER = 1e-6  # a share that is none: a linear program is solved to about that
 
 
 class Lines(NamedTuple):
@@ -82,16 +82,17 @@ class Lines(NamedTuple):
         """The floors that are asked for, or those of the grid."""
         if self.asked is None:
             return self.grid(rewards, constraints, self.points)
-        return sorted(self.asked, reverse=self.varied.sense == "at most")
+        return sorted(set(self.asked), reverse=self.varied.sense == "at most")
 
     def best(self, rewards: Vector, constraints: Matrix, floors: Vector) -> tuple[Best, Vector]:
         """The best fixed play for these means, in the user's units; and as it is."""
         found = best_fixed_play(rewards, constraints, floors)
         worth = self.data.reward.scale
         met = constraints @ found.play
-        price, average = {}, {}
+        price: dict[str, float | None] = {}
+        average = {}
         for one, per_unit, c in zip(self.data.constraints, found.price.tolist(), met.tolist(), strict=True):
-            price[one.name] = per_unit * worth.span / abs(one.scale.span)
+            price[one.name] = per_unit * worth.span / abs(one.scale.span) if found.feasible else None
             average[one.name] = one.scale.own(c)
         return Best(worth.own(found.value), self.named(found.play), price, average, found.feasible), found.play
 
@@ -104,7 +105,7 @@ class Lines(NamedTuple):
         found = []
         for floor in self.grid(rewards, constraints, FINE):
             best, _ = self.best(rewards, constraints, self.floors(floor))
-            found.append((self.varied.scale.own(floor), best.value, best.price[self.varied.name]))
+            found.append((self.varied.scale.own(floor), best.value, best.price[self.varied.name] or 0.0))
         return tuple(found)
 
     def notes(self, rewards: Vector, constraints: Matrix) -> list[str]:

@@ -20,8 +20,8 @@ HALVES = (
 )
 ABOUT = (
     "intervals hold each by itself: those with \N{PLUS-MINUS SIGN} are normal approximations; those that are proved, of the "
-    "doubly robust values, take it that propensities are right, that no value leaves the range that was given or seen, and "
-    "that no action was ever drawn with less chance than the least that was seen"
+    "doubly robust values, take it that propensities are right, that no value can leave the range that was given or seen, "
+    "and that no action could be drawn with less chance than the least that was seen"
 )
 
 
@@ -46,9 +46,10 @@ def of_log(data: Data, log: Log, lines: Lines, level: float) -> Frontier:
     for part, called in ((first, "first"), (second, "second")):
         missing = [name for a, name in enumerate(data.actions) if not (part.action == a).any()]
         if missing or part.action.size < 2:
+            said = f"never shows {', '.join(missing)}" if missing else "is too short"
             raise ValueError(
-                f"one half of a log chooses and the other judges, so each must show every action: the {called} half, "
-                f"{part.action.size} rows, never shows {', '.join(missing) or 'any'}"
+                f"one half of a log chooses and the other judges, so each must show every action: the {called} half "
+                f"({part.action.size} of {log.rows} rows) {said}"
             )
     estimated, chooser = _means(data, every), _means(data, first)
     valued = partial(_values, data, level=level)
@@ -97,7 +98,8 @@ def _doubts(data: Data, rows: _Rows) -> list[str]:
         off = float(inverse.mean()) - 1
         if (inverse > 0).sum() >= MANY and abs(off) > SURE * float(inverse.std(ddof=1)) / inverse.size**0.5:
             found.append(
-                f"the propensities of {name} cannot be right: 1/propensity adds up to {1 + off:.3g} of the rows instead of "
-                "1; were they written down wrongly, or was the action not always there?"
+                f"the propensities of {name} are in doubt: 1/propensity over its rows adds up to {1 + off:.3g} of all rows "
+                "instead of 1; were they written down wrongly, was the action not always there, or was its chance at times "
+                "so small that no row shows it?"
             )
     return found

@@ -5,7 +5,6 @@ unless it is given: NAME=LOW..HIGH. A column that is not named is looked for whe
 """
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -42,7 +41,10 @@ class Quantity(NamedTuple):
     def floor(self, line: float) -> float:
         """The line as a learner's floor."""
         if not self.low <= line <= self.high:
-            raise ValueError(f"the line of {self.name} must lie in its range {self.low:g}..{self.high:g}, got {line:g}")
+            wider = "" if (self.low, self.high) == UNIT else f"; {self.name}=LOW..HIGH gives it a wider one"
+            raise ValueError(
+                f"the line of {self.name} must lie in its range {self.low:g}..{self.high:g}, got {line:g}{wider}"
+            )
         return self.scale.unit(line)
 
 
@@ -143,22 +145,16 @@ def _wanted(sheet: "Sheet", asked: Columns) -> tuple[Wanted, list[Wanted]]:
 
 
 def _laid_out(sheet: "Sheet", asked: Columns) -> list[Wanted]:
-    """The constraints of the layout: every NAME:ACTION, or c, c1, c2 and so on; or else cost, in its own units."""
+    """The constraints of the layout: every NAME:ACTION, or c, c1, c2 and so on, or else cost; cost is in its own units."""
     names = sheet.names()
     found = sorted((name for name in names if re.fullmatch(r"c\d*", name)), key=lambda name: int(name[1:] or 0))
     if asked.reward is None and sheet.actions_of("reward") and "reward" not in sheet.columns:
         found = [name for name in names if name != "reward" and sheet.actions_of(name)]
-        if "cost" in found:
-            warnings.warn(
-                "cost is taken as a number of [0, 1] that is to be large, like every NAME:ACTION that is not named: if it "
-                "is to be small, say --at-most cost",
-                stacklevel=5,
-            )
-    elif not found and "cost" in names:
-        return [Wanted("cost", "at most", None, True)]
+    found = found or [name for name in names if name == "cost"]
     if not found:
         raise ValueError(f"{sheet.file} lacks a constraint: name its column by --at-most or --at-least; {sheet.has()}")
-    return [Wanted(name, "at least", UNIT, False) for name in found]
+    cost = Wanted("cost", "at most", None, True)
+    return [cost if name == "cost" else Wanted(name, "at least", UNIT, False) for name in found]
 
 
 def _asked(sheet: "Sheet", text: str, sense: str, find: bool = True) -> Wanted:
@@ -218,9 +214,21 @@ class Sheet(NamedTuple):
             )
         return values
 
+    def labels(self, name: str) -> Any:
+        """The column as names of something: text as text, whatever else stands among it."""
+        values = self.whole(name)
+        if values.dtype.kind not in "OSU":
+            return values
+        try:
+            return np.array([one.decode() if isinstance(one, bytes) else str(one) for one in values])
+        except UnicodeDecodeError:
+            raise ValueError(f"the column {name} of {self.file} is not in UTF-8: save the file in that encoding") from None
+
     def number(self, name: str) -> Any:
         """The column as numbers."""
         try:
+            if self.columns[name].dtype.kind in "mM":
+                raise TypeError
             values = self.whole(name).astype(np.float64)
         except (TypeError, ValueError) as error:
             if isinstance(error, ValueError) and "missing cell" in str(error):
@@ -235,6 +243,12 @@ def _wide(sheet: Sheet, reward: Wanted, constraints: list[Wanted]) -> Data:
     actions = sheet.actions_of(reward.name)
     cubes, found = [], []
     for one in (reward, *constraints):
+        beyond = [action for action in sheet.actions_of(one.name) if action not in actions]
+        if beyond:
+            raise ValueError(
+                f"{sheet.file} has the column {one.name}:{beyond[0]}, but no {reward.name}:{beyond[0]}: each of "
+                f"{', '.join((*actions, *beyond))} must have both"
+            )
         missing = [action for action in actions if f"{one.name}:{action}" not in sheet.columns]
         if missing:
             raise ValueError(
@@ -249,7 +263,7 @@ def _wide(sheet: Sheet, reward: Wanted, constraints: list[Wanted]) -> Data:
 def _long(sheet: Sheet, reward: Wanted, constraints: list[Wanted], asked: Columns) -> Data:
     sheet.find(None, reward.name)
     column = sheet.find(asked.action, "action")
-    labels, action = np.unique(_sortable(sheet.whole(column)), return_inverse=True)
+    labels, action = np.unique(sheet.labels(column), return_inverse=True)
     found, values = [], []
     for one in (reward, *constraints):
         if one.name not in sheet.columns:
@@ -274,7 +288,7 @@ def _squared(sheet: Sheet, asked: Columns, labels: Any, action: Any, values: lis
             f"{sheet.file} lacks a column round, for a table with every action in every round, and a column propensity, for "
             f"a log of one action a row: say --round NAME or --propensity NAME; {sheet.has()}"
         )
-    rounds, row = _in_order(_sortable(sheet.whole(sheet.find(asked.round, "round", "t"))))
+    rounds, row = _in_order(sheet.labels(sheet.find(asked.round, "round", "t")))
     T, K = len(rounds), len(labels)
     seen = np.zeros((T, K), dtype=np.int64)
     np.add.at(seen, (row, action), 1)
@@ -289,11 +303,6 @@ def _squared(sheet: Sheet, asked: Columns, labels: Any, action: Any, values: lis
     cube = np.empty((T, K, len(values)))
     cube[row, action] = np.column_stack(values)
     return Table(np.ascontiguousarray(cube[:, :, 0]), cube[:, :, 1:])
-
-
-def _sortable(values: Any) -> Any:
-    """Text as text, whatever else stands among it."""
-    return values.astype(str) if values.dtype.kind in "OSU" else values
 
 
 def _in_order(values: Any) -> tuple[Any, Any]:

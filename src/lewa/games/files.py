@@ -79,7 +79,13 @@ def _columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
             raise ValueError(f"a table is a .npz, .csv, .csv.gz or .parquet file, got {path.name}")
     except ArrowInvalid as error:
         raise ValueError(f"{path.name} cannot be read: {str(error).splitlines()[0]}") from error
-    twice = [name for name in table.column_names if table.column_names.count(name) > 1]
+    try:
+        names: list[str] = table.column_names
+    except UnicodeDecodeError:
+        raise ValueError(
+            f"{path.name} cannot be read: the names of its columns are not in UTF-8, save it in that encoding"
+        ) from None
+    twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"{path.name} has two columns named {twice[0]!r}")
-    return {name: table.column(name).to_numpy() for name in table.column_names}
+    return {name: table.column(name).to_numpy() for name in names}

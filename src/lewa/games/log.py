@@ -26,7 +26,7 @@ class Log:
 
     def __init__(self, action: Any, propensity: Any, reward: Any, constraints: Any, actions: int) -> None:
         self.action: Indices = np.asarray(action, dtype=np.int64)
-        self.propensity: Vector = in_unit("propensities", propensity)
+        self.propensity: Vector = _chances(propensity)
         self.reward: Vector = in_unit("rewards", reward)
         self.kept: Matrix = in_unit("constraints", constraints)
         self.actions = actions
@@ -35,8 +35,6 @@ class Log:
             raise ValueError(
                 f"a log needs one action, propensity and reward per row and constraints (rows, m), got {shapes}"
             )
-        if not self.propensity.min() > 0:
-            raise ValueError(f"propensities must be positive, got {self.propensity.min()}")
         if not ((self.action >= 0) & (self.action < actions)).all():
             raise ValueError(f"actions must be among 0 .. {actions - 1}, got {self.action.min()} to {self.action.max()}")
 
@@ -60,3 +58,15 @@ class Log:
     @property
     def setting(self) -> Setting:
         return Setting(constraints="arbitrary", adversary="oblivious")
+
+
+def _chances(propensity: Any) -> Vector:
+    """Chances of actions that were drawn."""
+    p = np.asarray(propensity, dtype=np.float64)
+    wrong = np.flatnonzero(~((p > 0) & (p <= 1)))
+    if wrong.size:
+        raise ValueError(
+            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {wrong[0] + 1}: the chance "
+            "with which the action was drawn"
+        )
+    return p

@@ -10,7 +10,8 @@ be it the exact minimum or not. So rounding costs no regret; at most a line is m
 
 A line counts as met when it is missed by no more than NEAR. Plays on the very edge, where theta would be infinite, then have
 a finite tilt, and no weight ever becomes zero. That one line is above every play is told to within NEAR, that several are to
-within COARSE.
+within COARSE. Where logarithms of weights are beyond 1e8, so that their last digit weighs something, a play may be above
+its line by as much.
 """
 
 from math import inf, log, sqrt
@@ -36,23 +37,20 @@ DAMP = 1e-15  # beside the largest covariance, a thousand times more whenever a 
 
 
 class Tilt(NamedTuple):
-    """How far the weights were tilted for each line, and the room that it takes to find out."""
+    """How far the weights were tilted for each line, and the room that it takes to find out: few arrays compile fast."""
 
     theta: Vector  # (m,)
-    before: Vector  # (m,)    theta before a step that is tried
-    step: Vector  # (m,)
-    above: Vector  # (m,)    p.c - least
-    free: Vector  # (m,)    1 for a line whose tilt may change, else 0
-    spread: Matrix  # (m, m)  the covariance of the constraints under p
-    factor: Matrix  # (m, m)  its Cholesky factor
-    exponent: Vector  # (K,)    logarithms of the tilted weights
-    line: Vector  # (K,)    the lines in the direction of the step; a single line needs no room for these two
+    lines: Matrix  # (4 + 2m, m)  rows by the names below; then the lines' covariance under p, and its Cholesky factor
+    actions: Matrix  # (2, K)  logarithms of tilted weights, and the lines in the direction of a step; for one line nothing
+
+
+BEFORE, STEP, ABOVE, FREE, SPREAD = 0, 1, 2, 3, 4  # theta before a step, the step, p.c - least, 1 where it may change; H
 
 
 def upright(actions: int, constraints: int) -> Tilt:
     """No tilt yet."""
-    m, K = constraints, actions if constraints > 1 else 0
-    return Tilt(*np.zeros((5, m)), *np.zeros((2, m, m)), *np.zeros((2, K)))
+    m = constraints
+    return Tilt(np.zeros(m), np.zeros((4 + 2 * m, m)), np.zeros((2, actions if m > 1 else 0)))
 
 
 @rule
@@ -171,9 +169,9 @@ def _middle(low: float, high: float) -> float:
 
 @routine
 def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    """The least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most; EMPTY if none is enough.
+    """The least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most.
 
-    Where no number is near enough to the line, it is the first above it.
+    Where no number comes near enough to the line, it is the first above it; where every action is below the line, EMPTY.
     """
     anchor, theta, below, above = head[ANCHOR], 0.0, 0.0, inf
     for n in range(STEPS):
@@ -235,7 +233,7 @@ def _project_one(w: Weights, c: Vector, least: float, theta: Vector) -> float:
 @routine
 def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     """F at this tilt; the tilted weights, p.c - least and the covariances are left in their places."""
-    x, v, above, m = tilt.exponent, w.value, tilt.above, least.size
+    x, v, above, spread, m = tilt.actions[0], w.value, tilt.lines[ABOVE], tilt.lines[SPREAD:], least.size
     for i in range(x.size):
         x[i] = w.log[i]
     for j in range(m):
@@ -257,7 +255,7 @@ def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
             y = 0.0
             for i in range(x.size):
                 y += v[i] * (c[j, i] - least[j] - above[j]) * (c[k, i] - least[k] - above[k])
-            tilt.spread[j, k] = y / z
+            spread[j, k] = y / z
     return top + log(z)
 
 
@@ -266,15 +264,15 @@ def _worst(tilt: Tilt) -> float:
     """How far from the best tilt: by what a line is missed, or is exceeded though it has a tilt."""
     worst = 0.0
     for j in range(tilt.theta.size):
-        worst = max(worst, abs(min(tilt.above[j], tilt.theta[j])))
+        worst = max(worst, abs(min(tilt.lines[ABOVE, j], tilt.theta[j])))
     return worst
 
 
 @rule
 def _newton(tilt: Tilt, damp: float) -> None:
     """step <- -(covariance)^-1 (p.c - least), by Cholesky, over the lines that are free: they have a tilt, or get one."""
-    s, above, free, H, L, m = tilt.step, tilt.above, tilt.free, tilt.spread, tilt.factor, tilt.theta.size
-    least = 1e-30
+    s, above, free, m, least = tilt.lines[STEP], tilt.lines[ABOVE], tilt.lines[FREE], tilt.theta.size, 1e-30
+    H, L = tilt.lines[SPREAD:], tilt.lines[SPREAD + m :]
     for j in range(m):
         free[j] = 1.0 if tilt.theta[j] > 0 or above[j] < 0 else 0.0
         least = max(least, damp * H[j, j])
@@ -318,7 +316,7 @@ def _hopeless(c: Matrix, least: Vector, theta: Vector) -> bool:
 @routine
 def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     """theta <- the best in the direction of the step, and not below 0; F there."""
-    before, step, line, scale, most = tilt.before, tilt.step, tilt.line, 0.0, inf
+    before, step, line, scale, most = tilt.lines[BEFORE], tilt.lines[STEP], tilt.actions[1], 0.0, inf
     for j in range(least.size):
         tilt.theta[j] = before[j]
         scale = max(scale, abs(step[j]))
@@ -330,7 +328,7 @@ def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
         for j in range(least.size):
             y += step[j] / scale * (c[j, i] - (least[j] - NEAR))
         line[i] = y
-    length, _ = _root(tilt.exponent, w.value, w.head, line, 0.0)
+    length, _ = _root(tilt.actions[0], w.value, w.head, line, 0.0)
     length = min(length / scale if length >= 0 else FAR / scale, most)  # downhill for ever: `_hopeless` will see it
     for j in range(least.size):
         gone = step[j] < 0 and before[j] / -step[j] <= length
@@ -341,7 +339,7 @@ def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
 @routine
 def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     """For several lines: theta <- how far the weights were tilted for each."""
-    theta, before, m, met = tilt.theta, tilt.before, least.size, True
+    theta, m, met = tilt.theta, least.size, True
     for j in range(m):
         y = 0.0
         for i in range(w.value.size):
@@ -360,7 +358,7 @@ def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
         worst, size, rounding = _worst(tilt), 1.0, 1e-15 * (1 + abs(now))
         for j in range(m):
             size += theta[j]
-            before[j] = theta[j]
+            tilt.lines[BEFORE, j] = theta[j]
         if worst <= min(EXACT * size, COARSE) or damp > 1:
             break
         if _hopeless(c, least, theta):
@@ -369,7 +367,7 @@ def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
             return EMPTY
         _newton(tilt, damp)
         for j in range(m):
-            theta[j] = max(theta[j] + tilt.step[j], 0.0)
+            theta[j] = max(theta[j] + tilt.lines[STEP, j], 0.0)
         then = _look(w, c, least, tilt)
         if not (then <= now + rounding and _worst(tilt) < worst / 2):
             then = _search(w, c, least, tilt)
@@ -377,7 +375,7 @@ def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
         now, damp = then, DAMP if helped else 1000 * damp
     missed = 0.0
     for i in range(w.log.size):
-        w.log[i] = tilt.exponent[i]
+        w.log[i] = tilt.actions[0, i]
     for j in range(m):
-        missed = max(missed, -tilt.above[j])
+        missed = max(missed, -tilt.lines[ABOVE, j])
     return missed

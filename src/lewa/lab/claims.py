@@ -299,27 +299,9 @@ BEYOND = (
     ),
     both("Fixed-share LEWA: rate attained", "fixed-share", SHARED, Attains(1 / 2), "fixed-share-lewa"),
     both("LEWA in that game: rate attained", "fixed-share", BALANCED, Attains(2 / 3), "lewa"),
-    both("Anytime LEWA: proved", "anytime", AtMost("sqrt(2 (ln K + 1) T)", 1 / 2), ROOT, "anytime-lewa"),
-    both(
-        "LEWA in epochs that double: proved",
-        "anytime",
-        AtMost("sum over epochs of B", 1 / 2),
-        AtMost("sum over epochs of sqrt(A (T + B))", 3 / 4),
-        "lewa+doubling",
-    ),
+    both("Anytime LEWA: proved", "anytime", AtMost("sqrt(2 (ln K + 1) T)", 1 / 2), ROOT),
     every_round(
-        "Safe mixing: proved",
-        "safe-mixing",
-        AtMost("sqrt(T ln K/2) + 1 + 2T (z - ln(1 + z))/z^2", 1 / 2),
-        AtMost("0"),
-        "safe-mixing",
-    ),
-    every_round(
-        "Bandit safe mixing: proved",
-        "safe-mixing",
-        AtMost("B + (K + 2 sqrt(2 L K T) + sqrt(T ln(4/eps)/2))/d", 1 / 2),
-        AtMost("0"),
-        "bandit-safe-mixing",
+        "Safe mixing: proved", "safe-mixing", AtMost("sqrt(T ln K/2) + 1 + 2T (z - ln(1 + z))/z^2", 1 / 2), AtMost("0")
     ),
 )
 CLAIMS = (*PAPER, *BEYOND)

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 from lewa.rounds import Matrix, Vector, as_floor, in_unit
 
 TIGHT = 1e-7  # a floor missed by no more than this is met: a linear program is solved to about that
+EASED = 1e-6  # by how much a floor is eased to see what that yields
 
 
 class Hindsight(NamedTuple):
@@ -33,7 +34,15 @@ def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike
     r, c, c0 = in_unit("rewards", rewards), np.atleast_2d(in_unit("constraints", constraints)), as_floor(floor)
     if r.ndim != 1 or c.shape != (c0.size, r.size):
         raise ValueError(f"constraints must have the shape ({c0.size}, {r.size}) to match floor and rewards, got {c.shape}")
-    return one_constraint(r, c[0], float(c0[0])) if c0.size == 1 else by_linear_program(r, c, c0)
+    if c0.size == 1:
+        return one_constraint(r, c[0], float(c0[0]))
+    found = by_linear_program(r, c, c0)
+    above = (found.play > TIGHT).sum() + (c @ found.play - c0 > TIGHT).sum()
+    if not found.feasible or above > c0.size:
+        return found
+    # At a kink, with fewer shares and slacks above 0 than m + 1, prices are many: each is read where its floor is eased.
+    price = [by_linear_program(r, c, c0 - EASED * one).price[j] for j, one in enumerate(np.eye(c0.size))]
+    return found._replace(price=np.array(price))
 
 
 def one_constraint(r: Vector, c: Vector, c0: float) -> Hindsight:

@@ -15,10 +15,11 @@ Each value comes with two intervals. The first is the normal approximation, mean
 for snips, which is a ratio): nothing is proved of it, and it is good where rows are many, much alike and independent. The
 second, for ips and doubly_robust, where a term has the mean sum_a play(a) E[x_t(a) | past] given the past, is proved: the
 band of measures/band.py, for the mean over the rows of just that. It asks for no independence, so a log may be that of a
-learner, whose chances are made of the past; it asks that values lie in the range that is given, that the play and the
-guesses q_t are made before row t is seen, and that no action was ever drawn with less chance than the least that the log
-shows for it. By default q_t is the mean of the action's rows before t, which is made so; a model that was fitted to the very
-rows it is used for is not, and spoils both intervals of doubly_robust. Both are for one value at a time.
+learner, whose chances are made of the past; it asks that no value can leave the range that is given, that the play and the
+guesses q_t are made before row t is seen, and that no action could be drawn with less chance than the least that the log
+shows for it, as where the logger gave each action a fixed share. By default q_t is the mean of the action's rows before t,
+which is made so; a model that was fitted to the very rows it is used for is not, and spoils both intervals of doubly_robust.
+Both are for one value at a time.
 """
 
 from collections.abc import Callable

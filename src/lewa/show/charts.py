@@ -308,7 +308,7 @@ class Shares(NamedTuple):
 def short(value: float, digits: int = 3) -> str:
     """A number on a scale: 1k, 25k, 1.5M, 0.02."""
     size, letter = next(((size, letter) for size, letter in SIZES if abs(value) >= 0.9995 * size), (1.0, ""))
-    text = f"{value / size:.{digits}g}" if abs(value / size) < 99.5 else f"{value / size:.0f}"
+    text = f"{value / size:.{digits}g}" if abs(value / size) < 99.5 or digits > 3 else f"{value / size:.0f}"
     return (text + letter).replace("-", "\N{MINUS SIGN}")
 
 
@@ -379,8 +379,13 @@ def ticks(axis: Any, most: int) -> None:
     """Ticks of a straight scale, not more than these."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+    def digits() -> int:
+        """As many as tell the ticks apart."""
+        ticks = axis.get_majorticklocs()
+        return next((n for n in range(3, 9) if len({short(tick, n) for tick in ticks}) == len(ticks)), 9)
+
     axis.set_major_locator(MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: short(value, digits())))
 
 
 def _symmetric(limits: tuple[float, float], bent: float, most: int = 7) -> tuple[list[float], list[str]]:

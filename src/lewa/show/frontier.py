@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
+from rich.text import Text
 
 from lewa.rounds import Vector
 from lewa.show.charts import (
@@ -45,32 +44,33 @@ def print_frontier(found: Any, console: Console) -> None:
         for one in (reward, *names):
             title = f"{one} of each action, {found.rounds:,} rows"
             ways = ("inverse propensities", "self-normalised", "doubly robust", f"proved, {found.level:.0%}")
-            console.print(_table(title, "", *ways, rows=[_alone(name, of[one]) for name, of in found.actions_alone.items()]))
+            _print(console, title, "", *ways, rows=[_alone(name, of[one]) for name, of in found.actions_alone.items()])
             console.print()
-    stay = [f", {name} at {line:g}" for name, line in found.points[0].lines.items() if name != found.varied]
-    title = f"{reward} against {across}{''.join(stay)}: {found.rounds:,} {rows}"
+    title = f"{reward} against {across}{_others(found)}: {found.rounds:,} {rows}"
     best = [_best(found, point) for point in found.points]
-    console.print(_table(title, across, f"{known} {reward}", _price(found), "by", rows=best))
+    _print(console, title, across, f"{known} {reward}", _price(found), "by", rows=best)
     console.print()
     if found.kind == "log":
         columns = [name for one in (reward, *names) for name in (one, "proved")]
         held = [(number(p.line), *_held(p.held_out), _play(p.held_out.play)) for p in found.points]
-        console.print(_table("held out, doubly robust", across, *columns, "by", rows=held))
+        _print(console, "held out, doubly robust", across, *columns, "by", rows=held)
     else:
         columns = [name for one in found.learners for name in (f"{one.split()[0]}: {reward}", "net violation", "positive")]
         seeds = max(len(got.reward.per_seed) for got in found.points[0].learners.values())
-        caption = f"per round; means over {seeds} seeds, \N{PLUS-MINUS SIGN} {found.level:.0%} of the learner's own dice"
+        means = f"; means over {seeds} seeds, \N{PLUS-MINUS SIGN} {found.level:.0%} of the learner's own dice"
         called = ", ".join(f"{one} ({kind})" for one, kind in found.learners.items())
+        gets = "gets" if len(found.learners) == 1 else "get"
         got = [(number(p.line), *(cell for one in p.learners.values() for cell in _got(one))) for p in found.points]
-        console.print(_table(f"what {called} get", across, *columns, rows=got, caption=caption))
+        _print(console, f"what {called} {gets}", across, *columns, rows=got)
+        console.print(Text(f"per round{means if seeds > 1 else ''}", style="dim italic"))
     for note in found.notes:
         console.print(note if note.endswith("?") else f"{note}.", style="dim", highlight=False, markup=False)
 
 
-def _table(title: str, *columns: str, rows: list[tuple[str, ...]], caption: str | None = None) -> Table:
-    """A table in which the user's names, whatever is in them, stay as they are."""
-    escaped = [tuple(map(escape, row)) for row in rows]
-    return table(escape(title), *map(escape, columns), rows=escaped, caption=caption)
+def _print(console: Console, title: str, *columns: str, rows: list[tuple[str, ...]]) -> None:
+    """A table in which the user's names, whatever is in them, stay as they are; its title may be wider than it is."""
+    console.print(Text(title, style="bold"))
+    console.print(table("", *map(Text, columns), rows=[tuple(map(Text, row)) for row in rows]))
 
 
 def _best(found: Any, point: Any) -> tuple[str, ...]:
@@ -96,8 +96,15 @@ def _sense(found: Any) -> str:
     return next(one.sense for one in found.constraints if one.name == found.varied)  # type: ignore[no-any-return]
 
 
+def _others(found: Any) -> str:
+    """The lines that stay where they are, but for those that any average keeps."""
+    lines = found.points[0].lines
+    others = [one for one in found.constraints if one.name != found.varied and lines[one.name] != one.scale.own(0.0)]
+    return "".join(f", {one.name} {one.sense} {lines[one.name]:g}" for one in others)
+
+
 def _price(found: Any) -> str:
-    return f"one more of {found.varied} {'yields' if _sense(found) == 'at most' else 'costs'}"
+    return f"one {'more' if _sense(found) == 'at most' else 'less'} of {found.varied} yields"
 
 
 def _about(found: Any) -> str:
@@ -156,6 +163,7 @@ class Strand(NamedTuple):
     low: Vector | None = None
     high: Vector | None = None
     dashed: bool = False
+    steps: str = ""  # "pre" or "post", where it is made of steps: a value holds before its point, or after it
 
 
 class Against(NamedTuple):
@@ -180,7 +188,8 @@ class Against(NamedTuple):
         """Draw into axes of this size in points."""
         for one in self.strands:
             marker = "" if one.low is None and one.x.size > 1 else "o"
-            style = {"dashes": (4, 3)} if one.dashed else {}
+            style: dict[str, Any] = {"dashes": (4, 3)} if one.dashed else {}
+            style |= {"drawstyle": f"steps-{one.steps}"} if one.steps else {}
             axes.plot(one.x, one.y, color=one.colour, linewidth=1.1, marker=marker, markersize=2.8, **style)
             if one.low is not None:
                 axes.vlines(one.x, one.low, one.high, color=one.colour, linewidth=0.8)
@@ -209,7 +218,8 @@ def panels(found: Any) -> list[Panel]:
     rewards += [strand(name, colours[name], [p.learners[name].reward for p in found.points]) for name in ends]
     if found.kind == "log":
         rewards.append(strand("held out", COLOURS[0], [p.held_out.values[found.reward.name]["dr"] for p in found.points]))
-    price = Strand(known, INK, curve[:, 0], curve[:, 2])
+    steps = "post" if _sense(found) == "at most" else "pre"  # it is what easing the line yields
+    price = Strand(known, INK, curve[:, 0], curve[:, 2], steps=steps)
     drawn: list[Panel] = [Against(found.reward.name, across, tuple(rewards))]
     drawn.append(Against(f"{_price(found)}, in {found.reward.name}", across, (price,)))
     for one in names:

@@ -104,6 +104,9 @@ def in_units(result: dict[str, Any], worth: Any, *scales: Any) -> dict[str, Any]
 
     def learner(got: dict[str, Any]) -> dict[str, Any]:
         said = got["guarantee"]
+        reason = said["reason"]
+        if reason and "regret <=" in reason and {span, *sizes} != {1}:
+            reason += ", of rewards and constraints scaled to [0, 1]"
         missed = ("violation", "positive_violation")
         return {
             **got,
@@ -111,7 +114,12 @@ def in_units(result: dict[str, Any], worth: Any, *scales: Any) -> dict[str, Any]
             "regret": times(got["regret"], span),
             **{name: times(got[name], sizes) for name in missed},
             "multiplier": times(got["multiplier"], [span / size for size in sizes]),
-            "guarantee": {**said, "regret": times(said["regret"], span), **{n: times(said[n], sizes) for n in missed}},
+            "guarantee": {
+                **said,
+                "regret": times(said["regret"], span),
+                **{n: times(said[n], sizes) for n in missed},
+                "reason": reason,
+            },
         }
 
     best = result["hindsight"]

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 
 def number(x: float | None) -> str:
@@ -19,7 +21,7 @@ def numbers(values: Any) -> str:
     return "-" if values is None else ", ".join(number(v) for v in values)
 
 
-def table(title: str, *columns: str, rows: Sequence[tuple[str, ...]], caption: str | None = None) -> Table:
+def table(title: str, *columns: str | Text, rows: Sequence[tuple[str | Text, ...]], caption: str | None = None) -> Table:
     """A plain table: the first column names, the others numbers."""
     shown = Table(title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left", box=None)
     for n, column in enumerate(columns):
@@ -29,14 +31,23 @@ def table(title: str, *columns: str, rows: Sequence[tuple[str, ...]], caption: s
     return shown
 
 
-def print_summary(result: dict[str, Any], console: Console) -> None:
-    """Regret and violation of each learner, side by side, beside what is proved."""
-    best = result["hindsight"]
+def print_summary(result: dict[str, Any], console: Console, lines: Sequence[tuple[str, str]] = ()) -> None:
+    """Regret and violation of each learner, side by side, beside what is proved; `lines` are names and senses of floors."""
+    best, floor = result["hindsight"], result["floor"]
     title = f"{result['rounds']:,} rounds, {result['actions']} actions, {result['seeds']} seeds, "
-    title += f"floor {numbers(result['floor'])}"
+    if lines:
+        title += ", ".join(f"{escape(name)} {sense} {number(c0)}" for (name, sense), c0 in zip(lines, floor, strict=True))
+    else:
+        title += f"floor {numbers(floor)}"
     if best is not None:
         title += f"\nbest fixed play: {number(best['value'])} a round"
-        title += f", price of the floor {numbers(best['price'])}" if best["feasible"] else "; no play meets the floor"
+        if not best["feasible"]:
+            title += f"; no play meets {'these lines' if lines else 'the floor'}"
+        elif lines:
+            each = zip(lines, best["price"], strict=True)
+            title += ", price " + ", ".join(f"of {escape(name)} {number(price)}" for (name, _), price in each)
+        else:
+            title += f", price of the floor {numbers(best['price'])}"
     rows = [
         (
             name,
