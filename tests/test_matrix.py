@@ -105,7 +105,7 @@ def test_every_learner_on_every_game_as_plain_python(part: int) -> None:
     assert done.stdout == ""
 
 
-@pytest.mark.parametrize("name", ["lewa", "bandit-lewa", "lewa-ucb"])
+@pytest.mark.parametrize("name", ["lewa", "bandit-lewa", "exp3-p"])
 def test_a_compiled_learner_on_every_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bernoulli, "means", lambda self: None)  # laid out in blocks too: nothing more to compile
     assert failures([name]) == []

@@ -195,17 +195,11 @@ def test_what_is_proved_under_corruption_holds(name: str, every: int) -> None:
         assert "but for 300 in all" in " ".join(verdict.guarantee.assumptions)
 
 
-def test_a_learner_of_which_nothing_is_proved_under_corruption_has_no_verdict() -> None:
-    verdict = lewa.judge(lewa.play(lewa.learners.make("op-ewa", 3, 200, floor=0.6), Corrupted(), 200, seeds=2))
-    assert verdict.guarantee.regret is None
-    assert verdict.holds is None
-
-
 # Constraints that react --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("floor", [0.2, 0.5, 0.8])
-@pytest.mark.parametrize("name", ["ewa", "lewa", "exp-lewa", "op-ewa", "fixed-penalty"])
+@pytest.mark.parametrize("name", ["ewa", "lewa", "fixed-penalty"])
 @pytest.mark.parametrize("T", [101, 600])
 def test_whoever_plays_the_impossible_game_has_regret_or_violation_of_order_T(name: str, floor: float, T: int) -> None:
     """max(regret, violation) >= early high/(1 + high) on every path, by the definition and a line each."""

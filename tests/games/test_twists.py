@@ -14,7 +14,7 @@ from lewa.kernels import DICE, NATURE, keys, uniform
 from lewa.rounds import Bandit, feedback
 
 KEY = keys(5)[NATURE : NATURE + 1]
-LEARNERS = ["lewa", "bandit-lewa", "lewa-ucb"]  # full information, bandit, and bandit with the whole play
+LEARNERS = ["lewa", "bandit-lewa", "exp3-p"]  # full information, bandit, and bandit with the whole play
 FIELDS = ("reward", "shortfall", "positive", "revealed", "priced", "largest", "multiplier", "plays", "multipliers")
 T = 120
 
@@ -40,7 +40,7 @@ def by_hand(learner: Any, game: Any, seed: int, arrives: list[int], there: Any) 
     for t in range(T):
         own = lewa.current_play(learner, state)
         p = own * there[t] / (own * there[t]).sum()
-        u, gamma = nth([dice], t), getattr(learner, "gamma", 0.0) * there[t].all()
+        u, gamma = nth([dice], t), learner.gamma if hasattr(learner, "choose") and there[t].all() else 0.0
         if u < gamma:  # explore, evenly
             i = int(u / gamma * p.size)
         else:
