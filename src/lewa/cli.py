@@ -368,9 +368,10 @@ def _make(
 
 def _advised(shown: str, actions: int, rounds: int, floor: list[float], world: Setting | None) -> Choice:
     """For a game what is proved best in its world; for data, of whose world nothing is known, what did best in practice."""
-    if world is None or world.constraints == "arbitrary":
+    if world is None or world.constraints == "arbitrary" or world.beyond:
         return advise(shown, actions, rounds, floor).practice
-    return advise(shown, actions, rounds, floor, constraints=world.constraints, adversary=world.adversary).learner
+    known = {"constraints": world.constraints, "adversary": world.adversary, "corruption": world.corruption}
+    return advise(shown, actions, rounds, floor, **known).learner
 
 
 def _setting(text: str, what: str = "setting") -> tuple[str, Any]:
@@ -384,7 +385,9 @@ def _setting(text: str, what: str = "setting") -> tuple[str, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """A whole number as one: some parameters of games count rounds."""
+    """A whole number as one, and true and false as such: some parameters of games count rounds, some are switches."""
+    if isinstance(value, str) and value.lower() in ("true", "false"):
+        return value.lower() == "true"
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -15,6 +15,8 @@ class Nature:
     """The rounds of one seed, asked for in order."""
 
     def __init__(self, game: Any, seed: int) -> None:
+        if hasattr(game, "arrives") or hasattr(game, "available"):
+            raise ValueError("late feedback and missing actions are for lewa.play only")
         self.reacts = hasattr(game, "reveal")
         self.game = deepcopy(game) if self.reacts else game  # one that reacts may remember what it saw
         self.key = keys(seed)[:DICE]

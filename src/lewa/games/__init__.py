@@ -88,7 +88,10 @@ def make(name: str, floor: object, rounds: int, find: Callable[[str], Any] = fin
     shells = []
     for kind in reversed(around):
         own = {key: parameters.pop(key) for key in _fields(kind) & set(parameters)}
-        shells.append(kind(None, **own))
+        try:
+            shells.append(kind(None, **own))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"the twist {kind.__name__.lower()} cannot be made: {error}") from None
         floor = shells[-1].within(floor)
     game = _posed(inside, find(inside), floor, rounds, parameters)
     for shell in reversed(shells):

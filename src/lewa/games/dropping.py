@@ -18,9 +18,10 @@ class Dropping(Twist):
 
     Time is cut into spells of `spell` rounds, and in each every action is missing with the chance `missing`; but one always
     stays. The learner's play is restricted to the actions that are there, as `lewa.Agent` does it: the others are as likely
-    to each other as they were. What is learned is the same too: a learner that sees every action is told what the
-    restricted play met, and one that sees the action drawn is told the chance that it had then. Regret is still against
-    the best fixed play, all actions being there. No theorem here is about that, so nothing is proved.
+    to each other as they were, or all alike if it was sure of one that is missing. What is learned is the same too: a
+    learner that sees every action is told what the restricted play met, and one that sees the action drawn is told the
+    chance that it had then. Regret is still against the best fixed play, all actions being there. No theorem here is about
+    that, so nothing is proved.
 
     >>> import lewa
     >>> game = lewa.games.Dropping(lewa.games.Bernoulli(), missing=0.5, spell=100)

@@ -20,9 +20,10 @@ class Impossible(Endless):
     such that the second action meets the floor over all T rounds, and barely.
 
     In the first case the first action met the floor after all, and it was the one that paid: regret is (1 - x) early. In
-    the second only the second action meets it: violation is at least high x early. One of the two is at least
-    early high/(1 + high), which is T/4 at floor 1/2, whatever the learner does: constraints have to have a mean, or hold in
-    every round, for anything to be proved. Before it ends the game does not know its mean constraints.
+    the second only the second action meets it: violation is at least high x early. One of the two is at least early high/(1
+    + high), which is T/4 at floor 1/2, whatever the learner plays (of what bandits draw, in the mean): constraints have to
+    have a mean, or hold in every round, for anything to be proved. Before it ends the game does not know its mean
+    constraints.
 
     >>> import lewa
     >>> T = 1000

@@ -57,10 +57,15 @@ class ShortestPath(Scripted):
         check_rounds(self.period)
         delays = np.array([link[2:4] for link in self.links], dtype=np.float64)
         in_unit("safe", [link[4] for link in self.links])
-        if not (delays >= 0).all() or not delays.any():
-            raise ValueError(f"delays must be at least 0, and some more, got {delays.tolist()}")
+        if not (np.isfinite(delays) & (delays >= 0)).all():
+            raise ValueError(f"delays must be numbers of at least 0, got {delays.tolist()}")
+        ends = [tuple(link[:2]) for link in self.links]
+        if len(set(ends)) < len(ends):
+            raise ValueError(f"there must be one link at most from a node to another, got {ends}")
         if not self.paths:
             raise ValueError("there must be a path from 's' to 't', got none")
+        if not (self.uses @ delays.sum(axis=1)).any():
+            raise ValueError("some path must take some time, got none")
 
     @classmethod
     def posed(cls, floor: object, rounds: int) -> Self:

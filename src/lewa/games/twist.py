@@ -55,7 +55,7 @@ class Twist:
     def beyond(self, what: str) -> Setting:
         """The game's setting, with what no theorem is about; the game inside may have something already."""
         setting: Setting = self.game.setting
-        return setting._replace(beyond=" and ".join(filter(None, (setting.beyond, what))))
+        return setting._replace(beyond=" and ".join(filter(None, (setting.beyond, what))) or None)
 
 
 class Mapped(Twist):

@@ -1,7 +1,7 @@
 """The league: every learner in every game, regret and violation together, and who is best in both.
 
-A learner is Pareto-best in a game if no other that sees as much has both less regret and less violation there. That is a
-comparison of means over few seeds at one horizon: it says who to look at, and is no theorem.
+A learner is Pareto-best in a game if no other that sees as much has as little regret and as little violation there, and less
+of one. That is a comparison of means over few seeds at one horizon: it says who to look at, and is no theorem.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,8 +19,10 @@ from lewa.show.tables import table
 
 TITLE = "The league"
 CAPTION = (
-    "Pareto-best: no other learner that sees as much has less regret and less violation in that game, in the mean over "
-    "seeds. Both are a round, violation is that of the worst constraint; regret below 0 is paid for by violation."
+    "Pareto-best: no other learner that sees as much has as little of both in that game and less of one, in the mean over "
+    "seeds; who has the least regret is one of them, however much it violates. Both are a round, violation is that of the "
+    "worst constraint. Regret below 0 is paid for by violation, or comes from rewards that change, where a play that moves "
+    "can beat every fixed one."
 )
 FLOOR = 0.6
 FLOORS: dict[str, Any] = {"ads": (0.7, 0.8, 0.9), "radio": 0.9, "impossible": 0.5}  # where another floor is the natural one
@@ -36,7 +38,7 @@ class Standing(NamedTuple):
     learner: str
     sees: str  # "full" or "bandit"
     regret: float | None
-    violation: float  # net, of the worst constraint
+    violation: float  # [net]+, of the worst constraint
     positive: float  # the sum of all shortfalls, of the worst constraint
     best: bool
 

@@ -99,7 +99,7 @@ class Kube(NamedTuple):
             for k in range(p.size):  # p = m / sum m
                 p[k] /= count
         else:
-            densest(s.book, B, p)  # nothing is affordable: the cheapest
+            densest(s.book, B - CENT, p)  # nothing is affordable: the cheapest
 
     def learn(self, s: Kept, seen: Bandit) -> None:
         enter(s.book, seen.action, seen.reward, seen.constraints, self.floor)

@@ -28,10 +28,11 @@ class NormalHedge(NamedTuple):
     Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
 
     Reading: c is found to the last bit, by Newton's method. Regret is at most sqrt(2 (1 + ln K) (rate (T - 1) + start)) on
-    every sequence and at every T, with a rate that falls to 3/2 as T grows; the leading constant, sqrt(3 T (1 + ln K)), is
-    the authors', the rest is smaller than theirs. Regret against the best share of the actions, which is what the authors
-    were after, has the same bound with a smaller logarithm; it is not printed here. There is no bandit form: regrets that
-    are estimated do not change by at most 1 a round, and that is what the proof lives on. Proof: docs/theory_rivals.md, 2.
+    every sequence and at every T, with a rate that falls to 1.56 as T grows (3/2 in the limit of the proof), the authors'
+    leading constant; the rest is smaller than theirs. Regret against the best share of the actions, which is what the
+    authors were after, has the same bound with a smaller logarithm in front; it is not printed here. There is no bandit
+    form: regrets that are estimated do not change by at most 1 a round, and that is what the proof lives on. Proof:
+    docs/theory_rivals.md, 2.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

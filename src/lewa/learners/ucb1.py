@@ -42,8 +42,8 @@ class Ucb1(NamedTuple):
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
     >>> learner = lewa.learners.Ucb1.tuned(actions=2, horizon=1, floor=0)  # any horizon: it is not used
     >>> trace = lewa.play(learner, game, rounds=10_000, seeds=20)
-    >>> f"mean regret {lewa.regret(trace).mean():.0f}, proved {8 * 9.2103 / 0.4 + 4.29 * 0.4:.0f}"
-    'mean regret 36, proved 186'
+    >>> f"mean regret {lewa.regret(trace).mean():.0f}; against the best mean {8 * 9.2103 / 0.4 + 4.29 * 0.4:.0f} is proved"
+    'mean regret 36; against the best mean 186 is proved'
 
     Reference: P. Auer, N. Cesa-Bianchi, P. Fischer, Finite-time analysis of the multiarmed bandit problem, Machine
     Learning 47, 2002, theorem 1.

@@ -119,7 +119,8 @@ def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
     said = proved(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
     reason = (
         "rewards that change at will can fool it; proved only where they have a fixed mean: expected regret <= "
-        f"{min(regret, float(T)):.6g}, and where action i is worse than the best by D_i, sum_i (8 ln T/D_i + 4.29 D_i)"
+        f"{min(regret, float(T)):.6g}; against the best mean, not the best play afterwards, sum_i (8 ln T/D_i + 4.29 D_i), "
+        "action i being worse by D_i"
     )
     return none(source, reason), said
 
