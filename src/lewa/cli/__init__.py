@@ -1,0 +1,54 @@
+"""The command line. Every command answers bad input with one sentence and exit status 2."""
+
+import sys
+import warnings
+from typing import Annotated, TextIO
+
+import typer
+
+import lewa
+from lewa.cli import playing, proved, studies  # noqa: F401 (their commands, in the order in which the help has them)
+from lewa.cli.shared import app as app
+from lewa.cli.shared import out as out
+from lewa.cli.shared import say
+
+
+@app.callback(invoke_without_command=True)
+def version(show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    """Print the version, if that is what was asked."""
+    if show:
+        print(lewa.__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line; bad input ends in one sentence on standard error and exit status 2."""
+    with warnings.catch_warnings(record=False):
+        warnings.simplefilter("default")
+        warnings.showwarning = _warn
+        try:
+            code = app(standalone_mode=False)
+        except (ValueError, OSError) as error:
+            code = say(f"lewa: {error}")
+        except KeyboardInterrupt:
+            code = 130
+            say("lewa: stopped; what was finished is kept")
+        except (MemoryError, OverflowError) as error:
+            code = say(f"lewa: these numbers are too large for this machine ({type(error).__name__})")
+        except Exception as error:
+            if not hasattr(error, "format_message"):  # not the parser's, so a bug: it keeps its traceback
+                raise
+            message = " ".join(error.format_message().split())
+            code = say(f"lewa: {message}") if message else 2  # without a command the help was shown
+    sys.exit(code or 0)
+
+
+def _warn(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    say(f"warning: {message}")
