@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,16 @@ import pytest
 from lewa import cli
 from lewa.lab import reproduce as lab
 from lewa.lab.claims import BEYOND, CLAIMS, PAPER, STUDIES
+from lewa.lab.league import Standing
+from lewa.lab.league import markdown as league_markdown
 from lewa.lab.rules import Line, series, verdict
 from lewa.lab.run import execute
 from lewa.lab.study import expand, parse
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = 1000  # rounds: every study is run, none takes long
+# A league of everybody in every game is what tests/test_matrix.py plays; here a small one is enough.
+PLAYERS, WORLDS = ("ewa", "lewa", "bandit-lewa"), ("bernoulli", "ads")
 # These take some seconds together; all of them take minutes, so the other rows of the tables are not measured again here.
 CHEAP = ("tight", "ewa", "fixed-penalty", "gated-penalty", "theorem-3")
 
@@ -66,7 +71,8 @@ def test_edited_sources_get_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatc
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]]:
     """All of it, cut short, in this process."""
     out = tmp_path_factory.mktemp("whole")
-    with ThreadPoolExecutor(1) as executor:
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as executor:
+        patch.setattr(lab, "league", partial(lab.league, players=PLAYERS, worlds=WORLDS))
         return out, lab.reproduce(out, executor=executor, longest=SHORT)
 
 
@@ -83,6 +89,9 @@ def test_verdicts_are_written_as_they_are_returned(whole: tuple[Path, list[Line]
         (claim.title, quantity) for claim in CLAIMS for quantity in claim.rules
     ]
     assert (out / "verdicts.md").read_text().strip() == lab.markdown(lines)
+    standings = [Standing(**one) for one in json.loads((out / "league.json").read_text())]
+    assert [(one.game, one.learner) for one in standings] == [(game, name) for game in WORLDS for name in PLAYERS]
+    assert (out / "league.md").read_text() == league_markdown(standings)
 
 
 def test_every_line_is_found_in_the_measures_that_it_names(whole: tuple[Path, list[Line]]) -> None:
@@ -95,11 +104,13 @@ def test_every_line_is_found_in_the_measures_that_it_names(whole: tuple[Path, li
         assert any(f"{row['learner']} {row['settings']}".strip() == line.learner for row in own), line
 
 
-SCRIPT = """
+SCRIPT = f"""
 import sys
-from lewa.lab.reproduce import reproduce
+from functools import partial
+from lewa.lab import reproduce as lab
+lab.league = partial(lab.league, players={PLAYERS}, worlds={WORLDS})
 if __name__ == "__main__":
-    reproduce(sys.argv[1], workers=2, longest=int(sys.argv[2]))
+    lab.reproduce(sys.argv[1], workers=2, longest=int(sys.argv[2]))
 """
 
 
@@ -119,11 +130,18 @@ def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: tuple
         process.send_signal(signal.SIGKILL)
     before = finished()
     runs = sum(len(expand(lab.within(lab.built_in(name), SHORT))) for name in STUDIES)
+    runs += len(WORLDS) * len(PLAYERS) * lab.LEAGUE[1]
     assert 4 <= before < runs
     assert not (out / "verdicts.json").exists()
     subprocess.run(command, env=environment, check=True, timeout=120)
     assert finished() == runs  # what was finished was not done again
-    for name in ("verdicts.json", "verdicts.md", *(f"{study}/measures.parquet" for study in STUDIES)):
+    for name in (
+        "verdicts.json",
+        "verdicts.md",
+        "league.json",
+        "league.md",
+        *(f"{study}/measures.parquet" for study in STUDIES),
+    ):
         assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
 
 

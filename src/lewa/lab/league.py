@@ -43,16 +43,18 @@ class Standing(NamedTuple):
     best: bool
 
 
-def league(rounds: int, seeds: int) -> Study:
-    """The study: all that is registered, each with its usual settings."""
+def league(
+    rounds: int, seeds: int, players: Iterable[str] = tuple(learners.ALL), worlds: Iterable[str] = tuple(games.ALL)
+) -> Study:
+    """The study: these learners in these games, by default all that are registered, each with its usual settings."""
     return Study.model_validate(
         {
             "name": TITLE,
             "rounds": [rounds],
             "seeds": seeds,
             "measures": ["regret", "violation", "positive_violation"],
-            "games": [{"name": name, "floor": FLOORS.get(name, FLOOR)} for name in games.ALL],
-            "learners": [{"name": name} for name in learners.ALL],
+            "games": [{"name": name, "floor": FLOORS.get(name, FLOOR)} for name in worlds],
+            "learners": [{"name": name} for name in players],
         }
     )
 
