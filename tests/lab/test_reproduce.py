@@ -212,6 +212,8 @@ def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     """Run `lewa reproduce`, cut short: its exit status, and what it printed."""
     cut = lab.within
     monkeypatch.setattr(lab, "built_in", lambda name, whole=lab.built_in: cut(whole(name), SHORT))
+    monkeypatch.setattr(lab, "LEAGUE", (SHORT, lab.LEAGUE[1]))
+    monkeypatch.setattr(lab, "league", partial(lab.league, players=PLAYERS, worlds=WORLDS))
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["lewa", "reproduce", *map(str, words)])
