@@ -86,7 +86,7 @@ def test_a_long_run_takes_little_memory() -> None:
 def test_ten_million_extreme_rounds_leave_no_nan(name: str) -> None:
     rounds = 10**7 if name in ("lewa", "bandit-lewa") else 10**6
     learner = make(name, 2, 1000, 0.9)
-    learner = learner._replace(**{"eta" if hasattr(learner, "eta") else "rate": 0.5})  # far above any tuning
+    learner = learner._replace(**{step: 0.5 for step in ("eta", "rate") if hasattr(learner, step)})  # far above any tuning
     game = Bernoulli([1.0, 0.0], [[0.0, 1.0]])
     trace = play(learner, game, rounds)
     p = current_play(trace.learner, trace.states[0])

@@ -15,6 +15,7 @@ from lewa.measures.regret import totals
 SUMS = ("reward", "shortfall", "positive", "revealed", "priced", "multiplier", "earnings", "kept")
 ARRAYS = (*SUMS, "plays", "multipliers", "actions")
 EVERY = pytest.mark.parametrize("name", lewa.learners.ALL)
+SURE = ("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube")  # these may give an action no chance at all
 BERNOULLI = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2], constraints=[[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]])
 FLOOR = (0.45, 0.4)
 
@@ -41,7 +42,7 @@ def test_play_is_a_distribution_after_any_round(name: str) -> None:
     for game in (BERNOULLI, tabled()):
         plays: Any = lewa.play(learner(name), game, rounds=300, seeds=2, every_round=True).plays
         assert plays.shape == (2, 300, 3)
-        assert (plays > 0).all()
+        assert ((plays >= 0) if name in SURE else (plays > 0)).all()
         np.testing.assert_allclose(plays.sum(axis=2), 1, rtol=0, atol=1e-12)
 
 
@@ -220,7 +221,7 @@ def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_pat
 def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     game = lewa.games.Bernoulli(rewards=[1, 0, 0], constraints=[[0, 1, 1], [1, 0, 1]])
     tuned = learner(name, horizon=200_000)
-    large = tuned._replace(**{"eta" if hasattr(tuned, "eta") else "rate": 20.0})
+    large = tuned._replace(**{step: 20.0 for step in ("eta", "rate") if hasattr(tuned, step)})
     trace = lewa.play(large, game, rounds=200_000)
     assert np.isfinite(pack(large, trace.states[0])).all()
     assert all(np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "priced", "multiplier"))

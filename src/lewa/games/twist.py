@@ -26,6 +26,7 @@ class Twist:
 
     @property
     def about(self) -> str:
+        """The game's line, and what is done to it."""
         return f"{self.game.about}; {self.does}"
 
     @property
