@@ -14,7 +14,7 @@ import pytest
 from lewa import cli
 from lewa.lab import reproduce as lab
 from lewa.lab.claims import BEYOND, CLAIMS, PAPER, STUDIES
-from lewa.lab.league import Standing
+from lewa.lab.league import Standing, league
 from lewa.lab.league import markdown as league_markdown
 from lewa.lab.rules import Line, series, verdict
 from lewa.lab.run import execute
@@ -72,7 +72,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]]:
     """All of it, cut short, in this process."""
     out = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as executor:
-        patch.setattr(lab, "league", partial(lab.league, players=PLAYERS, worlds=WORLDS))
+        patch.setattr(lab, "league", partial(league, players=PLAYERS, worlds=WORLDS))
         return out, lab.reproduce(out, executor=executor, longest=SHORT)
 
 
@@ -213,7 +213,7 @@ def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
     cut = lab.within
     monkeypatch.setattr(lab, "built_in", lambda name, whole=lab.built_in: cut(whole(name), SHORT))
     monkeypatch.setattr(lab, "LEAGUE", (SHORT, lab.LEAGUE[1]))
-    monkeypatch.setattr(lab, "league", partial(lab.league, players=PLAYERS, worlds=WORLDS))
+    monkeypatch.setattr(lab, "league", partial(league, players=PLAYERS, worlds=WORLDS))
 
     def run(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["lewa", "reproduce", *map(str, words)])
