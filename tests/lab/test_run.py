@@ -312,9 +312,11 @@ def test_one_and_two_processes_give_the_same_file(tmp_path: Path) -> None:
 
 
 SCRIPT = """
+import signal
 import sys
 from lewa.lab.run import run_study
 from lewa.lab.study import read
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background lets it be ignored
 run_study(read(sys.argv[1]), sys.argv[2], workers=2)
 """
 
@@ -334,7 +336,10 @@ def test_a_study_that_was_stopped_goes_on_where_it_was(by: signal.Signals, world
             process.kill()
         else:
             os.killpg(process.pid, by)  # as a terminal does: the workers get it too
-        said = process.communicate(timeout=20)[1]
+        try:
+            said = process.communicate(timeout=20)[1]
+        finally:
+            process.kill()
         assert process.returncode != 0
         assert "SpawnProcess" not in said  # no worker complains
     workers = {int(pid) for pid, _, _ in begun(worlds)}
