@@ -117,6 +117,7 @@ def count(n):
     if done[0] == 50_000:  # the first seed is through
         os.kill(os.getpid(), signal.SIGINT)
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who runs tests in the background lets it be ignored
 try:
     lewa.play(learner, game, 50_000, seeds=2000, workers=1, progress=count)
 except KeyboardInterrupt as stopped:

@@ -60,16 +60,12 @@ class Corrupted(Scripted):
     @property
     def lies(self) -> int:
         """In how many rounds the means are turned round."""
-        return int(self.corruption / self.size) if self.size > 0 else 0
-
-    @property
-    def size(self) -> float:
-        """What one of them costs."""
-        return float(np.abs(self.truth - self.truth[:, ::-1]).max())
+        size = float(np.abs(self.truth - self.truth[:, ::-1]).max())
+        return int(self.corruption / size) if size > 0 else 0
 
     @property
     def setting(self) -> Setting:
-        return super().setting._replace(corruption=self.lies * self.size)
+        return super().setting._replace(corruption=self.corruption if self.lies else 0.0)
 
     def mean_rewards(self, rounds: int) -> Vector:
         return np.array(self.rewards, dtype=np.float64)

@@ -58,7 +58,7 @@ class ShortestPath(Scripted):
         delays = np.array([link[2:4] for link in self.links], dtype=np.float64)
         in_unit("safe", [link[4] for link in self.links])
         if not (np.isfinite(delays) & (delays >= 0)).all():
-            raise ValueError(f"delays must be numbers of at least 0, got {delays.tolist()}")
+            raise ValueError(f"delays must be at least 0, and finite, got {delays.tolist()}")
         ends = [tuple(link[:2]) for link in self.links]
         if len(set(ends)) < len(ends):
             raise ValueError(f"there must be one link at most from a node to another, got {ends}")
