@@ -17,13 +17,15 @@ import numpy as np
 
 import lewa
 from lewa import learners
-from lewa.advise import PRACTICE
+from lewa.advice import PRACTICE
+from lewa.data.files import read
+from lewa.data.log import Log
+from lewa.feedback import feedback
 from lewa.games import Table
-from lewa.games.files import read
-from lewa.games.log import Log
 from lewa.measures import Hindsight, best_fixed_play
-from lewa.replay import replay_log
-from lewa.rounds import Cube, Matrix, Vector, as_floor, feedback
+from lewa.simulate.log_replay import replay_log
+from lewa.types import Cube, Matrix, Vector
+from lewa.validation import as_floor
 
 HERE = Path(__file__).parent
 SEEDS = 20

@@ -6,8 +6,8 @@ from typing import Any
 
 import lewa
 from lewa import Advice
-from lewa.advise import Choice, Question, names, tunings, weigh
-from lewa.measures import growth
+from lewa.advice import Choice, Question, names, tunings, weigh
+from lewa.measures.rate_fit import growth
 
 FILE = Path(__file__).parent.parent / "docs" / "guarantees.md"
 ACTIONS, FLOOR, ROUNDS, EPSILON, SLATER, CORRUPTION = 10, 0.6, 10**6, 0.05, 0.2, 100.0

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lewa.lab.bench import cost_growth, machine, markdown, measure, read_bandwidth
+from lewa.bench.measure import cost_growth, machine, markdown, measure, read_bandwidth
 
 HERE = Path(__file__).parent
 SIZES = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)

@@ -13,9 +13,9 @@ from benchmarks import guarantees
 
 import lewa
 from lewa import cli, learners
-from lewa.advise import ALSO, NEVER, PRACTICE
-from lewa.measures.guarantees import CONSTANT, EVERY_ROUND, MEAN, STILL, Setting
-from lewa.rounds import feedback as kind_of_feedback
+from lewa.advice import ALSO, NEVER, PRACTICE
+from lewa.feedback import feedback as kind_of_feedback
+from lewa.theory.guarantees import CONSTANT, EVERY_ROUND, MEAN, STILL, Setting
 
 K, FLOOR = 10, 0.6
 WORLDS: dict[str, dict[str, Any]] = {

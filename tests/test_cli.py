@@ -10,11 +10,11 @@ import pytest
 from pyarrow import csv, parquet
 
 from lewa import cli
+from lewa.data.files import read
 from lewa.games import Table, make
-from lewa.games.files import read
 from lewa.learners import Lewa
 from lewa.measures import hindsight, positive_violation, regret, violation
-from lewa.play import play
+from lewa.simulate.run import play
 
 
 @pytest.fixture

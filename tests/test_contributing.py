@@ -51,11 +51,11 @@ def test_a_recipe_keeps_every_law(modules: list[Any], n: int) -> None:
 
 def test_the_learner_is_made_by_name_and_plays_the_game_which_is_too(modules: list[Any]) -> None:
     (learner, _), (game, _) = LINES
-    posed = lewa.games.make(game, floor=0.4, rounds=500)
-    trace = lewa.play(lewa.learners.make(learner, actions=3, horizon=500, floor=0.4), posed, rounds=500, seeds=2)
+    for_problem = lewa.games.make(game, floor=0.4, rounds=500)
+    trace = lewa.play(lewa.learners.make(learner, actions=3, horizon=500, floor=0.4), for_problem, rounds=500, seeds=2)
     assert lewa.judge(trace).holds
     twisted = lewa.games.make(f"{game}+delay", floor=0.4, rounds=500, delay=3)
-    assert lewa.games.facts(twisted, 0.4, 500) == lewa.games.facts(posed, 0.4, 500)
+    assert lewa.games.facts(twisted, 0.4, 500) == lewa.games.facts(for_problem, 0.4, 500)
 
 
 @BOTH

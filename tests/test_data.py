@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from benchmarks import data
 
-from lewa.advise import PRACTICE
+from lewa.advice import PRACTICE
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 

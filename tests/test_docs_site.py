@@ -18,7 +18,7 @@ from benchmarks.site.prose import markdown
 import lewa
 from lewa.games.base import Game
 from lewa.learners.base import Learner
-from lewa.show.charts import Panel
+from lewa.report.charts import Panel
 
 ROOT = Path(__file__).parent.parent
 # Where many classes have the same methods, what these do is said once, in the protocol.

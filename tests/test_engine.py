@@ -11,8 +11,9 @@ import pytest
 from lewa.games import Bernoulli, Table
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import ALL, BanditLewa, make
-from lewa.play import play
-from lewa.single import Player, current_play, learn, seen_full, start
+from lewa.simulate.functional import current_play, learn, seen_full, start
+from lewa.simulate.player import Player
+from lewa.simulate.run import play
 
 GAME = Bernoulli([0.9, 0.6, 0.3, 0.5], [[0.2, 0.5, 0.9, 0.4]])
 
@@ -26,7 +27,7 @@ def run_alone(name: str, seed: int) -> tuple[bytes, bytes]:
 def test_results_are_the_same_bits_for_any_number_of_threads(name: str) -> None:
     learner = make(name, 4, 3000, 0.6)
     one, three = (play(learner, GAME, 3000, seeds=5, workers=workers) for workers in (1, 3))
-    for field in ("reward", "shortfall", "positive", "revealed", "priced", "multiplier"):
+    for field in ("reward", "shortfall", "positive", "observed_shortfall", "multiplier_sums", "multiplier"):
         assert getattr(one, field).tobytes() == getattr(three, field).tobytes(), field
 
 
@@ -151,10 +152,10 @@ def test_a_player_makes_the_moves_of_the_batch_loop(name: str, m: int) -> None:
     player = Player(learner, actions=4, seed=5)
     for t in range(60):
         p = player.play()
-        action, chance = player.choose()
+        action, propensity = player.choose()
         assert action == trace.actions[0, t]
         c = float(constraints[t, action, 0]) if m == 1 else constraints[t, action]
-        player.learn(action, chance, float(rewards[t, action]), c, play=p)
+        player.learn(action, propensity, float(rewards[t, action]), c, play=p)
     assert player.state.multiplier == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
 
 
@@ -178,7 +179,7 @@ def test_a_full_information_player_makes_the_moves_of_the_batch_loop(name: str) 
 def test_a_player_refuses_bad_feedback_and_stays_as_it_was() -> None:
     player = Player(make("bandit-lewa", 3, 100, 0.5), actions=3)
     before = player.play().tobytes()
-    for action, chance, reward, constraint in (
+    for action, propensity, reward, constraint in (
         (3, 0.5, 1.0, 1.0),
         (-1, 0.5, 1.0, 1.0),
         (0, 0.0, 1.0, 1.0),
@@ -188,7 +189,7 @@ def test_a_player_refuses_bad_feedback_and_stays_as_it_was() -> None:
         (0, 0.5, 1.0, 2.0),
     ):
         with pytest.raises(ValueError, match=r"must (be|lie)"):
-            player.learn(action, chance, reward, constraint)
+            player.learn(action, propensity, reward, constraint)
     with pytest.raises(TypeError, match="use learn"):
         player.learn_all([1, 0, 0], [[1, 1, 1]], [1, 0, 0])
     with pytest.raises(TypeError, match="use learn_all"):
@@ -217,14 +218,14 @@ def test_many_actions_are_drawn_as_an_exact_reference_draws_them(K: int) -> None
                 i = min(int(u / learner.gamma * K), K - 1)
             else:
                 i = min(int(np.searchsorted(np.cumsum(q), (u - learner.gamma) / (1 - learner.gamma), side="right")), K - 1)
-            action, chance = player.choose()
+            action, propensity = player.choose()
             assert action == i
             p = (1 - learner.gamma) * q[i] + learner.gamma / K
-            assert chance == pytest.approx(p, rel=1e-9)
+            assert propensity == pytest.approx(p, rel=1e-9)
             r, c = block.rewards[t, i], block.constraints[t, 0, i]
             earned += r
             log_w[i] += learner.eta * (r + lam * c) / p
             lam = max(0.0, (1 - learner.delta * learner.mu) * lam - learner.mu * (q[i] * c / p - 0.5))
-            player.learn(action, chance, float(r), float(c))
+            player.learn(action, propensity, float(r), float(c))
     assert trace.reward[0, -1] == earned
     assert trace.multiplier[0, -1, 0] == pytest.approx(lam, rel=1e-9)

@@ -12,13 +12,16 @@ import pytest
 from rich.console import Console
 
 import lewa
-from lewa.frontier import frontier
-from lewa.frontier.log import HALVES
-from lewa.games import Data, Log, Table
+from lewa.data.columns import Data
+from lewa.data.files import read_data
+from lewa.data.log import Log
+from lewa.data.off_policy import doubly_robust, ips, snips
+from lewa.frontiers import frontier
+from lewa.frontiers.of_log import HALVES
+from lewa.games import Table
 from lewa.measures import best_fixed_play
-from lewa.measures.offpolicy import doubly_robust, ips, snips
-from lewa.show import frontier as show
-from lewa.show.charts import ticks
+from lewa.report import frontier as show
+from lewa.report.charts import ticks
 
 FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RNG = np.random.default_rng(9)
@@ -289,7 +292,7 @@ def test_the_wireless_log_has_the_values_that_its_makers_found() -> None:
 def test_real_tables_have_the_hindsight_that_their_makers_found() -> None:
     for path in sorted(FOLDER.glob("*.npz")):
         about = json.loads(path.with_suffix(".json").read_text())
-        data = lewa.games.read_data(path)
+        data = read_data(path)
         assert isinstance(data.game, Table)
         means = Table(
             data.game.mean_rewards(data.game.length)[np.newaxis], data.game.rows.mean(axis=0, dtype=np.float64).T[np.newaxis]

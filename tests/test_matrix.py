@@ -16,9 +16,9 @@ import pytest
 from scipy.optimize import linprog
 
 import lewa
+from lewa.feedback import feedback
 from lewa.games import ALL, Bernoulli
 from lewa.kernels import NATURE, keys, pack
-from lewa.rounds import feedback
 
 T = 200
 TWISTED = ["switching+noise", "shortest-path+scale", "anti-leader+noise", "radio+delay", "experts+dropping"]
@@ -48,7 +48,7 @@ def nature(trace: Any) -> tuple[Any, Any]:
 def check(trace: Any) -> None:
     """Plays are distributions and actions are drawn from them; sums, regret and violation are those of the rounds."""
     (rewards, constraints), plays, actions, marks = nature(trace), trace.plays[0], trace.actions[0], trace.marks - 1
-    floor, truth = trace.floor, trace.game.truth
+    floor, mean_constraints = trace.floor, trace.game.mean_constraints
     for array in (plays, trace.multipliers, trace.multiplier, trace.play, pack(*trace.states)):
         assert np.isfinite(array).all()
     assert plays.min() >= 0
@@ -58,23 +58,23 @@ def check(trace: Any) -> None:
 
     full = feedback(type(trace.learner)) == "full"
     seen, by = plays if full else drew, plays if trace.measured_on == "play" else drew
-    known = constraints if truth is None else np.broadcast_to(truth, constraints.shape)
+    known = constraints if mean_constraints is None else np.broadcast_to(mean_constraints, constraints.shape)
     short = floor - (known * by[:, np.newaxis]).sum(axis=2)
-    revealed = floor - (constraints * seen[:, np.newaxis]).sum(axis=2)
+    observed_shortfall = floor - (constraints * seen[:, np.newaxis]).sum(axis=2)
     earned = (rewards * seen).sum(axis=1)
     sums = {
         "reward": earned,
         "shortfall": short,
         "positive": np.maximum(short, 0),
-        "revealed": revealed,
-        "priced": trace.multipliers[0],
+        "observed_shortfall": observed_shortfall,
+        "multiplier_sums": trace.multipliers[0],
     }
     if trace.earnings is not None:  # laid out in blocks, not drawn lazily
         sums |= {"earnings": rewards, "kept": constraints}
     for field, each in sums.items():
         want = np.cumsum(each, axis=0)[marks]
         np.testing.assert_allclose(getattr(trace, field)[0], want, rtol=0, atol=1e-8, err_msg=field)
-    np.testing.assert_array_equal(trace.largest[0, -1], trace.multipliers[0].max(axis=0))
+    np.testing.assert_array_equal(trace.largest_multiplier[0, -1], trace.multipliers[0].max(axis=0))
     np.testing.assert_allclose(lewa.violation(trace)[0], np.maximum(short.sum(axis=0), 0), rtol=0, atol=1e-8)
     np.testing.assert_allclose(lewa.positive_violation(trace)[0], np.maximum(short, 0).sum(axis=0), rtol=0, atol=1e-8)
 

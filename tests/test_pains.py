@@ -42,8 +42,8 @@ def test_pain_02_delayed_reward_with_exponential_weights() -> None:
     waiting: deque[tuple[Any, float, float]] = deque()
     for u, v in coins(1, 500):
         decision = agent.pull()
-        action, chance = player.choose()
-        assert (decision.action, decision.probability) == (action, chance)
+        action, propensity = player.choose()
+        assert (decision.action, decision.probability) == (action, propensity)
         waiting.append((decision, u, v))
         if len(waiting) > 37:  # answered 37 decisions later, by the chance it had then
             late, u, v = waiting.popleft()
@@ -259,8 +259,8 @@ def test_pain_15_off_policy_evaluation_with_right_propensities() -> None:
         assert decision.probability == pytest.approx(decision.play[list(COST).index(name)], rel=1e-12)
         log += [decision, agent.update(decision, reward=float(u < GOOD[name]), cost=COST[name] * (0.5 + v))]
     answers = [(one, log[2 * n + 1].values["reward"]) for n, one in enumerate(log[::2]) if one.available is None]
-    for name, truth in GOOD.items():  # what each action earns, from the log of a policy that hardly takes some
+    for name, mean_constraints in GOOD.items():  # what each action earns, from the log of a policy that hardly takes some
         worth = [reward * (one.action == name) / one.probability for one, reward in answers]
-        assert np.mean(worth) == pytest.approx(truth, abs=4 * np.std(worth) / len(worth) ** 0.5)
+        assert np.mean(worth) == pytest.approx(mean_constraints, abs=4 * np.std(worth) / len(worth) ** 0.5)
     replayed = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=5000, learner="bandit-lewa", seed=1)
     assert replayed.replay(json.loads(json.dumps([one.plain() for one in log]))).snapshot() == agent.snapshot()

@@ -10,9 +10,9 @@ import pytest
 
 import lewa
 from lewa.kernels import NATURE, keys, pack
-from lewa.measures.regret import totals
+from lewa.measures.performance import totals
 
-SUMS = ("reward", "shortfall", "positive", "revealed", "priced", "multiplier", "earnings", "kept")
+SUMS = ("reward", "shortfall", "positive", "observed_shortfall", "multiplier_sums", "multiplier", "earnings", "kept")
 ARRAYS = (*SUMS, "plays", "multipliers", "actions")
 EVERY = pytest.mark.parametrize("name", lewa.learners.ALL)
 SURE = ("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube")  # these may give an action no chance at all
@@ -50,7 +50,7 @@ def test_play_is_a_distribution_after_any_round(name: str) -> None:
 def test_violation_is_measured_by_the_true_means_where_the_game_knows_them(name: str) -> None:
     trace: Any = lewa.play(learner(name), BERNOULLI, rounds=300, every_round=True)
     chosen = trace.plays[0] if trace.measured_on == "play" else np.eye(3)[trace.actions[0]]
-    short = trace.floor - chosen @ BERNOULLI.truth.T
+    short = trace.floor - chosen @ BERNOULLI.mean_constraints.T
     at = trace.marks - 1
     np.testing.assert_allclose(trace.shortfall[0], short.cumsum(axis=0)[at], rtol=0, atol=1e-10)
     np.testing.assert_allclose(trace.positive[0], short.clip(min=0).cumsum(axis=0)[at], rtol=0, atol=1e-10)
@@ -123,7 +123,7 @@ def test_a_bandit_earns_what_full_information_would_have_seen_there(name: str) -
     rounds, drawn, at = np.arange(300), trace.actions[0], trace.marks - 1
     seen = nature.constraints[rounds, :, drawn]
     np.testing.assert_array_equal(trace.reward[0], nature.rewards[rounds, drawn].cumsum()[at])
-    np.testing.assert_allclose(trace.revealed[0], (trace.floor - seen).cumsum(axis=0)[at], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(trace.observed_shortfall[0], (trace.floor - seen).cumsum(axis=0)[at], rtol=0, atol=1e-10)
 
 
 # Compiled code on disk
@@ -224,7 +224,9 @@ def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     large = tuned._replace(**{step: 20.0 for step in ("eta", "rate") if hasattr(tuned, step)})
     trace = lewa.play(large, game, rounds=200_000)
     assert np.isfinite(pack(large, trace.states[0])).all()
-    assert all(np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "priced", "multiplier"))
+    assert all(
+        np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "multiplier_sums", "multiplier")
+    )
     assert lewa.current_play(large, trace.states[0]).sum() == pytest.approx(1, abs=1e-12)
 
 
@@ -327,7 +329,7 @@ def test_a_floor_that_no_play_meets_is_warned_about_and_played(game: Any) -> Non
 class Contrary:
     """Pays for the action that is played least, and keeps what the play says."""
 
-    actions, constraints, length, truth = 3, 2, 300, None
+    actions, constraints, length, mean_constraints = 3, 2, 300, None
     setting = lewa.Setting(constraints="arbitrary", adversary="adaptive")
 
     def __init__(self) -> None:

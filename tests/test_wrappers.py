@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.engine import UNSAVED, _stamp
+from lewa.engine.stamp import UNSAVED, stamp_of
+from lewa.feedback import Full, feedback
 from lewa.kernels import dump, grow, load, ones, pack, share
 from lewa.lab.study import expand, parse
 from lewa.learners import ALL, Lewa, find, make, settings_of
 from lewa.learners.doubling import doubling
 from lewa.learners.tightened import tightened
-from lewa.rounds import Full, Vector, feedback
+from lewa.types import Vector
 
 GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
 
@@ -155,18 +156,18 @@ class Rule(NamedTuple):
 def test_what_is_compiled_is_named_and_stamped_by_the_learner_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = [wrapper(kind) for wrapper in (doubling, tightened) for kind in (*ALL.values(), Rule)]
     assert len({(kind.__module__, kind.__qualname__) for kind in kinds}) == len(kinds)
-    assert len({_stamp(kind) for kind in kinds}) == len(kinds)
+    assert len({stamp_of(kind) for kind in kinds}) == len(kinds)
     for kind in kinds:  # pickled by its name: so the key of what is on disk is the same in every process
         assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind
-    before = [_stamp(wrapper(Rule)) for wrapper in (doubling, tightened)]
+    before = [stamp_of(wrapper(Rule)) for wrapper in (doubling, tightened)]
 
     def other(self: Any, s: Mine, seen: Full) -> None:
         grow(s.weights, 2 * self.eta, seen.rewards)
 
     monkeypatch.setattr(Rule, "learn", other)
-    assert all(_stamp(wrapper(Rule)) != stamp for wrapper, stamp in zip((doubling, tightened), before, strict=True))
+    assert all(stamp_of(wrapper(Rule)) != stamp for wrapper, stamp in zip((doubling, tightened), before, strict=True))
     monkeypatch.setattr(Rule, "__module__", "__main__")
-    assert [_stamp(wrapper(Rule)) for wrapper in (doubling, tightened)] == [UNSAVED, UNSAVED]
+    assert [stamp_of(wrapper(Rule)) for wrapper in (doubling, tightened)] == [UNSAVED, UNSAVED]
 
 
 FOUND = """
@@ -210,8 +211,8 @@ def test_they_play_the_same_compiled_and_as_plain_python(tmp_path: Path) -> None
 
 def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
     player = lewa.Player(make("bandit-lewa+doubling", 3, 1, 0.5), actions=3)
-    action, chance = player.choose()
-    player.learn(action, chance, 1.0, 0.5)
+    action, propensity = player.choose()
+    player.learn(action, propensity, 1.0, 0.5)
     with pytest.raises(ValueError, match="the chance of the action drawn must lie in"):
         player.learn(0, 1e-9, 1.0, 0.5)
 

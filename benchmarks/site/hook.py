@@ -11,7 +11,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from benchmarks.site import learner_pages, reference
-from lewa.show.page import NAMED
+from lewa.report.page import NAMED
 
 ROOT = Path(__file__).parents[2]
 # Files outside of docs/ that are pages here; nothing is copied.
@@ -65,7 +65,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def colours() -> str:
     """The colours of figures in light and dark, as the report's page has them."""
-    style = (ROOT / "src/lewa/show/page.css").read_text()
+    style = (ROOT / "src/lewa/report/page.css").read_text()
     dark = re.search(r"prefers-color-scheme: dark\) \{\s*:root \{(.*?)\}", style, re.DOTALL)
     assert dark is not None
     light = "; ".join(f"{name}: {colour}" for colour, name in NAMED.items())

@@ -13,11 +13,13 @@ import numpy as np
 import lewa
 from benchmarks.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
 from benchmarks.site.prose import blocks, fenced, prose
+from lewa.feedback import feedback
 from lewa.kernels import NATURE, keys
-from lewa.lab.folder import versions
+from lewa.lab.storage import versions
 from lewa.learners import ALL, WRAPPERS, make, settings_of
-from lewa.rounds import Matrix, Trace, Vector, feedback
-from lewa.show import charts, page
+from lewa.report import charts, page
+from lewa.trace import Trace
+from lewa.types import Matrix, Vector
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "pictures"
@@ -257,7 +259,7 @@ def draw(name: str) -> str:
         curve("multiplier", multiplier) if multiplier.any() else charts.Shares("play", SEEN, plays[SEEN - 1].T),
     ]
     pieces = page.inline(charts.draw(panels, name, files=False), [panel.title for panel in panels])
-    rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.truth[0]))
+    rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.mean_constraints[0]))
     ends = [f"regret is {whole(regret[-1])}", f"violation {whole(max(shortfall[-1], 0))}"]
     if said.regret is not None and said.violation is not None:
         ends[0] += f" (proved at most {whole(said.regret)})"
@@ -282,7 +284,7 @@ def paths(trace: Trace) -> tuple[Vector, Vector, Vector, Matrix]:
     rewards = GAME.block(keys(SEED)[NATURE : NATURE + 1], 0, SHORT).rewards
     earned = (plays if feedback(type(trace.learner)) == "full" else taken) * rewards
     regret = np.cumsum(rewards @ lewa.hindsight(trace)[0].play - earned.sum(axis=1))
-    shortfall = np.cumsum(FLOOR - (plays if trace.measured_on == "play" else taken) @ GAME.truth[0])
+    shortfall = np.cumsum(FLOOR - (plays if trace.measured_on == "play" else taken) @ GAME.mean_constraints[0])
     assert np.allclose([regret[-1], shortfall[-1]], [lewa.regret(trace)[0], trace.shortfall[0, -1, 0]])
     return regret, shortfall, trace.multipliers[0, :, 0], plays
 

@@ -8,17 +8,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from lewa import checks, games, learners
-from lewa.advise import Advice, advise
-from lewa.frontier import Frontier, frontier
+from lewa.advice import Advice, advise
+from lewa.feedback import Bandit, Full
+from lewa.frontiers import Frontier, frontier
 from lewa.measures import (
-    Guarantee,
     Hindsight,
-    Setting,
     Verdict,
     best_fixed_play,
     best_play_every_round,
     certificate,
-    guarantee,
     hindsight,
     judge,
     positive_violation,
@@ -29,15 +27,16 @@ from lewa.measures import (
     violation,
     violation_curve,
 )
-from lewa.play import play
-from lewa.rounds import Bandit, Full, Trace
-from lewa.single import Player, current_play, learn, seen_full, start
+from lewa.simulate.functional import current_play, learn, seen_full, start
+from lewa.simulate.player import Player
+from lewa.simulate.run import play
+from lewa.theory.guarantees import Guarantee, Setting, guarantee
+from lewa.trace import Trace
+from lewa.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from lewa import agent
     from lewa.agent import Agent, at_least, at_most
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Advice",

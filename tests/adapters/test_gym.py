@@ -58,7 +58,7 @@ def test_it_is_made_by_its_id_alone_and_as_a_vector() -> None:
 @pytest.mark.parametrize("name", [*sorted(lewa.games.ALL.keys() - REACTS), "two constraints"])
 def test_a_seed_names_the_nature_that_lewa_play_meets(name: str) -> None:
     floor = [0.5, 0.6] if name == "two constraints" else [0.5]
-    game = TWO if name == "two constraints" else lewa.games.ALL[name].posed(np.array(floor), 300)
+    game = TWO if name == "two constraints" else lewa.games.ALL[name].for_problem(np.array(floor), 300)
     learner = lewa.learners.BanditLewa.tuned(game.actions, 300, floor)
     trace = lewa.play(learner, game, rounds=300, seeds=[11], every_round=True)
     env = Environment(game, floor, rounds=300)
@@ -66,7 +66,7 @@ def test_a_seed_names_the_nature_that_lewa_play_meets(name: str) -> None:
     steps = [env.step(action) for action in trace.actions[0]]
     assert sum(step[1] for step in steps) == pytest.approx(trace.reward[0, -1], abs=1e-9)
     slack = sum(step[4]["slack"] for step in steps)
-    np.testing.assert_allclose(-slack, trace.revealed[0, -1], rtol=0, atol=1e-9)
+    np.testing.assert_allclose(-slack, trace.observed_shortfall[0, -1], rtol=0, atol=1e-9)
 
 
 def test_a_game_that_reacts_sees_the_action() -> None:

@@ -8,9 +8,9 @@ import pytest
 
 import lewa
 from lewa.adapters.obp import action_dist, read_feedback, write_feedback
-from lewa.games.log import Log
-from lewa.measures.offpolicy import doubly_robust, ips, snips
-from lewa.replay import replay_log
+from lewa.data.log import Log
+from lewa.data.off_policy import doubly_robust, ips, snips
+from lewa.simulate.log_replay import replay_log
 
 T, K = 600, 3
 GAME = lewa.games.Bernoulli(rewards=[0.9, 0.5, 0.2], constraints=[[0.2, 0.6, 0.9], [0.7, 0.5, 0.6]])
@@ -30,9 +30,9 @@ def written(trace: Any) -> Any:
 @pytest.fixture(scope="module")
 def log() -> Log:
     rng = np.random.default_rng(0)
-    chances = np.array([0.5, 0.3, 0.2])
-    action = rng.choice(3, size=T, p=chances)
-    return Log(action, chances[action], rng.random(T), rng.random((T, 2)), actions=3)
+    propensities = np.array([0.5, 0.3, 0.2])
+    action = rng.choice(3, size=T, p=propensities)
+    return Log(action, propensities[action], rng.random(T), rng.random((T, 2)), actions=3)
 
 
 # Values ------------------------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def ours(rows: Log, reward: Any, play: Any, model: Any) -> dict[str, float]:
 
 def evaluated(trace: Any, log: Log) -> dict[str, Any]:
     """Plays (T, K) of several kinds."""
-    best = lewa.best_fixed_play(GAME.rewards, GAME.truth, FLOOR).play
+    best = lewa.best_fixed_play(GAME.rewards, GAME.mean_constraints, FLOOR).play
     replayed = replay_log(lewa.learners.BanditLewa.tuned(3, 100, FLOOR), log, seeds=[5], every_row=True)
     return {
         "a fixed play": np.tile(best, (T, 1))[:, :, np.newaxis],
@@ -108,12 +108,12 @@ def test_obp_takes_what_is_written(obp: Any, written: Any) -> None:
 
 @pytest.mark.parametrize("game", ["bernoulli", "switching", "anti-leader", "penalty-breaker"])
 def test_what_is_written_of_a_play_is_what_happened(game: str) -> None:
-    posed = lewa.games.ALL[game].posed(np.array([0.5]), 300)
-    learner = lewa.learners.BanditLewa.tuned(posed.actions, 300, 0.5)
-    played = lewa.play(learner, posed, rounds=300, seeds=[7], every_round=True)
+    for_problem = lewa.games.ALL[game].for_problem(np.array([0.5]), 300)
+    learner = lewa.learners.BanditLewa.tuned(for_problem.actions, 300, 0.5)
+    played = lewa.play(learner, for_problem, rounds=300, seeds=[7], every_round=True)
     feedback = write_feedback(played)
     assert feedback["reward"].sum() == pytest.approx(played.reward[0, -1], abs=1e-9)
-    assert (0.5 - feedback["constraints"]).sum() == pytest.approx(played.revealed[0, -1, 0], abs=1e-9)
+    assert (0.5 - feedback["constraints"]).sum() == pytest.approx(played.observed_shortfall[0, -1, 0], abs=1e-9)
     np.testing.assert_array_equal(feedback["action"], played.actions[0])
     np.testing.assert_array_equal(feedback["pi_b"], action_dist(played))
     np.testing.assert_array_equal(feedback["pscore"], played.plays[0][np.arange(300), played.actions[0]])  # type: ignore[index]

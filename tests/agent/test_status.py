@@ -59,8 +59,8 @@ def test_the_estimate_of_regret_is_labelled_and_near_the_truth() -> None:
     agent = routed(rounds, COSTS, REWARDS, line=0.0025, top=0.01, learner="bandit-lewa", horizon=rounds)
     status = agent.status()
     earned = agent.snapshot()["state"]["book"][0]["total"]
-    truth = rounds * 0.65 - earned  # half small, half large keeps 0.0025
-    assert status.regret == pytest.approx(truth, abs=0.02 * rounds)
+    mean_constraints = rounds * 0.65 - earned  # half small, half large keeps 0.0025
+    assert status.regret == pytest.approx(mean_constraints, abs=0.02 * rounds)
     assert status.regret_is.startswith("is an estimate: each action's means by inverse propensities")
 
 
@@ -78,7 +78,7 @@ def test_the_regret_of_full_information_is_the_measured_one_in_the_users_units()
     certificate = status.lines[0].certificate
     assert certificate is not None
     assert certificate.bound == pytest.approx(10 * lewa.certificate(trace)[0, 0])
-    assert certificate.shortfall == pytest.approx(10 * trace.revealed[0, -1, 0])
+    assert certificate.shortfall == pytest.approx(10 * trace.observed_shortfall[0, -1, 0])
     assert certificate.holds
 
 

@@ -111,7 +111,7 @@ def test_rounds_until_the_budget_is_spent_and_after(name: str, floor: list[float
     np.testing.assert_allclose(trace.plays[0], plays, rtol=0, atol=1e-9)
     assert 0 < stopped < ROUNDS  # both are tried
     overspent = [x - ROUNDS * (1 - c0) for x, c0 in zip(book.spent, floor)]
-    np.testing.assert_allclose(trace.revealed[0, -1], overspent, atol=1e-9)  # to overspend is to violate
+    np.testing.assert_allclose(trace.observed_shortfall[0, -1], overspent, atol=1e-9)  # to overspend is to violate
 
 
 def test_kube_mixes_what_fits_into_the_rest_of_the_budget() -> None:

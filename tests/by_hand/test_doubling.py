@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.rounds import Bandit, feedback
+from lewa.feedback import Bandit, feedback
 
 RNG = np.random.default_rng(5)
 REWARDS, KEPT = RNG.random((30, 3)), RNG.random((30, 3, 2))

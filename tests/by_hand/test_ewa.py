@@ -40,7 +40,7 @@ def test_six_rounds_of_ewa_by_hand(floor: list[float]) -> None:
         "reward": np.cumsum(earned),
         "shortfall": np.cumsum(short, axis=0),
         "positive": np.cumsum(np.maximum(short, 0), axis=0),
-        "revealed": np.cumsum(short, axis=0),
+        "observed_shortfall": np.cumsum(short, axis=0),
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)

@@ -40,11 +40,11 @@ def test_six_rounds_by_hand(floor: list[float]) -> None:
         "plays": plays,
         "multipliers": multipliers,
         "multiplier": [*multipliers[1:], lam],
-        "priced": np.cumsum(multipliers, axis=0),
+        "multiplier_sums": np.cumsum(multipliers, axis=0),
         "reward": np.cumsum(earned),
         "shortfall": np.cumsum(short, axis=0),
         "positive": np.cumsum(np.maximum(short, 0), axis=0),
-        "revealed": np.cumsum(short, axis=0),
+        "observed_shortfall": np.cumsum(short, axis=0),
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)

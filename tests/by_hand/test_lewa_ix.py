@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.rounds import Bandit
+from lewa.feedback import Bandit
 
 REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
 # Round by round, for each action what it keeps of the first and of the second constraint.
@@ -45,11 +45,11 @@ def test_six_rounds_of_implicit_exploration_by_hand(floor: list[float], seed: in
         "plays": plays,
         "multipliers": multipliers,
         "multiplier": [*multipliers[1:], lam],
-        "priced": np.cumsum(multipliers, axis=0),
+        "multiplier_sums": np.cumsum(multipliers, axis=0),
         "reward": np.cumsum(earned),
         "shortfall": np.cumsum(short, axis=0),
         "positive": np.cumsum(np.maximum(short, 0), axis=0),
-        "revealed": np.cumsum(short, axis=0),
+        "observed_shortfall": np.cumsum(short, axis=0),
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)

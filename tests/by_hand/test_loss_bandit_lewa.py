@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.rounds import Bandit
+from lewa.feedback import Bandit
 
 REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
 # Round by round, for each action what it keeps of the first and of the second constraint.
@@ -44,11 +44,11 @@ def test_six_rounds_of_the_loss_form_by_hand(floor: list[float], seed: int) -> N
         "plays": plays,
         "multipliers": multipliers,
         "multiplier": [*multipliers[1:], lam],
-        "priced": np.cumsum(multipliers, axis=0),
+        "multiplier_sums": np.cumsum(multipliers, axis=0),
         "reward": np.cumsum(earned),
         "shortfall": np.cumsum(short, axis=0),
         "positive": np.cumsum(np.maximum(short, 0), axis=0),
-        "revealed": np.cumsum(short, axis=0),
+        "observed_shortfall": np.cumsum(short, axis=0),
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
@@ -60,8 +60,8 @@ def test_late_feedback_is_divided_by_the_chance_of_its_draw_and_priced_by_the_mu
     eta, delta, mu = 0.2, 0.25, 0.8
     learner = lewa.learners.LossBanditLewa(eta, delta, mu, np.array([0.6]))
     state = lewa.start(learner, 3)
-    for action, chance, reward, kept in ((1, 1 / 3, 0.5, 0.1), (0, 1 / 3, 0.25, 0.2)):
-        state = lewa.learn(learner, state, Bandit(action, chance, reward, np.array([kept]), np.zeros(0)))
+    for action, propensity, reward, kept in ((1, 1 / 3, 0.5, 0.1), (0, 1 / 3, 0.25, 0.2)):
+        state = lewa.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
     first = mu * (0.6 - 0.1)
     np.testing.assert_allclose(state.multiplier, [(1 - delta * mu) * first + mu * (0.6 - 0.2)], rtol=1e-12)
     np.testing.assert_allclose(state.weights.log, [-eta * 3 * (0.75 + first * 0.8), -eta * 3 * 0.5, 0.0], rtol=1e-12)

@@ -22,7 +22,7 @@ def test_it_plays_as_the_learner_inside_with_the_floors_raised_and_is_measured_b
     assert one.floor.tolist() == [0.5, 0.4]
     missed = other.marks[:, np.newaxis] * 0.15
     np.testing.assert_allclose(one.shortfall[0], other.shortfall[0] - missed, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(one.revealed[0], other.revealed[0] - missed, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(one.observed_shortfall[0], other.observed_shortfall[0] - missed, rtol=0, atol=1e-12)
 
 
 def test_the_tuned_slack_is_the_least_that_is_proved_to_be_enough() -> None:
@@ -38,9 +38,9 @@ def test_the_tuned_slack_is_the_least_that_is_proved_to_be_enough() -> None:
     assert f"against plays that meet the floors raised by {learner.slack:.4g}, at most {B:.6g}" in said.assumptions[-1]
     assert f"some play exceeds every floor by {learner.slack:g}" in said.assumptions
     assert "some play meets every floor" not in said.assumptions
-    priced: Any = lewa.guarantee(learner, K, T, slater=0.6)
-    assert (priced.violation, priced.regret) == ((0.0,), pytest.approx(B + learner.slack * T / 0.6))
-    assert "some play exceeds every floor by 0.6" in priced.assumptions
+    multiplier_sums: Any = lewa.guarantee(learner, K, T, slater=0.6)
+    assert (multiplier_sums.violation, multiplier_sums.regret) == ((0.0,), pytest.approx(B + learner.slack * T / 0.6))
+    assert "some play exceeds every floor by 0.6" in multiplier_sums.assumptions
 
 
 def test_a_bound_that_depends_on_the_floor_is_taken_at_the_raised_one() -> None:

@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lewa.blocks import Block
 from lewa.checks import games, learners
 from lewa.checks.laws import Law
+from lewa.feedback import Bandit, Full
 from lewa.games import Bernoulli, Table
 from lewa.kernels import dot, draw, grow, grow_one, grow_priced, ones, positive, share
 from lewa.learners import BanditLewa, Ewa, Lewa
 from lewa.learners.ewa import Primal
 from lewa.learners.lewa import PrimalDual
-from lewa.measures.guarantees import PATHWISE, Guarantee, Setting, none
-from lewa.rounds import Bandit, Block, Full, Indices, Matrix, Vector, Words
+from lewa.theory.guarantees import PATHWISE, Guarantee, Setting, none
+from lewa.types import Indices, Matrix, Vector, Words
 
 METHODS = ("tuned", "examples", "start", "play", "choose", "learn", "dual", "guarantees")
 FAULTY: dict[str, tuple[Any, Law, str]] = {}  # a class, the law it breaks, and what the sentence says
@@ -223,7 +225,7 @@ def test_a_fault_beside_the_rule_breaks_its_law_and_no_other(
 
 
 def test_feedback_that_nobody_checks_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lewa.single.in_unit", lambda name, values: np.asarray(values, dtype=np.float64))
+    monkeypatch.setattr("lewa.simulate.player.in_unit", lambda name, values: np.asarray(values, dtype=np.float64))
     broken = [result.sentence for result in learners.check(Ewa, [learners.wrong_feedback_is_refused]) if result.sentence]
     assert broken[0] == "rewards = [nan nan nan] is accepted; it must be refused with a ValueError"
 
@@ -297,21 +299,21 @@ class StartsAnew(Table):
 
 
 class Mistaken(Table):
-    truth = np.array([[0.9, 0.1]])
+    mean_constraints = np.array([[0.9, 0.1]])
 
 
 class Flat(Table):
-    truth = np.array([0.2, 0.9])
+    mean_constraints = np.array([0.2, 0.9])
 
 
 class SaysConstant(Table):
-    truth = None
+    mean_constraints = None
     setting = Setting(constraints="constant")
 
 
 class OtherMeans(Bernoulli):
     def means(self) -> tuple[Vector, Matrix]:
-        return self.rewards / 2, self.truth
+        return self.rewards / 2, self.mean_constraints
 
 
 class Boastful(Table):

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
 
-from lewa.games import Columns, Data, Log, Table, read_data
-from lewa.games.data import from_columns
+from lewa.data.columns import Columns, Data, from_columns
+from lewa.data.files import read_data
+from lewa.data.log import Log
+from lewa.games import Table
 
 RNG = np.random.default_rng(12)
 MODELS = ("small", "large")

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.blocks import Block
 from lewa.games import ALL, AntiLeader, Drifting, LowVariation, PenaltyBreaker, Slater, SlowBurn, Switching, assumed, facts
 from lewa.games.base import slater_gap
 from lewa.kernels import NATURE, keys, place, uniform
-from lewa.rounds import Block
 
 SEED, ROUNDS = 5, 300
 KEY = keys(SEED)[NATURE : NATURE + 1]
@@ -54,7 +54,7 @@ def rewards_by_hand(game: Any, t: int) -> list[float]:
 
 def constraints_by_hand(game: Any, t: int, key: Any = KEY) -> list[float]:
     if not getattr(game, "noisy", game.setting.constraints == "iid"):
-        return list(game.truth[0])
+        return list(game.mean_constraints[0])
     K = game.actions
     return [1.0 if uniform(key[0], place(t, i, K, 1) + 1) < game.kept[i] else 0.0 for i in range(K)]
 
@@ -94,9 +94,9 @@ def test_means_and_variation_are_right_over_more_rounds_than_are_laid_out_at_onc
 @pytest.mark.parametrize("floor", FLOORS)
 def test_price_value_and_gap_are_those_of_the_best_fixed_play(game: Any, floor: float) -> None:
     known = facts(game, floor, ROUNDS)
-    best = lewa.best_fixed_play(game.block(KEY, 0, ROUNDS).rewards.mean(axis=0), game.truth, floor)
+    best = lewa.best_fixed_play(game.block(KEY, 0, ROUNDS).rewards.mean(axis=0), game.mean_constraints, floor)
     assert known.feasible is best.feasible
-    assert known.slater == max(game.truth[0]) - floor
+    assert known.slater == max(game.mean_constraints[0]) - floor
     if best.feasible:
         assert known.price == pytest.approx(best.price.tolist(), rel=1e-9)
         assert known.value == pytest.approx(best.value, rel=1e-9)
@@ -108,7 +108,7 @@ def test_price_value_and_gap_are_those_of_the_best_fixed_play(game: Any, floor: 
 @pytest.mark.parametrize("name", [name for name in ALL if ALL[name]().setting.constraints == "constant"])
 def test_constraints_that_stand_still_are_the_truth_to_the_bit(name: str) -> None:
     game = ALL[name]()
-    assert (game.block(KEY, 0, 100).constraints == game.truth).all()
+    assert (game.block(KEY, 0, 100).constraints == game.mean_constraints).all()
 
 
 # Games that look at the play ---------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_a_game_that_reacts_knows_its_gap_but_neither_price_nor_variation(game: 
 @pytest.mark.parametrize("rounds", [1, 2, 10, 10_000])
 @pytest.mark.parametrize("floor", [0.0, 0.5, 1.0])
 def test_every_game_can_be_posed_for_any_floor_and_horizon(name: str, rounds: int, floor: float) -> None:
-    game = ALL[name].posed(np.array([floor]), rounds)
+    game = ALL[name].for_problem(np.array([floor]), rounds)
     assert isinstance(game, ALL[name])
     assert game.constraints == 1
     facts(game, floor, rounds)
@@ -175,25 +175,25 @@ def test_every_game_can_be_posed_for_any_floor_and_horizon(name: str, rounds: in
 
 def test_games_are_posed_with_the_numbers_that_their_theorems_ask_for() -> None:
     T = 10_000
-    assert Switching.posed(0.7, T) == Switching(period=100)
-    assert Drifting.posed(0.7, T) == Drifting(period=T)
-    assert LowVariation.posed(0.7, T) == LowVariation(swing=0.01)
-    assert SlowBurn.posed([0.5], T) == SlowBurn(floor=0.5, nu=T**-0.25)
-    assert Slater.posed(0.5, T) == Slater(floor=0.5, nu=T ** (-1 / 6), change=T - round(1.8 * T ** (5 / 6)))
-    assert AntiLeader.posed(0.7, T) == AntiLeader()
-    assert PenaltyBreaker.posed(0.7, T) == PenaltyBreaker()
+    assert Switching.for_problem(0.7, T) == Switching(period=100)
+    assert Drifting.for_problem(0.7, T) == Drifting(period=T)
+    assert LowVariation.for_problem(0.7, T) == LowVariation(swing=0.01)
+    assert SlowBurn.for_problem([0.5], T) == SlowBurn(floor=0.5, nu=T**-0.25)
+    assert Slater.for_problem(0.5, T) == Slater(floor=0.5, nu=T ** (-1 / 6), change=T - round(1.8 * T ** (5 / 6)))
+    assert AntiLeader.for_problem(0.7, T) == AntiLeader()
+    assert PenaltyBreaker.for_problem(0.7, T) == PenaltyBreaker()
 
 
 @pytest.mark.parametrize("name", ["switching", "drifting", "low-variation", "slow-burn", "slater"])
 @pytest.mark.parametrize("rounds", [0, -3, 2.5])
 def test_a_horizon_that_is_none_is_refused_in_a_sentence(name: str, rounds: Any) -> None:
     with pytest.raises(ValueError, match="rounds must be a whole number of at least 1"):
-        ALL[name].posed(0.5, rounds)
+        ALL[name].for_problem(0.5, rounds)
 
 
 def test_nonsense_is_refused_in_a_sentence() -> None:
     wrong: dict[str, Callable[[], Any]] = {
-        "one floor": lambda: SlowBurn.posed([0.5, 0.6], 100),
+        "one floor": lambda: SlowBurn.for_problem([0.5, 0.6], 100),
         "nu must lie": lambda: SlowBurn(floor=0.5, nu=0.6),
         "nu must lie between": lambda: Slater(nu=-0.1),
         "change must be": lambda: Slater(change=-1),
@@ -215,7 +215,7 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_game_says_how_it_was_made_and_survives_a_journey_to_another_process(name: str) -> None:
-    game = ALL[name].posed(0.5, 1000)
+    game = ALL[name].for_problem(0.5, 1000)
     again = pickle.loads(pickle.dumps(game))
     assert repr(again) == repr(game)
     assert repr(game).startswith(ALL[name].__name__ + "(")
@@ -265,7 +265,7 @@ def test_the_setting_that_a_theorem_may_assume_has_gap_and_variation_where_they_
 @pytest.mark.parametrize("T", [10**4, 10**5])
 @pytest.mark.parametrize("floor", [0.5, 0.8])
 def test_slow_burn_costs_lewa_T_to_the_three_quarters_which_is_half_of_its_bound(T: int, floor: float) -> None:
-    game = SlowBurn.posed(floor, T)
+    game = SlowBurn.for_problem(floor, T)
     trace = lewa.play(lewa.learners.Lewa.tuned(2, T, floor), game, T)
     violation = trace.shortfall[0, -1, 0]
     assert 0.9 <= violation / T**0.75 <= 1.1
@@ -278,7 +278,7 @@ def test_slow_burn_costs_lewa_T_to_the_three_quarters_which_is_half_of_its_bound
 
 @pytest.mark.parametrize("T", [10**4, 10**5, 10**6])
 def test_slater_game_costs_lewa_T_to_the_two_thirds_however_large_the_gap(T: int) -> None:
-    game = Slater.posed(0.5, T)
+    game = Slater.for_problem(0.5, T)
     learner = lewa.learners.Lewa.tuned(3, T, 0.5)
     violation = lewa.play(learner, game, T).shortfall[0, -1, 0]
     assert 1.35 <= violation / T ** (2 / 3) <= 1.65
@@ -291,7 +291,7 @@ def test_slater_game_costs_lewa_T_to_the_two_thirds_however_large_the_gap(T: int
 @pytest.mark.parametrize("floor", [0.6, 0.8])
 def test_low_variation_keeps_lewa_within_a_bound_of_order_sqrt_T(floor: float) -> None:
     for T in (10**3, 10**4, 10**5):
-        game = LowVariation.posed(floor, T)
+        game = LowVariation.for_problem(floor, T)
         learner = lewa.learners.Lewa.tuned(3, T, floor)
         shortfall = lewa.play(learner, game, T, seeds=8).shortfall[:, -1, 0]
         by_variation = learner.guarantees(3, T, assumed(game, floor, T))[0]
@@ -302,7 +302,7 @@ def test_low_variation_keeps_lewa_within_a_bound_of_order_sqrt_T(floor: float) -
 
 def test_drifting_rewards_take_small_steps_and_have_a_variation_of_order_T() -> None:
     for T in (10**3, 10**5):
-        game = Drifting.posed(0.7, T)
+        game = Drifting.for_problem(0.7, T)
         steps = np.abs(np.diff(game.script(0, T), axis=0)).max()
         assert steps <= 4 * game.swing / T * (1 + 1e-6)
         assert game.variation(T) >= T / 4
@@ -311,7 +311,7 @@ def test_drifting_rewards_take_small_steps_and_have_a_variation_of_order_T() -> 
 @pytest.mark.parametrize("name", ["switching", "drifting", "anti-leader"])
 def test_lewa_keeps_its_bounds_on_the_other_games(name: str) -> None:
     T, floor = 2000, 0.7
-    game = ALL[name].posed(floor, T)
+    game = ALL[name].for_problem(floor, T)
     learner = lewa.learners.Lewa.tuned(game.actions, T, floor, epsilon=0.05)
     verdict = lewa.judge(lewa.play(learner, game, T, seeds=4))
     assert verdict.guarantee.regret is not None

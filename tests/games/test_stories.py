@@ -39,18 +39,18 @@ def test_the_radio_draws_power_evenly_in_decibels_and_delivers_at_the_rates_meas
 
 def test_the_headroom_of_the_radio_is_that_which_was_measured() -> None:
     """Of the real packets: the mean headroom of 816 at each level. And the integral, as a sum of many small parts."""
-    np.testing.assert_allclose(Radio().truth[0], [0.981204, 0.941128, 0.813989, 0.406231], rtol=0, atol=0.002)
+    np.testing.assert_allclose(Radio().mean_constraints[0], [0.981204, 0.941128, 0.813989, 0.406231], rtol=0, atol=0.002)
     parts = (np.arange(10**5) + 0.5) / 10**5
     by_parts = [np.mean(1 - 10 ** ((-30 + 5 * (i + parts)) / 10 + 1)) for i in range(4)]
-    np.testing.assert_allclose(Radio().truth[0], by_parts, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(Radio().mean_constraints[0], by_parts, rtol=0, atol=1e-9)
 
 
 def test_the_floor_of_the_radio_costs_what_its_two_levels_say() -> None:
-    r, c = (661 / 816, 719 / 816), Radio().truth[0, 1:3]
+    r, c = (661 / 816, 719 / 816), Radio().mean_constraints[0, 1:3]
     known: Any = facts(Radio(), 0.9, 1000)
     assert known.price == pytest.approx([(r[1] - r[0]) / (c[0] - c[1])])
     assert known.value == pytest.approx(r[0] + known.price[0] * (c[0] - 0.9))
-    assert assumed(Radio(), 0.9, 1000).slater == pytest.approx(Radio().truth.max() - 0.9)
+    assert assumed(Radio(), 0.9, 1000).slater == pytest.approx(Radio().mean_constraints.max() - 0.9)
 
 
 # Ads ---------------------------------------------------------------------------------------------------------------------
@@ -63,8 +63,8 @@ def test_a_budget_is_kept_if_and_only_if_the_floor_is() -> None:
     for p in rng.dirichlet(np.ones(7), size=50):
         for j in range(3):
             pays = sum(p[i] * contested[i] for i in owner if owner[i] == j)
-            assert pays <= 0.1 or p @ game.truth[j] < 0.9
-            assert p @ game.truth[j] == pytest.approx(1 - pays)
+            assert pays <= 0.1 or p @ game.mean_constraints[j] < 0.9
+            assert p @ game.mean_constraints[j] == pytest.approx(1 - pays)
     np.testing.assert_array_equal(game.rewards, [0.05, 0.35, 0.25, 0.30, 0.20, 0.25, 0.15])
 
 
@@ -80,9 +80,11 @@ def test_only_the_advertiser_whose_ad_is_shown_pays_and_the_house_pays_nothing()
 
 @pytest.mark.parametrize("m", [1, 2, 3, 4, 7])
 def test_there_are_as_many_advertisers_as_floors(m: int) -> None:
-    game = Ads.posed(np.full(m, 0.9), 1000)
+    game = Ads.for_problem(np.full(m, 0.9), 1000)
     assert (game.actions, game.constraints) == (1 + 2 * m, m)
-    np.testing.assert_array_equal(game.truth[m - 1, -2:], 1 - np.array([[0.8, 0.4], [0.7, 0.3], [0.6, 0.2]])[(m - 1) % 3])
+    np.testing.assert_array_equal(
+        game.mean_constraints[m - 1, -2:], 1 - np.array([[0.8, 0.4], [0.7, 0.3], [0.6, 0.2]])[(m - 1) % 3]
+    )
     known = facts(game, np.full(m, 0.9), 1000)
     assert known.feasible
     assert known.slater == pytest.approx(0.1)  # the house ad costs nobody anything
@@ -111,7 +113,7 @@ def test_experts_are_paid_one_less_their_absolute_loss() -> None:
         says = (y(t - 1), 1 - y(t - 1), 0.9, 0.5)
         np.testing.assert_allclose(rewards[t], [1 - abs(x - y(t)) for x in says], rtol=0, atol=1e-12)
         assert covered[t, 0].tolist() == [float(nth(8 * t + 2 * i + 1) < (0.6, 0.5, 0.8, 0.95)[i]) for i in range(4)]
-    assert Experts.posed(0.8, 10_000) == Experts(period=100)
+    assert Experts.for_problem(0.8, 10_000) == Experts(period=100)
 
 
 def test_assets_move_with_the_market_and_on_their_own() -> None:
@@ -135,13 +137,13 @@ def test_a_path_takes_what_its_links_take_and_is_as_safe_as_all_of_them() -> Non
     for t, (i, path) in product(range(ROUNDS), enumerate(game.paths)):
         delay, safe = 0.0, True
         for step in pairwise(path):
-            least, rush, chance = game.links[links[step]][2:]
+            least, rush, propensity = game.links[links[step]][2:]
             day = t / 20 + (0 if step[0] == "s" else 0.5)
             delay += least + rush * 2 * min(day % 1, 1 - day % 1)
-            safe &= nth(7 * t + links[step]) < chance
+            safe &= nth(7 * t + links[step]) < propensity
         assert rewards[t, i] == pytest.approx(1 - delay / 7, abs=1e-12)  # s a t takes at most 1 + 2 + 2 + 2
         assert constraints[t, 0, i] == safe
-    assert game.truth[0] == pytest.approx([0.95 * 0.76 * 0.95, 0.95 * 0.8, 0.7 * 0.95, 0.99 * 0.99])
+    assert game.mean_constraints[0] == pytest.approx([0.95 * 0.76 * 0.95, 0.95 * 0.8, 0.7 * 0.95, 0.99 * 0.99])
 
 
 def test_stories_refuse_nonsense_in_a_sentence() -> None:
@@ -156,7 +158,7 @@ def test_stories_refuse_nonsense_in_a_sentence() -> None:
         "delays must be at least 0": lambda: ShortestPath(links=(("s", "t", -1.0, 1.0, 0.5),)),
         "corruption must be": lambda: Corrupted(corruption=-1),
         "one number per action": lambda: Corrupted(rewards=(0.5,)),
-        "one constraint, so there must be one floor": lambda: Impossible.posed((0.5, 0.5), 100),
+        "one constraint, so there must be one floor": lambda: Impossible.for_problem((0.5, 0.5), 100),
     }
     for sentence, call in wrong.items():
         with pytest.raises(ValueError, match=sentence):
@@ -180,7 +182,7 @@ def test_corrupted_rounds_show_the_means_turned_round_and_there_are_as_many_as_a
         assert constraints[t, 0].tolist() == want
         assert rewards[t].tolist() == [0.9, 0.6, 0.3]
     assert 5 - 0.7 < spent <= 5 == game.setting.corruption
-    assert game.truth.tolist() == [list(kept)]
+    assert game.mean_constraints.tolist() == [list(kept)]
 
 
 @pytest.mark.parametrize("every", [1, 3])
@@ -203,7 +205,7 @@ def test_what_is_proved_under_corruption_holds(name: str, every: int) -> None:
 @pytest.mark.parametrize("T", [101, 600])
 def test_whoever_plays_the_impossible_game_has_regret_or_violation_of_order_T(name: str, floor: float, T: int) -> None:
     """max(regret, violation) >= early high/(1 + high) on every path, by the definition and a line each."""
-    game = Impossible.posed(floor, T)
+    game = Impossible.for_problem(floor, T)
     trace = lewa.play(lewa.learners.make(name, 2, T, floor), game, T, every_round=True)
     assert trace.plays is not None
     early, high = int(min(0.5, 1 - floor) * T), min(1, 2 * floor)
@@ -218,7 +220,7 @@ def test_whoever_plays_the_impossible_game_has_regret_or_violation_of_order_T(na
 
 
 def test_the_impossible_game_knows_nothing_beforehand_and_forgets_the_game_before() -> None:
-    game = Impossible.posed(0.5, 10)
+    game = Impossible.for_problem(0.5, 10)
     assert facts(game, 0.5, 10) == (None, None, None, None, None)
     for p, later in (([1.0, 0.0], [0.0, 0.0]), ([0.0, 1.0], [1.0, 1.0]), ([0.5, 0.5], [0.0, 0.0])):
         shown = [game.reveal(t, np.array(p), KEY) for t in range(10)]
@@ -233,8 +235,8 @@ def test_every_game_and_every_twist_has_a_row_in_the_page_about_them() -> None:
 
 
 def test_stories_are_posed_for_their_horizon() -> None:
-    assert ShortestPath.posed(0.8, 10_000) == ShortestPath(period=2500)
-    assert Corrupted.posed(0.6, 10_000) == Corrupted(corruption=100.0)
-    assert Impossible.posed(0.3, 77) == Impossible(floor=0.3, rounds=77)
-    assert Experts.posed(0.3, 80).period == isqrt(80)
+    assert ShortestPath.for_problem(0.8, 10_000) == ShortestPath(period=2500)
+    assert Corrupted.for_problem(0.6, 10_000) == Corrupted(corruption=100.0)
+    assert Impossible.for_problem(0.3, 77) == Impossible(floor=0.3, rounds=77)
+    assert Experts.for_problem(0.3, 80).period == isqrt(80)
     assert log(10) / 10 * (Radio().edges[1] - Radio().edges[0]) == pytest.approx(1.151293, abs=1e-6)

@@ -9,13 +9,23 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.feedback import Bandit, feedback
 from lewa.games import Bernoulli, Corrupted, Delay, Dropping, Noise, Radio, Scale, SlowBurn, Switching, assumed, facts, make
 from lewa.kernels import DICE, NATURE, keys, uniform
-from lewa.rounds import Bandit, feedback
 
 KEY = keys(5)[NATURE : NATURE + 1]
 LEARNERS = ["lewa", "bandit-lewa", "exp3-p"]  # full information, bandit, and bandit with the whole play
-FIELDS = ("reward", "shortfall", "positive", "revealed", "priced", "largest", "multiplier", "plays", "multipliers")
+FIELDS = (
+    "reward",
+    "shortfall",
+    "positive",
+    "observed_shortfall",
+    "multiplier_sums",
+    "largest_multiplier",
+    "multiplier",
+    "plays",
+    "multipliers",
+)
 T = 120
 
 
@@ -143,11 +153,11 @@ def test_missing_actions_are_never_played_and_the_others_in_proportion(name: str
     got = (plays * rewards).sum() if name == "lewa" else rewards[np.arange(T), actions].sum()
     assert trace.reward[0, -1] == pytest.approx(got)
     drew = np.eye(4)[actions]
-    short = 0.6 - (drew if name == "bandit-lewa" else plays) @ game.truth[0]
+    short = 0.6 - (drew if name == "bandit-lewa" else plays) @ game.mean_constraints[0]
     assert trace.shortfall[0, -1, 0] == pytest.approx(short.sum())
     assert trace.positive[0, -1, 0] == pytest.approx(np.maximum(short, 0).sum())
-    revealed = 0.6 - (constraints[:, 0] * (plays if name == "lewa" else drew)).sum(axis=1)
-    assert trace.revealed[0, -1, 0] == pytest.approx(revealed.sum())
+    observed_shortfall = 0.6 - (constraints[:, 0] * (plays if name == "lewa" else drew)).sum(axis=1)
+    assert trace.observed_shortfall[0, -1, 0] == pytest.approx(observed_shortfall.sum())
 
 
 @pytest.mark.parametrize("name", LEARNERS)
@@ -193,7 +203,7 @@ def test_with_the_chance_that_is_said_a_fair_coin_stands_for_a_number() -> None:
             for shown, was, n in ((rewards[t - 3, i], r[t - 3, i], i), (constraints[t - 3, 0, i], c[t - 3, 0, i], 4 + i)):
                 u = nth(other, 8 * t + n)
                 assert shown == (was if u >= 0.4 else float(u < 0.2))
-    np.testing.assert_allclose(game.truth, 0.2 + 0.6 * inside.truth)
+    np.testing.assert_allclose(game.mean_constraints, 0.2 + 0.6 * inside.mean_constraints)
     np.testing.assert_allclose(game.mean_rewards(9), 0.2 + 0.6 * inside.mean_rewards(9))
 
 
@@ -201,17 +211,17 @@ def test_noise_leaves_a_mean_where_there_was_a_constant_and_a_guarantee_that_hol
     game, rounds = make("slow-burn+noise", 0.6, 2000, noise=0.3), 2000
     assert game.setting.constraints == "iid"
     assert Noise(SlowBurn(), 0.0).setting.constraints == "constant"
-    assert game.truth.max() == pytest.approx(0.6)  # it was posed for what becomes this floor
+    assert game.mean_constraints.max() == pytest.approx(0.6)  # it was posed for what becomes this floor
     verdict = lewa.judge(lewa.play(lewa.learners.Lewa.tuned(2, rounds, 0.6), game, rounds, seeds=4))
     assert verdict.holds
-    assert Noise(lewa.games.Impossible()).truth is None
+    assert Noise(lewa.games.Impossible()).mean_constraints is None
 
 
 def test_two_noises_use_different_numbers() -> None:
     once: Any = Noise(SlowBurn(), 0.5)
     twice: Any = Noise(once, 0.5)
     assert twice.branch(KEY) == branch(KEY, 1) != once.branch(KEY)
-    np.testing.assert_allclose(twice.truth, 0.25 + 0.5 * once.truth)
+    np.testing.assert_allclose(twice.mean_constraints, 0.25 + 0.5 * once.mean_constraints)
 
 
 def test_a_scaled_game_lays_its_numbers_onto_a_part_of_their_range() -> None:
@@ -227,7 +237,7 @@ def test_a_scaled_game_lays_its_numbers_onto_a_part_of_their_range() -> None:
     assert known.price == pytest.approx([before.price[0] * 0.2 / 0.4])
     assert known.slater == pytest.approx(0.4 * before.slater)
     assert assumed(game, 0.8, T).slater == known.slater
-    assert Scale(Bernoulli()).still
+    assert Scale(Bernoulli()).stationary_rewards
     assert facts(Scale(Bernoulli()), 0.6, T).variation is None
 
 
@@ -254,7 +264,7 @@ def test_a_parameter_goes_to_the_outermost_that_knows_it() -> None:
         "delay=3, random=False, lost=0.0)"
     )
     assert pickle.loads(pickle.dumps(game)) == game
-    assert game.setting.beyond == "feedback that comes late or never and feedback that comes late or never"
+    assert game.setting.outside_theory == "feedback that comes late or never and feedback that comes late or never"
 
 
 def test_unknown_twists_and_parameters_get_a_sentence() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lewa.kernels import SelfTuned, grow_tuned, program, share_tuned, tied
-from lewa.rounds import Matrix, Vector
+from lewa.types import Matrix, Vector
 
 KINDS = st.sampled_from(["noise", "leader", "growing", "0/1"])
 NOTHING = np.zeros(0), np.zeros((0, 5))

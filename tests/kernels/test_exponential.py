@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lewa.kernels import exp, program
-from lewa.rounds import Vector
+from lewa.types import Vector
 
 
 def _all(x: Vector, out: Vector) -> None:

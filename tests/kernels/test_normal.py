@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lewa.kernels import blameless, crown, grow_regrets, share_regrets
-from lewa.kernels.normal import scale
+from lewa.kernels.weights.normalhedge import scale
 
 
 @pytest.mark.parametrize("size", [1e-200, 1e-3, 1.0, 1e8])

@@ -10,7 +10,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 
 from lewa.kernels import EMPTY, Tilt, Weights, lift, meets, ones, program, project, settle, upright
-from lewa.rounds import Matrix, Vector
+from lewa.types import Matrix, Vector
 
 NEAR = 1e-15
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from lewa.kernels import builder, flat, restore
-from lewa.kernels.weights import Weights, ones
-from lewa.rounds import Matrix, Vector
+from lewa.kernels.weights.hedge import Weights, ones
+from lewa.types import Matrix, Vector
 
 
 class Part(NamedTuple):

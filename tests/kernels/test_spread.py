@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lewa.kernels import evenly, grow_spread, program, share_spread
-from lewa.kernels.spread import Spread
-from lewa.rounds import Cube, Matrix, Vector
+from lewa.kernels.weights.fixed_share import Spread
+from lewa.types import Cube, Matrix, Vector
 
 
 def _grow_all(w: Spread, share: float, eta: float, rewards: Matrix, prices: Matrix, constraints: Cube) -> None:

@@ -19,7 +19,7 @@ from lewa.kernels import (
     share,
     shrink_one,
 )
-from lewa.rounds import Cube, Indices, Matrix, Vector
+from lewa.types import Cube, Indices, Matrix, Vector
 
 
 def shares(w: Weights) -> Vector:
@@ -54,9 +54,9 @@ def _shrink_each(w: Weights, actions: Indices, x: Vector) -> None:
         shrink_one(w, actions[t], x[t])
 
 
-def _draw_all(w: Weights, gamma: float, u: Vector, actions: Indices, chances: Vector) -> None:
+def _draw_all(w: Weights, gamma: float, u: Vector, actions: Indices, propensities: Vector) -> None:
     for t in range(u.size):
-        actions[t], chances[t] = draw(w, gamma, u[t])
+        actions[t], propensities[t] = draw(w, gamma, u[t])
 
 
 grow_all, grow_all_priced = program(_grow_all, keep=False), program(_grow_all_priced, keep=False)
@@ -207,12 +207,12 @@ def test_mix_is_the_share_with_some_of_it_spread_evenly(actions: int) -> None:
 @pytest.mark.parametrize("gamma", [0.01, 0.3, 0.99])
 def test_draw_takes_the_action_in_whose_interval_the_uniform_falls(gamma: float, actions: int) -> None:
     w, u = uneven(actions), np.random.default_rng(0).random(50_000)
-    drawn, chances = np.empty(u.size, dtype=np.int64), np.empty(u.size)
-    draw_all(w, gamma, u, drawn, chances)
+    drawn, propensities = np.empty(u.size, dtype=np.int64), np.empty(u.size)
+    draw_all(w, gamma, u, drawn, propensities)
     even, weighted = np.full(actions, gamma / actions), (1 - gamma) * softmax(w.log)
     expected = np.searchsorted(np.cumsum([*even, *weighted]), u, side="right") % actions
     np.testing.assert_array_equal(drawn, expected)
-    np.testing.assert_allclose(chances, (even + weighted)[drawn], rtol=1e-12)
+    np.testing.assert_allclose(propensities, (even + weighted)[drawn], rtol=1e-12)
 
 
 @pytest.mark.parametrize("actions", [7, 40, 700])  # the last is drawn from a tree

@@ -5,12 +5,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.engine import loops
+from lewa.bench import measure as bench
+from lewa.bench.peers import coins
+from lewa.blocks import Block, Lazy
+from lewa.engine.loops import loops
+from lewa.feedback import feedback
 from lewa.kernels import DICE, NATURE, pack
-from lewa.lab import bench
-from lewa.lab.peers import coins
 from lewa.learners import BanditLewa, HpBanditLewa, Lewa
-from lewa.rounds import Block, Lazy, feedback
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the C loops are built with gcc, which is not here")
@@ -30,11 +31,11 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     key = bench.KEY[NATURE : NATURE + 1]
     nature: Any = Block(rewards, constraints) if full else Lazy(rewards, constraints, key, start)
     run = loops(kind).run if full else loops(kind).run_lazy
-    truth = np.zeros((0, K)) if full else constraints
+    mean_constraints = np.zeros((0, K)) if full else constraints
     p, met = np.empty(K), np.empty(1)
-    run(pack(learner, learner.start(K)), nature, truth, rounds, bench.KEY[DICE:], 0, p, met, tally, columns)
+    run(pack(learner, learner.start(K)), nature, mean_constraints, rounds, bench.KEY[DICE:], 0, p, met, tally, columns)
     assert np.concatenate(tally) == pytest.approx(theirs, rel=1e-9, abs=1e-9)
-    assert tally.priced[0] > 0
+    assert tally.multiplier_sums[0] > 0
 
 
 def test_variants_take_turns_and_the_best_turn_counts() -> None:

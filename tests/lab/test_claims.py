@@ -7,10 +7,10 @@ import pytest
 
 from lewa import learners
 from lewa.games import Slater
-from lewa.lab.claims import BEYOND, CLAIMS, PAPER, STUDIES, gated_penalty, slow_burn, varying
-from lewa.lab.rules import AtMost, Series, proved
 from lewa.lab.study import Run
-from lewa.measures.guarantees import EXPECTED, PATHWISE, PROBABLE
+from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES, gated_penalty, slow_burn, varying
+from lewa.paper.rules import AtMost, Series, proved
+from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE
 
 
 def run_of(learner: str, game: str, T: int, floor: float = 0.5, **settings: Any) -> Run:
@@ -29,7 +29,7 @@ def test_bounds_are_those_of_the_guarantees() -> None:
     assert (nothing.trivial, nothing.value) == (True, 70)
     slater = run_of("lewa", "slater", 100_000)
     assert varying(slater, "violation").value < proved(slater, "violation").value
-    assert Slater.posed(0.5, 100_000).variation(100_000) > 0
+    assert Slater.for_problem(0.5, 100_000).variation(100_000) > 0
     assert 0.95 < slow_burn(run_of("lewa", "slow-burn", 10_000), "violation").value / 1000 < 1
 
 

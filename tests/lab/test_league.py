@@ -1,8 +1,8 @@
 from typing import Any
 
 from lewa import games, learners
-from lewa.lab import league
 from lewa.lab.study import expand
+from lewa.paper import league
 
 
 def row(learner: str, regret: float | None, *violation: float, game: str = "bernoulli") -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.lab.folders import ONE_GAME, SMALL, reproduction, study
 
-from lewa.lab.report import write_report
+from lewa.report.study_report import write_report
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 pytestmark = pytest.mark.skipif(

@@ -19,12 +19,12 @@ from tests.lab.folders import ONE_GAME, SMALL, reproduction, study
 
 import lewa
 from lewa import cli
-from lewa.lab import report
-from lewa.lab.folder import write_measures
-from lewa.lab.report import write_report
+from lewa.lab.storage import write_measures
 from lewa.lab.study import build_game
-from lewa.show.charts import NEAR, Curves, Level, Line, apart, draw, short, wrapped
-from lewa.show.page import said
+from lewa.report import study_report as report
+from lewa.report.charts import NEAR, Curves, Level, Line, apart, draw, short, wrapped
+from lewa.report.page import said
+from lewa.report.study_report import write_report
 
 KINDS = ("svg", "png", "pdf")
 MAGIC = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}

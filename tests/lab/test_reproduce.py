@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from lewa import cli
-from lewa.lab import reproduce as lab
-from lewa.lab.claims import BEYOND, CLAIMS, PAPER, STUDIES
-from lewa.lab.league import Standing, league
-from lewa.lab.league import markdown as league_markdown
-from lewa.lab.rules import Line, series, verdict
 from lewa.lab.run import execute
 from lewa.lab.study import expand, parse
+from lewa.paper import reproduce as lab
+from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES
+from lewa.paper.league import Standing, league
+from lewa.paper.league import markdown as league_markdown
+from lewa.paper.rules import Line, series, verdict
 
 ROOT = Path(__file__).parent.parent.parent
 SHORT = 1000  # rounds: every study is run, none takes long
@@ -229,7 +229,7 @@ def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 def test_the_command_ends_with_the_table_and_the_pages_path(
     lewa_: Any, whole: tuple[Path, list[Line]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from lewa.lab import report
+    from lewa.report import study_report as report
 
     monkeypatch.setattr(report, "write_report", lambda out: Path(out) / "index.html")
     out = whole[0]

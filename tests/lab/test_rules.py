@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.lab.rules import (
+from lewa.lab.run import execute
+from lewa.lab.study import Run, expand, parse
+from lewa.paper.rules import (
     AtLeast,
     AtMost,
     Attains,
@@ -22,9 +24,7 @@ from lewa.lab.rules import (
     series,
     verdict,
 )
-from lewa.lab.run import execute
-from lewa.lab.study import Run, expand, parse
-from lewa.measures.guarantees import EXPECTED, PATHWISE, PROBABLE
+from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE
 
 HORIZONS = (1_000, 10_000, 100_000, 1_000_000)
 

@@ -19,8 +19,8 @@ from pyarrow import parquet
 
 import lewa
 from lewa.lab import run as lab
-from lewa.lab.folder import COLUMNS, Journal, versions
 from lewa.lab.run import Progress, Work, execute, run_study
+from lewa.lab.storage import COLUMNS, Journal, versions
 from lewa.lab.study import Study, expand, parse
 
 # Games that spawned workers can import: each run notes that it began, some wait while a file is there, some die.

@@ -9,7 +9,7 @@ import pytest
 import lewa
 from lewa import guarantee
 from lewa.learners import BanditLewa, Ewa, ExpLewa, FixedShareLewa, HpLewa, Lewa
-from lewa.measures.guarantees import CONSTANT, MEAN, Guarantee
+from lewa.theory.guarantees import CONSTANT, MEAN, Guarantee
 
 K, T = 7, 10**6
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lewa.measures.band import COSTS, STEPS, WEIGHTS, band, reach
+from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS, band, reach
 
 
 def test_the_inequality_that_the_band_rests_on() -> None:
@@ -50,13 +50,13 @@ def test_the_band_holds_at_all_times_in_as_many_runs_as_it_says(kind: str) -> No
     before = np.cumsum(x, axis=1) - x
     n = np.arange(1, length + 1)
     spread = np.cumsum((x - (0.5 + before) / n) ** 2, axis=1)
-    truth = np.cumsum(mean, axis=1) / n
+    mean_constraints = np.cumsum(mean, axis=1) / n
     at = np.unique(np.geomspace(1, length, 100).astype(int)) - 1  # often enough to see it leave
     low, high = band(np.broadcast_to(n, x.shape)[:, at], np.cumsum(x, axis=1)[:, at], spread[:, at], alpha)
-    left = ((truth[:, at] < low) | (truth[:, at] > high)).any(axis=1).mean()
+    left = ((mean_constraints[:, at] < low) | (mean_constraints[:, at] > high)).any(axis=1).mean()
     assert left <= alpha
     fixed = 1.645 * np.sqrt(np.cumsum(mean * (1 - mean), axis=1)) / n  # a band for one time does not hold at all times
-    assert (np.abs(np.cumsum(x, axis=1) / n - truth) > fixed)[:, 20:].any(axis=1).mean() > 2 * alpha
+    assert (np.abs(np.cumsum(x, axis=1) / n - mean_constraints) > fixed)[:, 20:].any(axis=1).mean() > 2 * alpha
 
 
 def test_the_band_is_narrow_where_values_vary_little() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import lewa
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
-from lewa.measures.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE
 
 K, T, FLOOR = 3, 200_000, (0.6, 0.5)  # two constraints
 LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]

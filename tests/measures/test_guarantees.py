@@ -9,8 +9,8 @@ import pytest
 import lewa
 from lewa import guarantee
 from lewa.learners import BanditLewa, Ewa, HpBanditLewa, HpLewa, Lewa, PrintedBanditLewa, PrintedHpBanditLewa
-from lewa.measures.bounds.paper import hp_bandit_level, hp_radius, sum_of_radii
-from lewa.measures.guarantees import Guarantee
+from lewa.theory.guarantees import Guarantee
+from lewa.theory.paper import hp_bandit_level, hp_radius, sum_of_radii
 
 SIZES = [(2, 10**4), (10, 10**5), (50, 10**6)]
 KINDS = [Ewa, Lewa, HpLewa, BanditLewa, PrintedBanditLewa, HpBanditLewa, PrintedHpBanditLewa]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lewa.measures.hindsight import best_fixed_play, best_play_every_round, by_linear_program, one_constraint
+from lewa.measures.best_play import best_fixed_play, best_play_every_round, by_linear_program, one_constraint
 
 unit = st.floats(0, 1, width=32)
 quick = settings(max_examples=200, deadline=None, derandomize=True)

@@ -4,8 +4,8 @@ import pytest
 import lewa
 from lewa.games import Bernoulli, Table
 from lewa.learners import BanditLewa, Ewa, HpBanditLewa, HpLewa, Lewa, make
-from lewa.measures.guarantees import EXPECTED, PATHWISE
-from lewa.play import play
+from lewa.simulate.run import play
+from lewa.theory.guarantees import EXPECTED, PATHWISE
 
 RNG = np.random.default_rng(3)
 REWARDS, CONSTRAINTS = RNG.random((60, 3)), RNG.random((60, 3, 2))
@@ -34,7 +34,9 @@ def test_realised_sums_of_a_bandit_run_agree_with_a_plain_recomputation(name: st
     rounds, drawn = np.arange(60), trace.actions[0]
     met = CONSTRAINTS[rounds, drawn] if measured_on == "action" else np.einsum("tk,tkm->tm", trace.plays[0], CONSTRAINTS)
     assert trace.reward[0, -1] == pytest.approx(REWARDS[rounds, drawn].sum(), abs=1e-12)
-    assert trace.revealed[0, -1] == pytest.approx((np.array(FLOOR) - CONSTRAINTS[rounds, drawn]).sum(axis=0), abs=1e-12)
+    assert trace.observed_shortfall[0, -1] == pytest.approx(
+        (np.array(FLOOR) - CONSTRAINTS[rounds, drawn]).sum(axis=0), abs=1e-12
+    )
     assert trace.shortfall[0, -1] == pytest.approx((np.array(FLOOR) - met).sum(axis=0), abs=1e-12)
     assert trace.positive[0, -1] == pytest.approx(np.maximum(np.array(FLOOR) - met, 0).sum(axis=0), abs=1e-12)
 
@@ -44,9 +46,9 @@ def test_violation_is_measured_with_the_true_mean_where_the_game_knows_it() -> N
     for learner in (Lewa.tuned(2, 200, 0.5), HpBanditLewa.tuned(2, 200, 0.5)):
         trace = play(learner, game, 200, every_round=True)
         assert trace.plays is not None
-        assert trace.shortfall[0, -1, 0] == pytest.approx((0.5 - trace.plays[0] @ game.truth[0]).sum(), abs=1e-10)
+        assert trace.shortfall[0, -1, 0] == pytest.approx((0.5 - trace.plays[0] @ game.mean_constraints[0]).sum(), abs=1e-10)
     trace = play(BanditLewa.tuned(2, 200, 0.5), game, 200, every_round=True)
-    assert trace.shortfall[0, -1, 0] == pytest.approx((0.5 - game.truth[0][trace.actions[0]]).sum(), abs=1e-10)
+    assert trace.shortfall[0, -1, 0] == pytest.approx((0.5 - game.mean_constraints[0][trace.actions[0]]).sum(), abs=1e-10)
 
 
 def test_curves_end_where_the_totals_are_and_marks_hold_running_sums() -> None:
@@ -80,7 +82,7 @@ def test_variation_is_the_sum_of_the_largest_deviations_from_the_mean() -> None:
 
 def test_certificate_bounds_what_the_dual_step_saw() -> None:
     trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2)
-    assert (trace.revealed[:, -1] <= lewa.certificate(trace) + 1e-12).all()
+    assert (trace.observed_shortfall[:, -1] <= lewa.certificate(trace) + 1e-12).all()
     with pytest.raises(ValueError, match="Ewa has no multiplier"):
         lewa.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
 
@@ -124,7 +126,7 @@ def test_hindsight_can_be_asked_to_meet_the_floor_in_every_round() -> None:
 
 def test_realised_violation_is_that_of_what_was_revealed() -> None:
     trace = play(BanditLewa.tuned(2, 300, 0.7), Bernoulli([0.9, 0.5], [[0.2, 0.8]]), 300, every_round=True)
-    assert lewa.violation(trace, realised=True)[0] == pytest.approx(np.maximum(trace.revealed[0, -1], 0))
+    assert lewa.violation(trace, realised=True)[0] == pytest.approx(np.maximum(trace.observed_shortfall[0, -1], 0))
     assert lewa.violation(trace, realised=True)[0] != pytest.approx(lewa.violation(trace)[0])
 
 

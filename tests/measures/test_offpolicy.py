@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.measures.offpolicy import doubly_robust, ips, snips
+from lewa.data.off_policy import doubly_robust, ips, snips
 
 RNG = np.random.default_rng(5)
 T, K = 40, 3
@@ -50,19 +50,19 @@ def test_ips_and_doubly_robust_are_unbiased() -> None:
     play = np.array([0.25, 0.75])
     mean: dict[str, float] = {"ips": 0.0, "dr": 0.0, "snips": 0.0}
     for actions in product(range(2), repeat=4):
-        chance, propensity = 1.0, []
+        likelihood, propensity = 1.0, []
         for t, a in enumerate(actions):
             first = 0.5 if t == 0 else 0.2 + 0.5 * (sum(actions[:t]) / t)
             propensity.append(first if a == 0 else 1 - first)
-            chance *= propensity[-1]
+            likelihood *= propensity[-1]
         log = (actions, rewards[np.arange(4), actions], propensity, play)
-        mean["ips"] += chance * ips(*log).value
-        mean["dr"] += chance * doubly_robust(*log).value
-        mean["snips"] += chance * snips(*log).value
-    truth = float((rewards @ play).mean())
-    assert mean["ips"] == pytest.approx(truth, rel=1e-12)
-    assert mean["dr"] == pytest.approx(truth, rel=1e-12)
-    assert abs(mean["snips"] - truth) > 1e-3  # which is why it is said to be biased
+        mean["ips"] += likelihood * ips(*log).value
+        mean["dr"] += likelihood * doubly_robust(*log).value
+        mean["snips"] += likelihood * snips(*log).value
+    mean_constraints = float((rewards @ play).mean())
+    assert mean["ips"] == pytest.approx(mean_constraints, rel=1e-12)
+    assert mean["dr"] == pytest.approx(mean_constraints, rel=1e-12)
+    assert abs(mean["snips"] - mean_constraints) > 1e-3  # which is why it is said to be biased
 
 
 def test_the_intervals_are_standard_errors() -> None:
@@ -98,16 +98,16 @@ def test_the_proved_interval_covers_and_the_approximate_one_nearly_does() -> Non
     runs, rows = 400, 300
     action, reward, propensity, means = logs(runs, rows)
     play = np.array([0.5, 0.2, 0.3])
-    truth = float(play @ means)
+    mean_constraints = float(play @ means)
     missed: dict[str, int] = {}
     for n in range(runs):
         log = (action[n], reward[n], propensity[n], play)
         values = {"ips": ips(*log, range=(0, 1)), "dr": doubly_robust(*log, range=(0, 1)), "snips": snips(*log)}
         for name, found in values.items():
-            missed[name] = missed.get(name, 0) + (not found.low <= truth <= found.high)
+            missed[name] = missed.get(name, 0) + (not found.low <= mean_constraints <= found.high)
             if found.proved is not None:
                 key = f"{name}, proved"
-                missed[key] = missed.get(key, 0) + (not found.proved[0] <= truth <= found.proved[1])
+                missed[key] = missed.get(key, 0) + (not found.proved[0] <= mean_constraints <= found.proved[1])
     assert missed["ips, proved"] <= 0.05 * runs
     assert missed["dr, proved"] <= 0.05 * runs
     for name in ("ips", "dr", "snips"):

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, settings, target
 from hypothesis import strategies as st
 
 import lewa
-from lewa.rounds import Block, Cube, Matrix, Vector, Words
+from lewa.blocks import Block
+from lewa.types import Cube, Matrix, Vector, Words
 
 HUNT = os.environ.get("LEWA_HUNT")
 law = settings(
@@ -109,7 +110,7 @@ FLOORED = ("noisy", "starving")  # those where the action `safe` meets the floor
 class World:
     """A game that knows no truth about its constraints, so that nothing is solved before it is played."""
 
-    length, truth, setting = None, None, lewa.Setting("arbitrary", "adaptive")
+    length, mean_constraints, setting = None, None, lewa.Setting("arbitrary", "adaptive")
 
     def __init__(self, x: Instance) -> None:
         T, m, K = x.shape
@@ -230,7 +231,7 @@ def squares(x: Instance, missed: Matrix) -> Vector:
     return total
 
 
-def priced(x: Instance, r: Run) -> Matrix:
+def multiplier_sums(x: Instance, r: Run) -> Matrix:
     """sum lambda_t.(floor - c_t) after each round, for each action, (T, K)"""
     gap = np.array(x.floor)[:, np.newaxis] - r.constraints
     owed: Matrix = np.cumsum(np.einsum("tm,tmk->tk", r.multipliers[:-1], gap), axis=0)

@@ -8,7 +8,7 @@ from tests.theorems.instances import VARYING, Instance, Run, instances, law, nev
 
 import lewa
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
-from lewa.rounds import Cube, Matrix, Vector
+from lewa.types import Cube, Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
 
@@ -19,7 +19,7 @@ def drawn(r: Run) -> tuple[Matrix, Vector]:
     return hit, (hit * r.plays).sum(axis=1)
 
 
-def priced(rewards: Matrix, constraints: Cube, lam: Matrix) -> Matrix:
+def multiplier_sums(rewards: Matrix, constraints: Cube, lam: Matrix) -> Matrix:
     """L = (1 - r) + lambda (1 - c), (T, K)"""
     losses: Matrix = 1 - rewards + np.einsum("tm,tmk->tk", lam, 1 - constraints)
     return losses
@@ -38,7 +38,7 @@ def missed(x: Instance, seen: Matrix) -> Matrix:
     return total
 
 
-def revealed(r: Run) -> Matrix:
+def observed_shortfall(r: Run) -> Matrix:
     """c_{t,j,i}, i the action drawn, (T, m)"""
     seen: Matrix = np.einsum("tk,tmk->tm", drawn(r)[0], r.constraints)
     return seen
@@ -69,10 +69,10 @@ def steps(x: Instance) -> Vector:
 @given(instances(varying=ANY, feasible=False))
 def test_the_loss_form_obeys_the_inequality_that_its_theorem_averages(x: Instance) -> None:
     r = run(LossBanditLewa, x)
-    hit, chance = drawn(r)
-    estimate = hit * priced(r.rewards, r.constraints, r.multipliers[:-1]) / chance[:, np.newaxis]
-    variance = x.eta / 2 * chance * estimate.max(axis=1) ** 2 - shrunk(x, r)
-    short = missed(x, revealed(r))
+    hit, propensity = drawn(r)
+    estimate = hit * multiplier_sums(r.rewards, r.constraints, r.multipliers[:-1]) / propensity[:, np.newaxis]
+    variance = x.eta / 2 * propensity * estimate.max(axis=1) ** 2 - shrunk(x, r)
+    short = missed(x, observed_shortfall(r))
     averaged(x, r, estimate, variance, squares(x, short), steps(x))
     certified(x, r, short)
 
@@ -81,12 +81,12 @@ def test_the_loss_form_obeys_the_inequality_that_its_theorem_averages(x: Instanc
 @given(instances(varying=ANY, feasible=False))
 def test_implicit_exploration_obeys_its_inequality(x: Instance) -> None:
     r = run(LewaIx, x)
-    hit, chance = drawn(r)
+    hit, propensity = drawn(r)
     lam = r.multipliers[:-1]
     most = 1 + lam.sum(axis=1)  # the largest loss
-    estimate = hit * priced(r.rewards, r.constraints, lam) / (chance + x.eta / 2 * most)[:, np.newaxis]
+    estimate = hit * multiplier_sums(r.rewards, r.constraints, lam) / (propensity + x.eta / 2 * most)[:, np.newaxis]
     assert (x.eta * estimate <= 2 * (1 + 1e-12)).all()
-    short = missed(x, revealed(r))
+    short = missed(x, observed_shortfall(r))
     averaged(x, r, estimate, x.eta * most * estimate.sum(axis=1) - shrunk(x, r), squares(x, short), steps(x))
     certified(x, r, short)
 
@@ -95,13 +95,13 @@ def test_implicit_exploration_obeys_its_inequality(x: Instance) -> None:
 @given(instances(varying=ANY, feasible=False), scales(-8, 3))
 def test_upper_confidence_obeys_its_inequality_and_its_radii_add_up_as_is_said(x: Instance, level: float) -> None:
     r = run(LewaUcb, x, level=level)
-    (T, m, K), (hit, chance), lam = x.shape, drawn(r), r.multipliers[:-1]
+    (T, m, K), (hit, propensity), lam = x.shape, drawn(r), r.multipliers[:-1]
     before = np.vstack([np.zeros((1, K)), np.cumsum(hit, axis=0)])[:-1]
     sums = np.concatenate([np.zeros((1, m, K)), np.cumsum(hit[:, np.newaxis] * r.constraints, axis=0)])[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
         radius = np.sqrt(level / (2 * before))
         u = np.where(before[:, np.newaxis] > 0, np.minimum(1, sums / before[:, np.newaxis] + radius[:, np.newaxis]), 1)
-    lost = hit * (1 - r.rewards) / (chance + x.eta / 2)[:, np.newaxis]
+    lost = hit * (1 - r.rewards) / (propensity + x.eta / 2)[:, np.newaxis]
     estimate = lost + np.einsum("tm,tmk->tk", lam, 1 - u)
     variance = 1.5 * x.eta * lost.sum(axis=1) + m * x.eta * (lam**2).sum(axis=1) - shrunk(x, r)
     short = missed(x, np.einsum("tk,tmk->tm", r.plays, u))
@@ -115,11 +115,11 @@ def test_upper_confidence_obeys_its_inequality_and_its_radii_add_up_as_is_said(x
 def test_falling_steps_obey_their_inequality_after_every_round(x: Instance) -> None:
     x = x._replace(eta=x.eta * x.rounds**0.5, delta=x.delta * x.rounds**0.5)
     r = run(AnytimeBanditLewa, x)
-    t, (_, m, K), (hit, chance), lam = rounds(x), x.shape, drawn(r), r.multipliers[:-1]
-    estimate = hit * priced(r.rewards, r.constraints, lam) / chance[:, np.newaxis]
+    t, (_, m, K), (hit, propensity), lam = rounds(x), x.shape, drawn(r), r.multipliers[:-1]
+    estimate = hit * multiplier_sums(r.rewards, r.constraints, lam) / propensity[:, np.newaxis]
     fall = x.delta * (np.sqrt(t) - np.sqrt(t - 1))
-    variance = x.eta / np.sqrt(t) / 2 * chance * estimate.max(axis=1) ** 2 - fall / 2 * (lam**2).sum(axis=1)
-    short = missed(x, revealed(r))
+    variance = x.eta / np.sqrt(t) / 2 * propensity * estimate.max(axis=1) ** 2 - fall / 2 * (lam**2).sum(axis=1)
+    short = missed(x, observed_shortfall(r))
     kept = (np.maximum(short, 0) ** 2).sum(axis=1) / (2 * x.delta * np.sqrt(t))
     budget = np.log(K) * np.sqrt(t) / x.eta + m / 2 * np.cumsum(1 / (x.delta * np.sqrt(t)))
     assert (budget <= np.sqrt(t) * (np.log(K) / x.eta + m / x.delta) * (1 + 1e-12)).all()

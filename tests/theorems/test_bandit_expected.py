@@ -11,7 +11,7 @@ from tests.theorems.test_expected import GAMES, above
 import lewa
 from lewa.games import Bernoulli, Counterexample, SlowBurn, Table
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
-from lewa.measures import growth
+from lewa.measures.rate_fit import growth
 
 LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
 

@@ -12,8 +12,8 @@ from tests.theorems.test_expected import GAMES
 import lewa
 from lewa.games import Bernoulli
 from lewa.learners import LewaIx, LewaUcb
-from lewa.measures.regret import totals
-from lewa.rounds import Matrix
+from lewa.measures.performance import totals
+from lewa.types import Matrix
 
 EPSILON = 0.2
 NOISY = Bernoulli([0.5, 0.5, 0.5], [[0.2, 0.5, 0.9]])
@@ -21,7 +21,7 @@ NOISY = Bernoulli([0.5, 0.5, 0.5], [[0.2, 0.5, 0.9]])
 
 def regrets(trace: lewa.Trace) -> Any:
     """The regret of every seed, against the best corner of the plays that meet the floors."""
-    means = tuple(tuple(row) for row in np.asarray(trace.game.truth).tolist())
+    means = tuple(tuple(row) for row in np.asarray(trace.game.mean_constraints).tolist())
     p = corners(Instance(1, means, tuple(trace.floor.tolist()), 1, 1, 1, "still"))
     best = [(totals(trace, s)[0][-1] @ p.T).max() for s in range(len(trace.seeds))]
     return np.array(best) - trace.reward[:, -1]
@@ -110,7 +110,9 @@ def test_nor_all_together_weighed_by_what_they_may_lose() -> None:
 def test_the_noise_of_the_constraints_is_absorbed_for_every_theta() -> None:
     _, found = estimates()
     for theta in (0.05, 0.5, 5.0):
-        sums = np.array([(lam * (NOISY.truth - c)).sum(axis=0) - theta / 8 * (lam**2).sum() for _, _, lam, c in found])
+        sums = np.array(
+            [(lam * (NOISY.mean_constraints - c)).sum(axis=0) - theta / 8 * (lam**2).sum() for _, _, lam, c in found]
+        )
         assert (sums > np.log(3 / LEVEL) / theta).any(axis=1).mean() <= LEVEL
 
 
@@ -123,6 +125,6 @@ def test_the_confidence_bounds_of_ucb_cover_every_mean_of_every_round_often_enou
         hit = np.eye(3)[trace.actions[s]]
         kept = hit * NOISY.block(lewa.kernels.keys(s)[:1], 0, T).constraints[:, 0]
         drawn = np.maximum(np.cumsum(hit, axis=0), 1)
-        off = abs(np.cumsum(kept, axis=0) / drawn - NOISY.truth) > np.sqrt(learner.level / (2 * drawn))
+        off = abs(np.cumsum(kept, axis=0) / drawn - NOISY.mean_constraints) > np.sqrt(learner.level / (2 * drawn))
         broken += bool((off & (np.cumsum(hit, axis=0) > 0)).any())
     assert broken <= LEVEL * SEEDS

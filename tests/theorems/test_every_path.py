@@ -11,8 +11,8 @@ from tests.theorems.instances import (
     corners,
     instances,
     law,
+    multiplier_sums,
     never_above,
-    priced,
     regrets,
     rounds,
     run,
@@ -61,7 +61,7 @@ def test_the_best_fixed_play_in_hindsight_is_no_exception(x: Instance) -> None:
 def test_every_action_obeys_the_inequality_behind_all_bounds(x: Instance) -> None:
     """No assumption: constraints vary as they like, and nobody need meet the floors."""
     r = run(Lewa, x)
-    never_above((regrets(r) - priced(x, r)).T + squares(x, shortfalls(x, r)), budget(x))
+    never_above((regrets(r) - multiplier_sums(x, r)).T + squares(x, shortfalls(x, r)), budget(x))
 
 
 @law
@@ -71,7 +71,7 @@ def test_too_little_shrinkage_costs_no_more_than_the_cap_on_the_multipliers(x: I
     t, (_, m, _) = rounds(x), x.shape
     lacking = max(m * x.eta / 4 - x.delta / 2, 0)
     caps = sum(np.minimum(c0 / x.delta, x.mu * c0 * t) ** 2 for c0 in x.floor)
-    never_above((regrets(r) - priced(x, r)).T + squares(x, shortfalls(x, r)), budget(x) + lacking * t * caps)
+    never_above((regrets(r) - multiplier_sums(x, r)).T + squares(x, shortfalls(x, r)), budget(x) + lacking * t * caps)
 
 
 @law
@@ -82,7 +82,7 @@ def test_where_constraints_vary_the_budget_holds_against_plays_that_meet_the_flo
     never_above(regrets(r)[:, x.safe] + kept, budget(x))
     if x.rounds <= 20:
         best = lewa.best_play_every_round(r.rewards.mean(axis=0), r.constraints, np.array(x.floor))
-        beside = max(float(priced(x, r)[-1] @ best.play), 0)
+        beside = max(float(multiplier_sums(x, r)[-1] @ best.play), 0)
         assert best.feasible
         assert regrets(r)[-1] @ best.play + kept[-1] <= (budget(x)[-1] + beside) * (1 + 1e-9)
 
@@ -107,8 +107,8 @@ def test_a_run_certifies_its_own_violation(x: Instance) -> None:  # (g)
     r = run(Lewa, x)
     lam = r.multipliers
     never_above(shortfalls(x, r), lam[1:] / x.mu + x.delta * np.cumsum(lam[:-1], axis=0))
-    np.testing.assert_allclose(r.trace.revealed[0, -1], shortfalls(x, r)[-1], atol=1e-9)
-    assert (r.trace.revealed[0, -1] <= lewa.certificate(r.trace)[0] + 1e-9).all()
+    np.testing.assert_allclose(r.trace.observed_shortfall[0, -1], shortfalls(x, r)[-1], atol=1e-9)
+    assert (r.trace.observed_shortfall[0, -1] <= lewa.certificate(r.trace)[0] + 1e-9).all()
 
 
 @law
@@ -118,7 +118,7 @@ def test_a_run_certifies_its_own_regret(x: Instance) -> None:  # (g)
     lam = r.multipliers[:-1]
     met = np.einsum("tk,tmk->tm", r.plays, r.constraints)
     paid = np.cumsum(x.eta / 8 * (1 + lam.sum(axis=1)) ** 2 + (lam * (met - x.floor)).sum(axis=1))
-    never_above((regrets(r) - priced(x, r)).T, np.log(x.shape[2]) / x.eta + paid)
+    never_above((regrets(r) - multiplier_sums(x, r)).T, np.log(x.shape[2]) / x.eta + paid)
 
 
 @law

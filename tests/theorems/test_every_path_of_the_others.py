@@ -26,7 +26,7 @@ from tests.theorems.instances import (
 
 import lewa
 from lewa.learners import BanditLewa, HpBanditLewa, HpLewa
-from lewa.rounds import Cube, Matrix, Vector
+from lewa.types import Cube, Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
 SHARES = st.sampled_from([1.0, 0.5, 0.1])

@@ -17,8 +17,8 @@ from tests.theorems.instances import (
     few,
     instances,
     law,
+    multiplier_sums,
     never_above,
-    priced,
     regrets,
     rounds,
     run,
@@ -30,7 +30,7 @@ import lewa
 from lewa.learners import AnytimeLewa, Lewa, make
 from lewa.learners.doubling import doubling
 from lewa.learners.tightened import tightened
-from lewa.rounds import Matrix, Vector
+from lewa.types import Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
 
@@ -61,7 +61,7 @@ def test_without_a_horizon_regret_and_squared_violation_share_one_budget_at_ever
 def test_without_a_horizon_every_action_obeys_the_inequality_behind_all_bounds(x: Instance) -> None:
     r = run(AnytimeLewa, x)
     squares, budget = falling(x, shortfalls(x, r))
-    never_above((regrets(r) - priced(x, r)).T + squares, budget)
+    never_above((regrets(r) - multiplier_sums(x, r)).T + squares, budget)
 
 
 @law

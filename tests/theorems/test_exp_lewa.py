@@ -27,7 +27,7 @@ from tests.theorems.instances import (
 
 import lewa
 from lewa.learners import ExpLewa
-from lewa.rounds import Matrix, Vector, Words
+from lewa.types import Matrix, Vector, Words
 
 ANY = st.sampled_from(["", *VARYING])
 TIGHTNESS = st.sampled_from([0.9, 0.5]) | st.floats(0.01, 0.99)  # b C

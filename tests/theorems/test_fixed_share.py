@@ -17,8 +17,8 @@ from tests.theorems.instances import (
     corners,
     instances,
     law,
+    multiplier_sums,
     never_above,
-    priced,
     regrets,
     rounds,
     run,
@@ -32,7 +32,7 @@ from tests.theorems.test_probable import kept
 
 import lewa
 from lewa.learners import FixedShareLewa, Lewa
-from lewa.rounds import Matrix, Vector, Words
+from lewa.types import Matrix, Vector, Words
 
 ANY = st.sampled_from(["", *VARYING])
 ENOUGH = scales(-1.38, 4)  # delta >= m eta/8, and more
@@ -56,7 +56,7 @@ def moving(x: Instance, share: float) -> Vector:
 def test_the_inequality_behind_all_bounds_of_lewa_holds_with_more_for_the_share(x: Instance, share: float) -> None:
     r = run(FixedShareLewa, x, share=share)
     B = budget(x) + moving(x, share) / x.eta
-    never_above((regrets(r) - priced(x, r)).T + squares(x, shortfalls(x, r)), B)
+    never_above((regrets(r) - multiplier_sums(x, r)).T + squares(x, shortfalls(x, r)), B)
     assert (shortfalls(x, r)[-1] <= lewa.certificate(r.trace)[0] * (1 + 1e-9) + 1e-9).all()
 
 
@@ -124,7 +124,7 @@ def test_both_terms_of_the_bound_on_multipliers_are_needed() -> None:
     rewards = np.where(np.arange(T)[:, np.newaxis] < T // 3, [1.0, 1.0, 0.0], [1.0, 0.0, 0.0])
     trace = lewa.play(learner, lewa.games.Table(rewards, [0, c0, 1]))
     x = Instance(T, ((0, c0, 1),), (c0,), eta, learner.delta, mu, "")
-    lam, Lam = trace.largest[0, -1, 0], slater_of(x, share, S, 0.0)[0]
+    lam, Lam = trace.largest_multiplier[0, -1, 0], slater_of(x, share, S, 0.0)[0]
     L0 = (1 + mu / 2 + eta / 8) / (S - eta / 4)
     assert 0.6 * Lam < lam < Lam
     assert lam**2 > (L0 + mu * c0) ** 2 + 0.2 * 2 * mu * log(K / share) / eta
@@ -264,7 +264,7 @@ def test_its_violation_grows_like_the_root_where_that_of_lewa_grows_faster() -> 
     horizons = np.array([10**4, 10**5, 10**6])
 
     def violations(kind: Any) -> Any:
-        games = [lewa.games.Slater.posed(0.5, int(T)) for T in horizons]
+        games = [lewa.games.Slater.for_problem(0.5, int(T)) for T in horizons]
         runs = [lewa.play(kind.tuned(3, int(T), 0.5), game, int(T)) for T, game in zip(horizons, games)]
         return np.array([lewa.violation(trace)[0, 0] for trace in runs])
 

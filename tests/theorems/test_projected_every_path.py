@@ -22,7 +22,7 @@ from tests.theorems.instances import (
 
 import lewa
 from lewa.learners import ExploreThenProject, OpEwa, SafeMixing
-from lewa.rounds import Matrix, Vector
+from lewa.types import Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
 SHARE = st.just(0.0) | scales(-12, -1)

@@ -53,7 +53,9 @@ def test_full_information(name: str, how: str) -> None:
     (game, floor), (kind, settings), T = GAMES[name], FULL[how], 2000
     learner = kind.tuned(game.actions, T, floor, epsilon=EPSILON, **settings)
     trace = lewa.play(learner, game, T, seeds=SEEDS)
-    S = float((game.truth - learner.floor[:, np.newaxis]).min(axis=0).max())  # what the best action exceeds them by
+    S = float(
+        (game.mean_constraints - learner.floor[:, np.newaxis]).min(axis=0).max()
+    )  # what the best action exceeds them by
     for slater in {None, S if S > 0 else None}:
         said = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON, slater=slater)
         assert said.regret is None or kept(trace, said) >= 1 - EPSILON

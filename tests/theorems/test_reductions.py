@@ -44,7 +44,7 @@ def test_with_floor_0_both_full_information_learners_are_ewa(x: Instance, radius
 def test_with_floor_0_a_bandit_raises_no_multiplier(kind: Any) -> None:
     game = lewa.games.Bernoulli([0.9, 0.5, 0.2], [[0.1, 0.5, 0.9]])
     trace = lewa.play(kind.tuned(3, 2000, 0.0), game, 2000, seeds=5)
-    np.testing.assert_array_equal(trace.priced, 0)
+    np.testing.assert_array_equal(trace.multiplier_sums, 0)
 
 
 def test_bandit_lewa_as_printed_is_the_repaired_one_with_delta_gamma_and_mu_eta() -> None:

@@ -46,7 +46,7 @@ def test_printed_bandit_lewa_never_plays_the_worthless_action_rarely(T: int) -> 
     q, trace = plays_of(PrintedBanditLewa, Counterexample(), T, 0.5)
     assert 2 * trace.learner.eta * T < 1
     assert q[:, :, 1].min() >= 1 / (1 + e)
-    assert (trace.priced == 0).all()
+    assert (trace.multiplier_sums == 0).all()
 
 
 @pytest.mark.parametrize("T", HORIZONS)

@@ -14,10 +14,10 @@ from tests.theorems.test_projected_probable import EPSILON, SEEDS, kept
 import lewa
 from lewa.games import Bernoulli, Switching
 from lewa.kernels import NATURE, keys
-from lewa.kernels.normal import scale
+from lewa.kernels.weights.normalhedge import scale
 from lewa.learners import AdaHedge, AnytimeEwa, BanditEpochProject, Ewa, Exp3, Exp3P, NormalHedge, Ucb1, make
-from lewa.measures.bounds.rivals import epochs, normal_rate
-from lewa.rounds import Matrix
+from lewa.theory.rivals import epochs, normal_rate
+from lewa.types import Matrix
 
 BLIND = instances(constraints=st.just(1), feasible=False)
 

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from lewa import games
-from lewa.adapters.nature import Nature
 from lewa.games.base import check_rounds
-from lewa.rounds import Vector, as_floor, nearest
+from lewa.games.stream import Nature
+from lewa.types import Vector
+from lewa.validation import as_floor, nearest
 
 try:
     import gymnasium
@@ -163,7 +164,7 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
 def _posed(name: str, floor: Vector, rounds: Any) -> Any:
     if name not in games.ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
-    return games.ALL[name].posed(floor, check_rounds(rounds))
+    return games.ALL[name].for_problem(floor, check_rounds(rounds))
 
 
 if ID not in gymnasium.registry:

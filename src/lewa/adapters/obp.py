@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from lewa.adapters.nature import Nature
-from lewa.games.log import Log
-from lewa.replay import Replayed
-from lewa.rounds import Cube, Trace
+from lewa.data.log import Log
+from lewa.games.stream import Nature
+from lewa.simulate.log_replay import Replayed
+from lewa.trace import Trace
+from lewa.types import Cube
 
 
 def read_feedback(feedback: Mapping[str, Any], constraints: Any = None) -> Log:

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lewa.agent import Agent, Decision, Line, at_least
+from lewa.feedback import feedback
 from lewa.learners import find
-from lewa.rounds import feedback
 from lewa.units import as_number
 
 try:

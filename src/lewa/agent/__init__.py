@@ -1,9 +1,9 @@
 """From a learner to a decision: pull an action, update with what came of it, in your own units."""
 
 from lewa.agent.agent import WRITTEN_OUT, Agent, UnknownError
-from lewa.agent.fold import ClosedError
-from lewa.agent.lines import Line, at_least, at_most
+from lewa.agent.constraint import Line, at_least, at_most
 from lewa.agent.records import Decision, Feedback, Record, record
+from lewa.agent.state import ClosedError
 from lewa.agent.status import Certificate, LineStatus, Status
 
 __all__ = [

@@ -7,14 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from lewa.agent import files, fold, setup
-from lewa.agent.fold import ClosedError, Fold
-from lewa.agent.lines import Line
+from lewa.agent import files, setup
+from lewa.agent import state as fold
+from lewa.agent.constraint import Line
 from lewa.agent.records import Decision, Feedback, Label, Record, record, shortened
+from lewa.agent.state import ClosedError, Fold
 from lewa.agent.status import Status, report
 from lewa.kernels import DICE, keys, uniform
-from lewa.rounds import Vector, drawn, nearest, restricted
+from lewa.kernels.sampling import drawn, restricted
+from lewa.types import Vector
 from lewa.units import as_number
+from lewa.validation import nearest
 
 VERSION = 1  # of what is saved
 WRITTEN_OUT = 1000  # actions up to which a decision of a learner that draws by itself carries its whole play
@@ -107,17 +110,17 @@ class Agent:
             state = self._fold
             t, steps, p = state.rounds, state.steps, None
             if state.kind == "bandit":
-                i, chance = steps.choose(state.memory, state.dice, t)
+                i, propensity = steps.choose(state.memory, state.dice, t)
                 whole = self._written
                 if whole.size:
                     steps.play(state.memory, whole)
             else:
                 p = whole = np.empty(self._play.size)
-                i, chance = steps.choose(state.memory, state.dice, t, p)
+                i, propensity = steps.choose(state.memory, state.dice, t, p)
             t += 1
             prices = tuple(state.multiplier.tolist())
-            state.decide(i, chance, p)
-            return _new(Decision, (t, self._actions[i], chance, whole.tobytes(), prices, t, None))
+            state.decide(i, propensity, p)
+            return _new(Decision, (t, self._actions[i], propensity, whole.tobytes(), prices, t, None))
 
     def _pull_among(self, among: list[int]) -> Decision:
         state, p = self._fold, np.empty(self._play.size)
@@ -163,8 +166,8 @@ class Agent:
         not a number, is refused with a sentence, and nothing has changed then.
         """
         with self._lock:
-            number, chance = (decision[0], decision[2]) if type(decision) is Decision else (decision, None)
-            if self._fold.tell_all(number, chance, reward, constraints):
+            number, propensity = (decision[0], decision[2]) if type(decision) is Decision else (decision, None)
+            if self._fold.tell_all(number, propensity, reward, constraints):
                 constraints["reward"] = reward
                 return _new(Feedback, (number, constraints, False))
             if reward is not None:
@@ -198,8 +201,8 @@ class Agent:
         one = entry if isinstance(entry, Decision | Feedback) else record(entry)
         with self._lock:
             if isinstance(one, Decision):
-                i, chance, play = self._fitting(one)
-                self._fold.decide(i, chance, self._told_play(play, one.available is not None), one.available is not None)
+                i, propensity, play = self._fitting(one)
+                self._fold.decide(i, propensity, self._told_play(play, one.available is not None), one.available is not None)
                 return
             number = self._known(one.decision)
             if one.closed:
@@ -223,27 +226,27 @@ class Agent:
             raise ValueError(f"there is no action {decision.action!r}: the record is of another agent")
         if decision.available is not None:
             self._among(decision.available)
-        chance, play = as_number("the probability", decision.probability), np.array(decision.play)
-        if not np.finfo(float).tiny <= chance <= 1:
-            raise ValueError(f"the probability of the action drawn must lie in (0, 1], got {chance}")
+        propensity, play = as_number("the probability", decision.probability), np.array(decision.play)
+        if not np.finfo(float).tiny <= propensity <= 1:
+            raise ValueError(f"the probability of the action drawn must lie in (0, 1], got {propensity}")
         if play.size == 0 and self._fold.kind == "bandit":
-            return i, chance, play
-        if not (play.size == self._play.size and play.min() >= 0 and abs(play.sum() - 1) < 1e-9 > abs(play[i] - chance)):
+            return i, propensity, play
+        if not (play.size == self._play.size and play.min() >= 0 and abs(play.sum() - 1) < 1e-9 > abs(play[i] - propensity)):
             raise ValueError(
-                f"the play must be a distribution that gives the action {chance}, got {shortened(decision.play)}"
+                f"the play must be a distribution that gives the action {propensity}, got {shortened(decision.play)}"
             )
-        return i, chance, play
+        return i, propensity, play
 
     def status(self) -> Status:
         """How it stands: each line with its average and band, the regret, what is proved of it, and what looks wrong."""
         with self._lock:
-            state = self._fold.still()
+            state = self._fold.copy()
         return report(state)
 
     def snapshot(self) -> dict[str, Any]:
         """Everything, as plain numbers, texts, lists and dictionaries."""
         with self._lock:
-            state = self._fold.still()
+            state = self._fold.copy()
         return {"version": VERSION, "setup": self.setup.plain(), "state": state.plain()}
 
     @classmethod

@@ -7,14 +7,16 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lewa.advise import advise
-from lewa.agent.lines import Line, line_from
+from lewa.advice import advise
+from lewa.agent.constraint import Line, line_from
 from lewa.agent.records import Label
+from lewa.feedback import feedback
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make
 from lewa.measures import best_fixed_play
-from lewa.rounds import Matrix, feedback, nearest
+from lewa.types import Matrix
 from lewa.units import Scale, as_number, as_range
+from lewa.validation import nearest
 
 ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon
 

@@ -6,12 +6,13 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from lewa.agent import book as books
-from lewa.agent.lines import Line
-from lewa.measures import Guarantee, best_fixed_play, certificate, guarantee
-from lewa.measures.band import band
-from lewa.measures.guarantees import Setting, none
-from lewa.rounds import Matrix, Trace, Vector
+from lewa.agent import statistics as books
+from lewa.agent.constraint import Line
+from lewa.measures import best_fixed_play, certificate
+from lewa.measures.confidence_sequence import band
+from lewa.theory.guarantees import Guarantee, Setting, guarantee, none
+from lewa.trace import Trace
+from lewa.types import Matrix, Vector
 from lewa.units import Scale
 
 LEVEL = 0.95  # of all the bands together, and of the finding that no mixture keeps the lines
@@ -154,7 +155,7 @@ def _certificate(state: Any, f: int, line: Line) -> Certificate | None:
         learner=state.setup.learner,
         game=SimpleNamespace(setting=Setting()),  # late or not: the book adds multipliers up as answers are learned
         multiplier=state.multiplier[np.newaxis, np.newaxis],
-        priced=state.book[1:, books.PRICED][np.newaxis, np.newaxis],
+        multiplier_sums=state.book[1:, books.PRICED][np.newaxis, np.newaxis],
     )
     span = line.high - line.low
     bound = float(certificate(cast(Trace, run))[0, f - 1])

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.checks.laws import Law, Result, hold, put
 from lewa.kernels import NATURE, keys, toss
-from lewa.measures.guarantees import checked
-from lewa.rounds import Block
+from lewa.theory.guarantees import checked
 
 SEED = 3
 
@@ -83,14 +83,17 @@ def truth_is_the_mean(game: Any) -> None:
 
     Up to what luck explains in all but one of 10^9 natures (Hoeffding's inequality), and what is corrupted.
     """
-    if game.truth is None:
+    if game.mean_constraints is None:
         return
-    n, shape, truth = some(game, 4000), (game.constraints, game.actions), np.asarray(game.truth)
-    hold(truth.shape == shape, f"truth has the shape {truth.shape}; it must be {shape}")
-    hold(((truth >= 0) & (truth <= 1)).all(), f"truth goes from {truth.min()} to {truth.max()}; it must be within 0 and 1")
-    mean, luck = rounds(game, 0, n).constraints.mean(axis=0), np.sqrt(np.log(2 * truth.size * 1e9) / (2 * n))
+    n, shape, mean_constraints = some(game, 4000), (game.constraints, game.actions), np.asarray(game.mean_constraints)
+    hold(mean_constraints.shape == shape, f"truth has the shape {mean_constraints.shape}; it must be {shape}")
+    hold(
+        ((mean_constraints >= 0) & (mean_constraints <= 1)).all(),
+        f"truth goes from {mean_constraints.min()} to {mean_constraints.max()}; it must be within 0 and 1",
+    )
+    mean, luck = rounds(game, 0, n).constraints.mean(axis=0), np.sqrt(np.log(2 * mean_constraints.size * 1e9) / (2 * n))
     luck += (game.setting.corruption or 0) / n
-    hold((abs(mean - truth) <= luck).all(), f"{n} rounds average to {mean}; truth is {truth}")
+    hold((abs(mean - mean_constraints) <= luck).all(), f"{n} rounds average to {mean}; truth is {mean_constraints}")
 
 
 def what_it_knows_of_rewards_is_true(game: Any) -> None:
@@ -120,7 +123,10 @@ def means_draw_the_same_rounds(game: Any) -> None:
     if game.means() is None:
         return
     rewards, constraints = game.means()
-    hold(np.array_equal(constraints, game.truth), f"means() has the constraints {constraints}; truth is {game.truth}")
+    hold(
+        np.array_equal(constraints, game.mean_constraints),
+        f"means() has the constraints {constraints}; truth is {game.mean_constraints}",
+    )
     laid = rounds(game, 0, some(game))
     lazy = Block(np.empty_like(laid.rewards), np.empty_like(laid.constraints))
     with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python

@@ -14,13 +14,14 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.worlds import MANY, World, extremes, run, shown, tell, walk, world
+from lewa.checks.sequences import MANY, World, extremes, run, shown, tell, walk, world
+from lewa.feedback import Bandit, feedback
 from lewa.kernels import dump, load, pack
 from lewa.learners import Ewa
-from lewa.measures.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
-from lewa.play import ready
-from lewa.rounds import Bandit, feedback
-from lewa.single import Player, current_play, learn, start
+from lewa.simulate.functional import current_play, learn, start
+from lewa.simulate.player import Player
+from lewa.simulate.run import ready
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 
 ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
 KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
@@ -173,8 +174,8 @@ def a_stale_play_is_accepted(learner: Any, actions: int) -> None:
     late = learn(learner, now.state, early.seen)
     hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
     if isinstance(early.seen, Bandit) and actions > 1:
-        i, p = early.seen.action, early.seen.chance
-        likelier = early.seen._replace(chance=(p + 1) / 2, play=(early.seen.play + np.eye(actions)[i]) / 2)
+        i, p = early.seen.action, early.seen.propensity
+        likelier = early.seen._replace(propensity=(p + 1) / 2, play=(early.seen.play + np.eye(actions)[i]) / 2)
         weighed = pack(learn(learner, now.state, likelier)).tobytes() != pack(late).tobytes()
         one, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
         hold(

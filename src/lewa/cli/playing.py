@@ -12,7 +12,7 @@ import typer
 from rich.progress import Progress
 
 from lewa import games, learners
-from lewa.advise import Choice, advise
+from lewa.advice import Choice, advise
 from lewa.cli.shared import (
     ActionColumn,
     ChanceColumn,
@@ -35,21 +35,23 @@ from lewa.cli.shared import (
     out,
     say,
 )
-from lewa.frontier import POINTS
-from lewa.frontier import frontier as find_frontier
+from lewa.data.columns import Columns, Quantity
+from lewa.data.files import read_data
+from lewa.data.log import Log
+from lewa.feedback import feedback
+from lewa.frontiers import POINTS
+from lewa.frontiers import frontier as find_frontier
 from lewa.games import Table
-from lewa.games.data import Columns, Quantity
-from lewa.games.files import read_data
-from lewa.games.log import Log
-from lewa.measures.guarantees import Setting
-from lewa.play import Interrupted
-from lewa.play import play as play_game
-from lewa.replay import replay_log
-from lewa.rounds import Trace, as_floor, feedback, nearest
-from lewa.show.frontier import check_file, print_frontier, write_frontier
-from lewa.show.summary import in_units, summary, summary_of_log
-from lewa.show.tables import number, numbers, print_summary, table
+from lewa.report.frontier import check_file, print_frontier, write_frontier
+from lewa.report.summary import in_units, summary, summary_of_log
+from lewa.report.tables import number, numbers, print_summary, table
+from lewa.simulate.log_replay import replay_log
+from lewa.simulate.run import Interrupted
+from lewa.simulate.run import play as play_game
+from lewa.theory.guarantees import Setting
+from lewa.trace import Trace
 from lewa.units import as_number
+from lewa.validation import as_floor, nearest
 
 
 def about(thing: Any) -> str:
@@ -87,11 +89,11 @@ def list_games(
     """The games: names and what each knows about itself."""
     rows: list[dict[str, Any]] = []
     for name, kind in games.ALL.items():
-        game = kind() if floor is None else kind.posed(as_floor(floor), rounds)
+        game = kind() if floor is None else kind.for_problem(as_floor(floor), rounds)
         row = {"name": name, "actions": game.actions, "constraints": game.constraints}
         row |= {"setting": game.setting.constraints, "rewards": game.setting.adversary, "about": kind.about}
         if floor is not None:
-            row |= {"truth": None if game.truth is None else game.truth.tolist()}
+            row |= {"truth": None if game.mean_constraints is None else game.mean_constraints.tolist()}
             row |= games.facts(game, floor, rounds)._asdict()
         rows.append(row)
     if as_json:
@@ -133,13 +135,13 @@ def play(
     """Play learners against a game."""
     known = games.settings_of(game) or []
     own = [text for text in settings if text.partition("=")[0] in known]  # the others are the learners'
-    posed = games.make(game, as_floor(floor), rounds, **{name: _whole(value) for name, value in map(_setting, own)})
+    for_problem = games.make(game, as_floor(floor), rounds, **{name: _whole(value) for name, value in map(_setting, own)})
     others = [text for text in settings if text not in own]
     anybodys = set(known).union(*(learners.settings_of(name) for name in learner if name != "auto"))
     for key in (text.partition("=")[0] for text in others if "auto" not in learner):
         if key not in anybodys:
             raise ValueError(f"{' or '.join([game, *learner])} has no parameter {key!r}{nearest(key, sorted(anybodys))}")
-    _play(posed, learner, floor, rounds, seeds, others, trace, partial(_show, as_json=as_json), None)
+    _play(for_problem, learner, floor, rounds, seeds, others, trace, partial(_show, as_json=as_json), None)
 
 
 @app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
@@ -341,7 +343,7 @@ def make(
 
 def _advised(shown: str, actions: int, rounds: int, floor: list[float], world: Setting | None) -> Choice:
     """For a game what is proved best in its world; for data, of whose world nothing is known, what did best in practice."""
-    if world is None or world.constraints == "arbitrary" or world.beyond:
+    if world is None or world.constraints == "arbitrary" or world.outside_theory:
         return advise(shown, actions, rounds, floor).practice
     constraints, adversary, corruption = world.constraints, world.adversary, world.corruption
     found = advise(shown, actions, rounds, floor, constraints=constraints, adversary=adversary, corruption=corruption)

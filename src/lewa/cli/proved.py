@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from lewa import checks, learners
-from lewa.advise import Choice, advise
+from lewa.advice import Choice, advise
 from lewa.cli.playing import make
 from lewa.cli.shared import Floors, Json, Settings, app, learner_names, out
-from lewa.measures.guarantees import Setting, checked
-from lewa.show.summary import promise
-from lewa.show.tables import number, numbers, table
+from lewa.report.summary import promise
+from lewa.report.tables import number, numbers, table
+from lewa.theory.guarantees import Setting, checked
 
 
 @app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")

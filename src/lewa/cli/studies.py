@@ -8,7 +8,7 @@ import typer
 from rich.progress import Progress
 
 from lewa.cli.shared import Json, app, err, out
-from lewa.show.tables import number, table
+from lewa.report.tables import number, table
 
 
 @app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
@@ -23,9 +23,9 @@ def reproduce(
     try:
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
-        from lewa.lab import reproduce as lab
-        from lewa.lab.league import Standing, shown
-        from lewa.lab.report import write_report
+        from lewa.paper import reproduce as lab
+        from lewa.paper.league import Standing, shown
+        from lewa.report.study_report import write_report
     except ModuleNotFoundError as error:
         raise ValueError(f"reproduce takes {error.name}: pip install 'lewa[lab]'") from None
     out_folder = folder or lab.folder(full)
@@ -81,7 +81,7 @@ def report(
 ) -> None:
     """Write the page of a study: verdicts, figures, tables; and its figures as SVG, PNG and PDF."""
     try:
-        from lewa.lab.report import write_report
+        from lewa.report.study_report import write_report
     except ModuleNotFoundError as error:
         raise ValueError(f"a report takes {error.name}: pip install 'lewa[lab]'") from None
     out.print(f"{write_report(folder)}", highlight=False, soft_wrap=True)
@@ -93,7 +93,7 @@ def bench(
     as_json: Json = False,
 ) -> None:
     """How fast, as ratios to C and to the peers that are installed; a minute or two."""
-    from lewa.lab.bench import machine, markdown, measure
+    from lewa.bench.measure import machine, markdown, measure
 
     with err.status("") as status:
         rows = measure(lambda title: status.update(title))

@@ -11,14 +11,11 @@ from lewa.games.base import Facts, Game, assumed, facts
 from lewa.games.bernoulli import Bernoulli
 from lewa.games.corrupted import Corrupted
 from lewa.games.counterexample import Counterexample
-from lewa.games.data import Columns, Data
 from lewa.games.delay import Delay
 from lewa.games.drifting import Drifting
 from lewa.games.dropping import Dropping
 from lewa.games.experts import Experts
-from lewa.games.files import read_data
 from lewa.games.impossible import Impossible
-from lewa.games.log import Log
 from lewa.games.low_variation import LowVariation
 from lewa.games.noise import Noise
 from lewa.games.penalty_breaker import PenaltyBreaker
@@ -30,7 +27,7 @@ from lewa.games.slater import Slater
 from lewa.games.slow_burn import SlowBurn
 from lewa.games.switching import Switching
 from lewa.games.table import Table
-from lewa.rounds import nearest
+from lewa.validation import nearest
 
 ALL: dict[str, Any] = {
     "bernoulli": Bernoulli,
@@ -106,8 +103,8 @@ def settings_of(name: str, find: Callable[[str], Any] = find) -> list[str] | Non
     found = signature(kind).parameters.values()
     if any(one.kind is one.VAR_KEYWORD for one in found):
         return None
-    posed = {"floor", "rounds"} if hasattr(kind, "posed") else set()  # what is said of it anyway
-    own = [one.name for one in found if one.kind is not one.VAR_POSITIONAL and one.name not in posed]
+    for_problem = {"floor", "rounds"} if hasattr(kind, "for_problem") else set()  # what is said of it anyway
+    own = [one.name for one in found if one.kind is not one.VAR_POSITIONAL and one.name not in for_problem]
     return own + [key for twist in around for key in sorted(_fields(twist)) if key not in own]
 
 
@@ -117,11 +114,11 @@ def _fields(twist: Any) -> set[str]:
 
 def _posed(name: str, kind: Any, floor: object, rounds: int, parameters: dict[str, Any]) -> Any:
     try:
-        if not hasattr(kind, "posed"):
+        if not hasattr(kind, "for_problem"):
             return kind(**parameters)
         if parameters and not dataclasses.is_dataclass(kind):
             return kind(**parameters)
-        game = kind.posed(floor, rounds)
+        game = kind.for_problem(floor, rounds)
         return dataclasses.replace(game, **parameters) if parameters else game
     except TypeError as error:
         raise ValueError(f"the game {name} cannot be made: {error}") from None
@@ -133,10 +130,8 @@ __all__ = [
     "Ads",
     "AntiLeader",
     "Bernoulli",
-    "Columns",
     "Corrupted",
     "Counterexample",
-    "Data",
     "Delay",
     "Drifting",
     "Dropping",
@@ -144,7 +139,6 @@ __all__ = [
     "Facts",
     "Game",
     "Impossible",
-    "Log",
     "LowVariation",
     "Noise",
     "PenaltyBreaker",
@@ -160,7 +154,6 @@ __all__ = [
     "facts",
     "find",
     "make",
-    "read_data",
     "settings_of",
     "twists",
 ]

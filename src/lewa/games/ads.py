@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 
 from lewa.games.bernoulli import Bernoulli
-from lewa.rounds import as_floor, in_unit
+from lewa.validation import as_floor, in_unit
 
 CLICKS = (0.35, 0.25), (0.30, 0.20), (0.25, 0.15)
 CONTESTED = (0.8, 0.4), (0.7, 0.3), (0.6, 0.2)
@@ -52,7 +52,7 @@ class Ads(Bernoulli):
         return f"Ads({self.made})"
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """One advertiser per floor; after the third they are like the first ones again."""
         rows = np.arange(as_floor(floor).size) % len(CLICKS)
         return cls(np.array(CLICKS)[rows], np.array(CONTESTED)[rows])

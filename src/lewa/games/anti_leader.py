@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from lewa.games.base import Endless, coins
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Matrix, Vector, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Vector, Words
+from lewa.validation import in_unit
 
 PAYS = ("least", "rivals")
 
@@ -48,4 +49,4 @@ class AntiLeader(Endless):
     def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         paid = np.eye(self.actions)
         rewards: Vector = paid[p.argmin()] if self.pays == "least" else 1 - paid[p.argmax()]
-        return rewards, coins(self.truth, key, t, t + 1)[0] if self.noisy else self.truth
+        return rewards, coins(self.mean_constraints, key, t, t + 1)[0] if self.noisy else self.mean_constraints

@@ -8,10 +8,12 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.kernels import lots, toss
-from lewa.measures.guarantees import Setting
-from lewa.measures.hindsight import TIGHT, best_fixed_play
-from lewa.rounds import Block, Cube, Matrix, Vector, Words, as_floor
+from lewa.measures.best_play import TIGHT, best_fixed_play
+from lewa.theory.guarantees import Setting
+from lewa.types import Cube, Matrix, Vector, Words
+from lewa.validation import as_floor
 
 CHUNK = 1 << 16  # rounds laid out at a time when rewards are added up
 
@@ -49,7 +51,7 @@ class Game(Protocol):
         ...
 
     @property
-    def truth(self) -> Matrix | None:
+    def mean_constraints(self) -> Matrix | None:
         """The mean constraints (m, K), where the game knows them."""
         ...
 
@@ -78,12 +80,12 @@ class Endless:
     kept: tuple[float, ...]  # (K,)  the mean constraint of each action
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """The game for that floor, one number per constraint, and that many rounds."""
         return cls()
 
     @cached_property
-    def truth(self) -> Matrix:
+    def mean_constraints(self) -> Matrix:
         return np.array([self.kept], dtype=np.float64)
 
     @property
@@ -125,7 +127,11 @@ class Scripted(Fixed, Endless):
         return Setting(constraints="iid" if self.noisy else "constant", adversary="oblivious")
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        shown = coins(self.truth, key, start, stop) if self.noisy else np.tile(self.truth, (stop - start, 1, 1))
+        shown = (
+            coins(self.mean_constraints, key, start, stop)
+            if self.noisy
+            else np.tile(self.mean_constraints, (stop - start, 1, 1))
+        )
         return Block(self.script(start, stop), shown)
 
 
@@ -181,19 +187,19 @@ def facts(game: Any, floor: object, rounds: int) -> Facts:
     >>> facts(lewa.games.SlowBurn(floor=0.5, nu=0.125), floor=0.5, rounds=1000)
     Facts(feasible=True, slater=0.0, variation=0.0, value=0.0, price=(8.0,))
     """
-    c0, truth, rounds = as_floor(floor), game.truth, check_rounds(rounds)
+    c0, mean_constraints, rounds = as_floor(floor), game.mean_constraints, check_rounds(rounds)
     if c0.size != game.constraints:
         raise ValueError(f"there must be one floor per constraint, got {c0.size} for a game with {game.constraints}")
     if game.length is not None and rounds > game.length:
         raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
     variation = game.variation(rounds) if hasattr(game, "variation") else None
-    if truth is None:
+    if mean_constraints is None:
         return Facts(None, None, variation, None, None)
-    slack = slater_gap(truth, c0)
+    slack = slater_gap(mean_constraints, c0)
     feasible = slack >= -TIGHT
     if not feasible or not hasattr(game, "mean_rewards"):
         return Facts(feasible, slack, variation, None, None)
-    best = best_fixed_play(game.mean_rewards(rounds), truth, c0)
+    best = best_fixed_play(game.mean_rewards(rounds), mean_constraints, c0)
     return Facts(feasible, slack, variation, best.value, tuple(best.price.tolist()))
 
 
@@ -204,8 +210,8 @@ def assumed(game: Any, floor: object, rounds: int) -> Setting:
     have a fixed mean.
     """
     known, setting = facts(game, floor, rounds), game.setting
-    still = getattr(game, "still", game.means() is not None)
-    if known.slater is None or known.slater <= TIGHT or (known.variation is None and not still):
+    stationary_rewards = getattr(game, "stationary_rewards", game.means() is not None)
+    if known.slater is None or known.slater <= TIGHT or (known.variation is None and not stationary_rewards):
         return setting  # type: ignore[no-any-return]
     return setting._replace(slater=known.slater, variation=known.variation)  # type: ignore[no-any-return]
 

@@ -4,9 +4,11 @@ from typing import Self
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.kernels import toss
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Matrix, Vector, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Vector, Words
+from lewa.validation import in_unit
 
 
 class Bernoulli:
@@ -24,21 +26,23 @@ class Bernoulli:
 
     about = "independent coins for rewards and constraints; the dearer action pays more"
     length = None
-    still = True
+    stationary_rewards = True
 
     def __init__(self, rewards: object = (0.9, 0.6, 0.3), constraints: object = ((0.2, 0.5, 0.9),)) -> None:
         self.rewards: Vector = in_unit("mean rewards", rewards)
         if self.rewards.ndim != 1 or not self.rewards.size:
             raise ValueError(f"mean rewards must have the shape (actions,), at least one, got {self.rewards.shape}")
-        self.truth: Matrix = np.ascontiguousarray(np.atleast_2d(in_unit("mean constraints", constraints)))
-        if self.truth.ndim != 2 or self.truth.shape[1:] != self.rewards.shape:
-            raise ValueError(f"mean constraints must have the shape (m, {self.rewards.size}), got {self.truth.shape}")
+        self.mean_constraints: Matrix = np.ascontiguousarray(np.atleast_2d(in_unit("mean constraints", constraints)))
+        if self.mean_constraints.ndim != 2 or self.mean_constraints.shape[1:] != self.rewards.shape:
+            raise ValueError(
+                f"mean constraints must have the shape (m, {self.rewards.size}), got {self.mean_constraints.shape}"
+            )
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(rewards={self.rewards.tolist()}, constraints={self.truth.tolist()})"
+        return f"{type(self).__name__}(rewards={self.rewards.tolist()}, constraints={self.mean_constraints.tolist()})"
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """The same game for every floor and horizon."""
         return cls()
 
@@ -48,22 +52,22 @@ class Bernoulli:
 
     @property
     def constraints(self) -> int:
-        return self.truth.shape[0]
+        return self.mean_constraints.shape[0]
 
     @property
     def setting(self) -> Setting:
-        certain = bool(np.isin(self.truth, (0.0, 1.0)).all())
+        certain = bool(np.isin(self.mean_constraints, (0.0, 1.0)).all())
         return Setting(constraints="constant" if certain else "iid", adversary="oblivious")
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         rewards = np.empty((stop - start, self.actions))
         constraints = np.empty((stop - start, self.constraints, self.actions))
         with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-            toss(self.rewards, self.truth, key, start, rewards, constraints)
+            toss(self.rewards, self.mean_constraints, key, start, rewards, constraints)
         return Block(rewards, constraints)
 
     def means(self) -> tuple[Vector, Matrix]:
-        return self.rewards, self.truth
+        return self.rewards, self.mean_constraints
 
     def mean_rewards(self, rounds: int) -> Vector:
         """The means of the coins; what falls varies about them."""

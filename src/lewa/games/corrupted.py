@@ -6,9 +6,11 @@ from typing import Self
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.games.base import Scripted, check_rounds, numbers
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Matrix, Vector, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Vector, Words
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -53,14 +55,14 @@ class Corrupted(Scripted):
             raise ValueError(f"corruption must be a number of at least 0, got {self.corruption}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """C = sqrt(T)"""
         return cls(corruption=sqrt(check_rounds(rounds)))
 
     @property
     def lies(self) -> int:
         """In how many rounds the means are turned round."""
-        size = float(np.abs(self.truth - self.truth[:, ::-1]).max())
+        size = float(np.abs(self.mean_constraints - self.mean_constraints[:, ::-1]).max())
         return int(self.corruption / size) if size > 0 else 0
 
     @property
@@ -80,7 +82,7 @@ class Corrupted(Scripted):
     def block(self, key: Words, start: int, stop: int) -> Block:
         t = np.arange(start, stop)[:, np.newaxis]
         lied = (t % self.every == 0) & (t // self.every < self.lies)
-        shown = np.where(lied, self.truth[:, ::-1], self.truth)
+        shown = np.where(lied, self.mean_constraints[:, ::-1], self.mean_constraints)
         if self.noisy:
             shown = (numbers(key, start, stop, self.actions) < shown).astype(np.float64)
         return Block(self.script(start, stop), shown[:, np.newaxis])

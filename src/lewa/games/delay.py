@@ -7,8 +7,9 @@ import numpy as np
 
 from lewa.games.base import numbers
 from lewa.games.twist import Twist
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Indices, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Indices, Words
+from lewa.validation import in_unit
 
 NEVER = -1
 
@@ -50,7 +51,7 @@ class Delay(Twist):
 
     @property
     def setting(self) -> Setting:
-        return self.beyond("feedback that comes late or never" if self.delay > 0 or self.lost > 0 else "")
+        return self.outside_theory("feedback that comes late or never" if self.delay > 0 or self.lost > 0 else "")
 
     def arrives(self, key: Words, start: int, stop: int) -> Indices:
         """The round after which each answer is learned; one that is late already is later still."""

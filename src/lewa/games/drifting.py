@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from lewa.games.base import Scripted, check_rounds
-from lewa.rounds import Matrix, in_unit
+from lewa.types import Matrix
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Drifting(Scripted):
             raise ValueError(f"rewards and kept must have one number per action, got {rewards.shape} and {kept.shape}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """Once round in T rounds."""
         return cls(period=check_rounds(rounds))
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from lewa.games.base import check_rounds, numbers
 from lewa.games.twist import Twist
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Vector, Words, in_unit, restricted
+from lewa.kernels.sampling import restricted
+from lewa.theory.guarantees import Setting
+from lewa.types import Vector, Words
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Dropping(Twist):
 
     @property
     def setting(self) -> Setting:
-        return self.beyond("rounds in which actions are missing" if self.missing > 0 else "")
+        return self.outside_theory("rounds in which actions are missing" if self.missing > 0 else "")
 
     def available(self, key: Words, start: int, stop: int) -> Any:
         """(n, K): true where the action is there."""

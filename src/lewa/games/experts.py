@@ -7,7 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from lewa.games.base import Scripted, check_rounds
-from lewa.rounds import Indices, Matrix, Vector, in_unit
+from lewa.types import Indices, Matrix, Vector
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Experts(Scripted):
             raise ValueError(f"there must be one coverage for each of the four experts, got {self.kept}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """Phases of sqrt(T) rounds."""
         return cls(period=isqrt(check_rounds(rounds)))
 

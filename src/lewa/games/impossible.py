@@ -6,8 +6,9 @@ from typing import Self
 import numpy as np
 
 from lewa.games.base import Endless, check_rounds, one_floor
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Matrix, Vector, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Vector, Words
+from lewa.validation import in_unit
 
 
 @dataclass
@@ -40,7 +41,7 @@ class Impossible(Endless):
 
     about = "constraints that react: regret or violation is of order T, whatever the learner does"
     actions = 2
-    truth = None  # type: ignore[assignment]
+    mean_constraints = None  # type: ignore[assignment]
 
     floor: float = 0.5
     rounds: int = 10_000
@@ -51,7 +52,7 @@ class Impossible(Endless):
         check_rounds(self.rounds)
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         return cls(one_floor(floor), check_rounds(rounds))
 
     @property

@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from lewa.games.base import Scripted, check_rounds
-from lewa.rounds import Matrix, in_unit
+from lewa.types import Matrix
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class LowVariation(Scripted):
             raise ValueError(f"rewards and kept must have one number per action, got {rewards.shape} and {kept.shape}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """swing = T^(-1/2), at most 0.1"""
         return cls(swing=min(0.1, check_rounds(rounds) ** -0.5))
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.games.base import numbers
 from lewa.games.twist import Mapped
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Cube, Matrix, Words
+from lewa.theory.guarantees import Setting
+from lewa.types import Cube, Matrix, Words
 
 
 @dataclass(frozen=True)

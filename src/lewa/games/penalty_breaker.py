@@ -6,8 +6,8 @@ import numpy as np
 
 from lewa.games.base import Endless, coins
 from lewa.kernels import uniform
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Matrix, Vector, Words
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Vector, Words
 
 
 @dataclass(frozen=True)
@@ -50,4 +50,4 @@ class PenaltyBreaker(Endless):
         low, high = self.low
         with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
             drawn = low + (high - low) * uniform(key[0], 0)  # where the first reward of the game would be
-        return np.array([1.0 if p[0] > 0.5 else drawn, 0.0]), coins(self.truth, key, t, t + 1)[0]
+        return np.array([1.0 if p[0] > 0.5 else drawn, 0.0]), coins(self.mean_constraints, key, t, t + 1)[0]

@@ -4,9 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.games.base import Endless, numbers
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Vector, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Vector, Words
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Portfolio(Endless):
     """
 
     about = "a portfolio: returns that move with the market, under a limit on the average risk held"
-    still = True
+    stationary_rewards = True
 
     drift: tuple[float, ...] = (0.0, 0.02, 0.06, 0.08)
     beta: tuple[float, ...] = (0.0, 0.1, 0.4, 0.5)
@@ -54,7 +56,7 @@ class Portfolio(Endless):
     def block(self, key: Words, start: int, stop: int) -> Block:
         moves = 2 * numbers(key, start, stop, 1 + self.actions) - 1  # the market's, then each asset's own
         returns = np.array(self.drift) + moves[:, :1] * self.beta + moves[:, 1:] * self.own
-        return Block(np.clip((1 + returns) / 2, 0, 1), np.tile(self.truth, (stop - start, 1, 1)))
+        return Block(np.clip((1 + returns) / 2, 0, 1), np.tile(self.mean_constraints, (stop - start, 1, 1)))
 
     def mean_rewards(self, rounds: int) -> Vector:
         """(1 + drift)/2; what falls varies about it."""

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.games.base import Endless, numbers
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Vector, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Vector, Words
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Radio(Endless):
     """
 
     about = "transmit power of a radio: delivery against headroom, at rates that were measured"
-    still = True
+    stationary_rewards = True
 
     delivered: tuple[float, ...] = (493 / 816, 661 / 816, 719 / 816, 737 / 816)
     edges: tuple[float, ...] = (-30.0, -25.0, -20.0, -15.0, -10.0)

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from lewa.blocks import Block
 from lewa.games.twist import Mapped, mapped
-from lewa.rounds import Block, Cube, Matrix, Words, in_unit
+from lewa.types import Cube, Matrix, Words
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from typing import Any, Self, TypeAlias
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.games.base import Scripted, check_rounds, numbers
-from lewa.rounds import Block, Matrix, Words, in_unit
+from lewa.types import Matrix, Words
+from lewa.validation import in_unit
 
 Link: TypeAlias = tuple[str, str, float, float, float]  # from, to, delay at night, more of it at its rush hour, safe
 
@@ -68,7 +70,7 @@ class ShortestPath(Scripted):
             raise ValueError("some path must take some time, got none")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """Four days."""
         return cls(period=max(1, check_rounds(rounds) // 4))
 

@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from lewa.games.base import Scripted, check_rounds, one_floor
-from lewa.rounds import Matrix, in_unit
+from lewa.types import Matrix
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Slater(Scripted):
             raise ValueError(f"change must be a number of rounds, at least 0, got {self.change}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """nu = T^(-1/6), at most the floor; the change 1.8 T^(5/6) rounds before the end"""
         c0, T = one_floor(floor), check_rounds(rounds)
         return cls(c0, min(c0, T ** (-1 / 6)), max(0, T - round(1.8 * T ** (5 / 6))))

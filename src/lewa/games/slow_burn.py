@@ -6,7 +6,8 @@ from typing import Self
 import numpy as np
 
 from lewa.games.base import Scripted, check_rounds, one_floor
-from lewa.rounds import Matrix, in_unit
+from lewa.types import Matrix
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class SlowBurn(Scripted):
             raise ValueError(f"nu must lie between 0 and the floor, got nu={self.nu}, floor={self.floor}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """nu = T^(-1/4), at most the floor"""
         c0 = one_floor(floor)
         return cls(c0, min(c0, check_rounds(rounds) ** -0.25))

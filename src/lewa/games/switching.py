@@ -7,7 +7,8 @@ from typing import Self
 import numpy as np
 
 from lewa.games.base import Scripted, check_rounds
-from lewa.rounds import Matrix, in_unit
+from lewa.types import Matrix
+from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Switching(Scripted):
             raise ValueError(f"rewards must have the shape (phases, {kept.size}), got {rewards.shape}")
 
     @classmethod
-    def posed(cls, floor: object, rounds: int) -> Self:
+    def for_problem(cls, floor: object, rounds: int) -> Self:
         """Phases of sqrt(T) rounds."""
         return cls(period=isqrt(check_rounds(rounds)))
 

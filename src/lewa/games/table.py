@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.games.base import Fixed
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Matrix, Words, in_unit
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Words
+from lewa.validation import in_unit
 
 CHUNK = 1 << 20  # numbers that are checked at a time
 
@@ -72,7 +74,7 @@ class Table(Fixed):
         return int(self.rows.shape[1])
 
     @property
-    def truth(self) -> Matrix | None:
+    def mean_constraints(self) -> Matrix | None:
         return np.ascontiguousarray(self.rows[0], dtype=np.float64) if self.constant else None
 
     @property

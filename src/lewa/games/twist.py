@@ -6,9 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lewa.blocks import Block
 from lewa.kernels import uniform
-from lewa.measures.guarantees import Setting
-from lewa.rounds import Block, Cube, Matrix, Vector, Words, as_floor
+from lewa.theory.guarantees import Setting
+from lewa.types import Cube, Matrix, Vector, Words
+from lewa.validation import as_floor
 
 FAR = 1 << 62  # a position of nature's stream that no game comes to
 
@@ -53,10 +55,10 @@ class Twist:
         with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
             return np.array([uniform(key[0], FAR + depth) * 2.0**53]).astype(np.uint64)
 
-    def beyond(self, what: str) -> Setting:
+    def outside_theory(self, what: str) -> Setting:
         """The game's setting, with what no theorem is about; the game inside may have something already."""
         setting: Setting = self.game.setting
-        return setting._replace(beyond=" and ".join(filter(None, (setting.beyond, what))) or None)
+        return setting._replace(outside_theory=" and ".join(filter(None, (setting.outside_theory, what))) or None)
 
 
 class Mapped(Twist):
@@ -85,8 +87,8 @@ class Mapped(Twist):
         return np.clip((as_floor(floor) - low) / (high - low), 0, 1)
 
     @property
-    def truth(self) -> Matrix | None:
-        return None if self.game.truth is None else mapped(self.game.truth, self.ranges[1])
+    def mean_constraints(self) -> Matrix | None:
+        return None if self.game.mean_constraints is None else mapped(self.game.mean_constraints, self.ranges[1])
 
     @property
     def mean_rewards(self) -> Callable[[int], Vector]:

@@ -1,17 +1,16 @@
 """Compiled primitives: everything a learner's rule may call."""
 
-from lewa.kernels.adahedge import SelfTuned, grow_tuned, share_tuned, tied
 from lewa.kernels.algebra import average, clipped, crown, dot, means, observe, positive, total
-from lewa.kernels.compiling import exact, program, routine, rule
+from lewa.kernels.budget_statistics import CENT, Ledger, densest, enter, opened, seldom, spend, untried
 from lewa.kernels.exponential import exp
-from lewa.kernels.lazy import Gains, earn, share_gains, unearned
-from lewa.kernels.ledger import CENT, Ledger, densest, enter, opened, seldom, spend, untried
-from lewa.kernels.memory import builder, dump, flat, load, pack, restore, unpack
-from lewa.kernels.normal import Regrets, blameless, grow_regrets, share_regrets
+from lewa.kernels.jit import exact, program, routine, rule
+from lewa.kernels.packing import builder, flat, pack, restore, unpack
 from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upper, uppers, upright
-from lewa.kernels.spread import Spread, evenly, grow_spread, share_spread
-from lewa.kernels.streams import DICE, NATURE, keys, lots, place, toss, uniform
-from lewa.kernels.weights import (
+from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
+from lewa.kernels.serialize import dump, load
+from lewa.kernels.weights.adahedge import SelfTuned, grow_tuned, share_tuned, tied
+from lewa.kernels.weights.fixed_share import Spread, evenly, grow_spread, share_spread
+from lewa.kernels.weights.hedge import (
     Weights,
     draw,
     grow,
@@ -25,6 +24,8 @@ from lewa.kernels.weights import (
     share,
     shrink_one,
 )
+from lewa.kernels.weights.lazy import Gains, earn, share_gains, unearned
+from lewa.kernels.weights.normalhedge import Regrets, blameless, grow_regrets, share_regrets
 
 __all__ = [
     "CENT",

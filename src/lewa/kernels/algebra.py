@@ -1,7 +1,8 @@
 """The small sums of one round."""
 
-from lewa.kernels.compiling import rule
-from lewa.rounds import Full, Matrix, Vector
+from lewa.feedback import Full
+from lewa.kernels.jit import rule
+from lewa.types import Matrix, Vector
 
 
 @rule

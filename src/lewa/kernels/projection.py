@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.kernels.compiling import exact, routine, rule
 from lewa.kernels.exponential import exp
-from lewa.kernels.weights import ANCHOR, FRESH, SUM, Weights
-from lewa.rounds import Matrix, Vector
+from lewa.kernels.jit import exact, routine, rule
+from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
+from lewa.types import Matrix, Vector
 
 EMPTY = -1.0  # no play is above the lines
 NEAR = 1e-15

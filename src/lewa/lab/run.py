@@ -24,12 +24,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lewa.lab.folder import Journal, Row, begin, differ, versions, write_measures
+from lewa.lab.storage import Journal, Row, begin, differ, versions, write_measures
 from lewa.lab.study import Run, Study, expand, shown, slow, titled
 from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
-from lewa.measures.regret import totals
-from lewa.play import play
-from lewa.rounds import Trace
+from lewa.measures.performance import totals
+from lewa.simulate.run import play
+from lewa.trace import Trace
 
 TASK = 0.5  # seconds a task should take: shorter ones are spent on their way to the worker
 LOSSES = 3  # workers that a run may take down with it
@@ -83,7 +83,7 @@ def _violation(trace: Trace) -> Row:
 
 
 def _multiplier(trace: Trace) -> Row:
-    return {"multiplier": trace.multiplier[0, -1].tolist(), "largest_multiplier": trace.largest[0, -1].tolist()}
+    return {"multiplier": trace.multiplier[0, -1].tolist(), "largest_multiplier": trace.largest_multiplier[0, -1].tolist()}
 
 
 def _guarantee(trace: Trace) -> Row:

@@ -33,8 +33,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from pydantic_core import ErrorDetails
 
 from lewa import games, learners
-from lewa.play import seed_names
-from lewa.rounds import as_floor, nearest
+from lewa.simulate.run import seed_names
+from lewa.validation import as_floor, nearest
 
 # What a run can be asked for; regret and violation are one measure each but are never shown apart.
 MEASURES = ("reward", "regret", "violation", "positive_violation", "multiplier", "hindsight", "guarantee", "curves")

@@ -42,7 +42,7 @@ from lewa.learners.op_ewa import OpEwa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.tightened import tightened
 from lewa.learners.ucb1 import Ucb1
-from lewa.rounds import as_floor, nearest
+from lewa.validation import as_floor, nearest
 
 ALL: dict[str, Any] = {
     "ewa": Ewa,

@@ -4,11 +4,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import SelfTuned, grow_tuned, share_tuned, tied
 from lewa.learners.base import check_size, lawful
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Untuned(NamedTuple):

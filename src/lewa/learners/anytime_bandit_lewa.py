@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import Weights, draw, ones, positive, set_one, settle, share
 from lewa.learners.base import check_feasible, check_positive, check_size, lawful, log_actions
-from lewa.measures.bounds import bandit
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Vector
+from lewa.theory import bandit
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Summed(NamedTuple):
@@ -93,7 +94,7 @@ class AnytimeBanditLewa(NamedTuple):
         loss = 1 - seen.reward
         for j in range(lam.size):  # L = (1 - r) + lam (1 - c)
             loss += lam[j] * (1 - c[j])
-        losses[seen.action] += loss / seen.chance
+        losses[seen.action] += loss / seen.propensity
         for k in range(losses.size):  # w = exp(-eta_{t+1} Lhat_t)
             set_one(s.weights, k, -self.eta / sqrt(t + 1) * losses[k])
         settle(s.weights)

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Gains, earn, share_gains, unearned
 from lewa.learners.base import check_positive, check_size, lawful, log_actions
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Timed(NamedTuple):

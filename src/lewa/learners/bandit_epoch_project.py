@@ -5,13 +5,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import EMPTY, Tilt, Weights, mix, ones, project, share, shrink_one, upright
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
 from lewa.learners.explore_then_project import check_explore
-from lewa.measures.bounds import bandit, rivals
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Matrix, Vector
+from lewa.theory import bandit, rivals
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Revisited(NamedTuple):
@@ -109,7 +110,7 @@ class BanditEpochProject(NamedTuple):
 
     def learn(self, s: Revisited, seen: Bandit) -> None:
         i, c, N, u = seen.action, seen.constraints, s.drawn, s.upper
-        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.chance + self.eta / 2))
+        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.propensity + self.eta / 2))
         N[i] += 1
         for j in range(c.size):
             s.mean[j, i] += (c[j] - s.mean[j, i]) / N[i]

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import dot, draw, grow_one, mix, ones, positive
 from lewa.learners.base import check_dual, check_feasible, check_gamma, check_positive, check_size, lawful, log_actions
 from lewa.learners.lewa import PrimalDual
-from lewa.measures.bounds import paper
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Vector
+from lewa.theory import paper
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class BanditLewa(NamedTuple):
@@ -92,7 +93,7 @@ class BanditLewa(NamedTuple):
         return draw(s.weights, self.gamma, u)  # i ~ p, and p_i
 
     def learn(self, s: PrimalDual, seen: Bandit) -> None:
-        i, p, c, lam = seen.action, seen.chance, seen.constraints, s.multiplier
+        i, p, c, lam = seen.action, seen.propensity, seen.constraints, s.multiplier
         q = (p - self.gamma / s.weights.log.size) / (1 - self.gamma)
         grow_one(s.weights, i, self.eta / p * (seen.reward + dot(lam, c)))  # w_i <- w_i exp(eta/p_i (r + lam c))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (q_i c/p_i - c0)]+

@@ -5,12 +5,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import EMPTY, Tilt, Weights, ones, project, share, shrink_one, upper, uppers, upright
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions
 from lewa.learners.op_ewa import check_bonus
-from lewa.measures.bounds import bandit, projected
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Matrix, Vector
+from lewa.theory import bandit, projected
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Confident(NamedTuple):
@@ -108,7 +109,7 @@ class BanditOpEwa(NamedTuple):
 
     def learn(self, s: Confident, seen: Bandit) -> None:
         i, c, u = seen.action, seen.constraints, s.upper
-        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.chance + self.eta / 2))
+        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.propensity + self.eta / 2))
         s.drawn[i] += 1
         for j in range(c.size):  # u_i = mean_i + kappa sqrt(L/(2 N_i)), held to [0, 1]
             s.mean[j, i] += (c[j] - s.mean[j, i]) / s.drawn[i]

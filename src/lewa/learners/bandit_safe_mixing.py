@@ -5,13 +5,14 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import Tilt, Weights, meets, ones, project, share, shrink_one, upright
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
 from lewa.learners.safe_mixing import UNKNOWN, check_safe, first_safety
-from lewa.measures.bounds import bandit, projected
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Matrix, Vector
+from lewa.theory import bandit, projected
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Guarded(NamedTuple):
@@ -114,7 +115,7 @@ class BanditSafeMixing(NamedTuple):
 
     def learn(self, s: Guarded, seen: Bandit) -> None:
         i, c, c0 = seen.action, seen.constraints, self.floor
-        shrink_one(s.weights, i, self.eta * (1 - s.safety[0]) * (1 - seen.reward) / (seen.chance + self.eta / 2))
+        shrink_one(s.weights, i, self.eta * (1 - s.safety[0]) * (1 - seen.reward) / (seen.propensity + self.eta / 2))
         s.drawn[i] += 1
         radius = sqrt(self.level / (2 * s.drawn[i]))
         for j in range(c0.size):  # u_i, v_i = mean_i + and - sqrt(L/(2 N_i)), held to [0, 1]

@@ -5,8 +5,9 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Vector, as_floor, in_unit
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
+from lewa.validation import as_floor, in_unit
 
 
 class Learner(Protocol):
@@ -97,7 +98,7 @@ def check_feasible(floor: Vector, means: object) -> None:
     """Where the mean constraints are known, a floor that no play can meet is refused."""
     if means is None:
         return
-    from lewa.measures.hindsight import best_fixed_play  # scipy: only where it is needed
+    from lewa.measures.best_play import best_fixed_play  # scipy: only where it is needed
 
     constraints = np.atleast_2d(in_unit("means", means))
     require(

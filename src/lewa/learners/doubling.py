@@ -8,13 +8,15 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from lewa.kernels import builder, flat, methods, pack, restore
+from lewa.feedback import feedback
+from lewa.kernels import builder, flat, pack, restore
+from lewa.kernels import dispatch as methods
 from lewa.learners.base import check_epsilon, check_size, require
 from lewa.learners.ewa import Ewa
-from lewa.learners.inside import about, fields, settle
-from lewa.measures.bounds import anytime
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Matrix, Vector, feedback
+from lewa.learners.wrapper import about, fields, settle
+from lewa.theory import anytime
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each they take three hours
 

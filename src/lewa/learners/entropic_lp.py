@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Tilt, Weights, average, ones, project, set_one, settle, share, upright
 from lewa.learners.base import check_feasible, check_positive, check_size, lawful, log_actions
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting, none
-from lewa.rounds import Full, Matrix, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.types import Matrix, Vector
 
 
 class Entropic(NamedTuple):

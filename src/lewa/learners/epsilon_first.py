@@ -2,12 +2,13 @@
 
 from typing import Any, NamedTuple, Self
 
+from lewa.feedback import Bandit
 from lewa.kernels import densest, enter, opened, seldom, spend
 from lewa.learners.base import check_positive, check_size, lawful, require
 from lewa.learners.kube import Kept
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting, none
-from lewa.rounds import Bandit, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.types import Vector
 
 
 class EpsilonFirst(NamedTuple):

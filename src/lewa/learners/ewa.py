@@ -3,11 +3,12 @@
 from math import sqrt
 from typing import Any, NamedTuple, Self
 
+from lewa.feedback import Full
 from lewa.kernels import Weights, grow, ones, share
 from lewa.learners.base import check_positive, check_size, lawful, log_actions
-from lewa.measures.bounds import paper
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import paper
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Primal(NamedTuple):

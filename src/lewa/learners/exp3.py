@@ -3,12 +3,13 @@
 from math import e, sqrt
 from typing import Any, NamedTuple, Self
 
+from lewa.feedback import Bandit
 from lewa.kernels import draw, grow_one, mix, ones
 from lewa.learners.base import check_size, lawful, log_actions, require
 from lewa.learners.ewa import Primal
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Exp3(NamedTuple):
@@ -67,7 +68,7 @@ class Exp3(NamedTuple):
 
     def learn(self, s: Primal, seen: Bandit) -> None:
         K = s.weights.log.size
-        grow_one(s.weights, seen.action, self.gamma * seen.reward / (K * seen.chance))  # w_i <- w_i exp(gamma r/(K p_i))
+        grow_one(s.weights, seen.action, self.gamma * seen.reward / (K * seen.propensity))  # w_i <- w_i exp(gamma r/(K p_i))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return rivals.exp3(actions, rounds, self.floor, self.gamma, setting)

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import Weights, grow, mix, ones
 from lewa.learners.base import check_epsilon, check_gamma, check_positive, check_size, lawful, log_actions
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Praised(NamedTuple):
@@ -82,7 +83,7 @@ class Exp3P(NamedTuple):
     def learn(self, s: Praised, seen: Bandit) -> None:
         for k in range(s.gain.size):
             s.gain[k] = self.bonus / seen.play[k]
-        s.gain[seen.action] += seen.reward / seen.chance
+        s.gain[seen.action] += seen.reward / seen.propensity
         grow(s.weights, self.eta, s.gain)  # w <- w exp(eta (rhat + bonus/p))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

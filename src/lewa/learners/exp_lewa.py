@@ -4,12 +4,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import SelfTuned, exp, grow_tuned, share_tuned, tied
 from lewa.learners.base import check_positive, check_size, lawful
-from lewa.measures.bounds import adversarial
-from lewa.measures.bounds.adversarial import STEEPEST
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import adversarial
+from lewa.theory.adversarial import STEEPEST
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Hedged(NamedTuple):

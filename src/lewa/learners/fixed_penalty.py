@@ -5,10 +5,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Weights, grow_priced, ones, share
 from lewa.learners.base import LARGEST, check_positive, check_size, lawful, log_actions, require
-from lewa.measures.guarantees import Guarantee, Setting, none, one_action
-from lewa.rounds import Full, Vector
+from lewa.theory.guarantees import Guarantee, Setting, none, one_action
+from lewa.types import Vector
 
 BROKEN = (
     "a fixed penalty fails for every coefficient: with K = 2, constraints (0, 1) and floor 1/2, rewards (1, 0) or (1/2, 0) "

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Spread, evenly, grow_spread, positive, share_spread
 from lewa.learners.base import (
     check_dual,
@@ -16,9 +17,9 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.measures.bounds import share
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import fixed_share as share
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class SharedDual(NamedTuple):

@@ -4,11 +4,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import EMPTY, Tilt, Weights, average, ones, project, set_one, settle, share, upright
 from lewa.learners.base import check_feasible, check_size, lawful, require
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting, none
-from lewa.rounds import Full, Matrix, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.types import Matrix, Vector
 
 SHARP = 1e7  # the linear program is solved to within ln K/SHARP; ties are played evenly
 

@@ -3,12 +3,13 @@
 from math import log, sqrt
 from typing import Any, NamedTuple, Self
 
+from lewa.feedback import Bandit
 from lewa.kernels import densest, enter, opened, seldom, spend, total, untried
 from lewa.learners.base import check_positive, check_size, lawful
 from lewa.learners.kube import Kept
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting, none
-from lewa.rounds import Bandit, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.types import Vector
 
 
 class FractionalKube(NamedTuple):

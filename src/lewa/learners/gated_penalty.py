@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Weights, average, grow_priced, ones, share
 from lewa.learners.base import check_positive, check_size, lawful, log_actions
 from lewa.learners.fixed_penalty import check_penalty, penalties
-from lewa.measures.guarantees import Guarantee, Setting, none, one_action
-from lewa.rounds import Full, Matrix, Vector
+from lewa.theory.guarantees import Guarantee, Setting, none, one_action
+from lewa.types import Matrix, Vector
 
 BROKEN = (
     "a gated penalty leaves a violation of order T for every coefficient: with K = 2, rewards (1, 0) and constraints "

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import Weights, clipped, grow_priced, mix, ones, positive
 from lewa.learners.base import (
     check_dual,
@@ -16,9 +17,9 @@ from lewa.learners.base import (
     lawful,
     log_actions,
 )
-from lewa.measures.bounds import paper
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Matrix, Vector
+from lewa.theory import paper
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Estimated(NamedTuple):
@@ -117,11 +118,11 @@ class HpBanditLewa(NamedTuple):
         s.clock[0] += 1
         t, K, m = s.clock[0], p.size, lam.size
         for j in range(m):  # ctilde = mean of chat, clipped; and q.ctilde, as p = (1 - gamma) q + gamma/K
-            s.sums[j, i] += c[j] / seen.chance
+            s.sums[j, i] += c[j] / seen.propensity
             s.met[j] = clipped(s.sums[j], t, s.estimate[j], p, self.gamma / K) / (1 - self.gamma)
         for k in range(K):
             s.gain[k] = self.bonus / p[k]
-        s.gain[i] += seen.reward / seen.chance
+        s.gain[i] += seen.reward / seen.propensity
         grow_priced(s.weights, self.eta, s.gain, lam, s.estimate)  # w <- w exp(eta (rhat + bonus/p + lam ctilde))
         kappa = min(1.0, sqrt(2 * K * self.level / (self.gamma * t)) + 2 * K * self.level / (3 * self.gamma * t))
         for j in range(m):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+

@@ -5,10 +5,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import Weights, mix, ones, positive, set_one, settle
 from lewa.learners.base import check_epsilon, check_feasible, check_gamma, check_positive, check_size, lawful, require
-from lewa.measures.guarantees import Guarantee, Setting, none, one_action
-from lewa.rounds import Bandit, Matrix, Vector
+from lewa.theory.guarantees import Guarantee, Setting, none, one_action
+from lewa.types import Matrix, Vector
 
 
 class Memoryless(NamedTuple):
@@ -106,18 +107,18 @@ class PrintedHpBanditLewa(NamedTuple):
         t, K = s.clock[0], p.size
         radius = self.radius / sqrt(t)
         for j in range(lam.size):
-            s.sums[j, i] += c[j] / seen.chance
+            s.sums[j, i] += c[j] / seen.propensity
         for k in range(K):  # w = exp(eta ((rhat + bonus/p) + lam (ctilde + (2K/gamma) alpha_1/sqrt(t))))
             gain = self.bonus / p[k]
             for j in range(lam.size):
                 gain += lam[j] * (s.sums[j, k] / t + 2 * K / self.gamma * radius)
             if k == i:
-                gain += seen.reward / seen.chance
+                gain += seen.reward / seen.propensity
             set_one(w, k, self.eta * gain)
         settle(w)
-        q = (seen.chance - self.gamma / K) / (1 - self.gamma)
+        q = (seen.propensity - self.gamma / K) / (1 - self.gamma)
         for j in range(lam.size):  # lam <- [(1 - delta eta) lam - eta (q.chat + alpha_1/sqrt(t) - c0)]+
-            met = q * c[j] / seen.chance + radius
+            met = q * c[j] / seen.propensity + radius
             lam[j] = positive((1 - self.delta * self.eta) * lam[j] - self.eta * (met - self.floor[j]))
 
     @property

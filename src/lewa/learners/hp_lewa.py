@@ -5,12 +5,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Weights, average, grow_priced, ones, positive, share
 from lewa.learners.base import check_dual, check_epsilon, check_feasible, check_positive, check_size, lawful
 from lewa.learners.lewa import steps
-from lewa.measures.bounds import paper
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Matrix, Vector
+from lewa.theory import paper
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Averaged(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import Weights, grow_priced, ones, positive, share
 from lewa.learners.base import (
     check_dual,
@@ -16,9 +17,9 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.measures.bounds import paper
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import paper
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class PrimalDual(NamedTuple):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import draw, ones, positive, share, shrink_one, total
 from lewa.learners.base import (
     check_dual,
@@ -17,9 +18,9 @@ from lewa.learners.base import (
     require,
 )
 from lewa.learners.lewa import PrimalDual
-from lewa.measures.bounds import bandit
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Vector
+from lewa.theory import bandit
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class LewaIx(NamedTuple):
@@ -97,7 +98,7 @@ class LewaIx(NamedTuple):
         return draw(s.weights, 0.0, u)  # i ~ p, and p_i
 
     def learn(self, s: PrimalDual, seen: Bandit) -> None:
-        i, p, c, lam = seen.action, seen.chance, seen.constraints, s.multiplier
+        i, p, c, lam = seen.action, seen.propensity, seen.constraints, s.multiplier
         loss, g = 1 - seen.reward, self.eta / 2 * (1 + total(lam))
         for j in range(lam.size):  # L = (1 - r) + lam (1 - c)
             loss += lam[j] * (1 - c[j])

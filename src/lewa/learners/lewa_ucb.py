@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import Weights, grow_priced, means, ones, positive, share
 from lewa.learners.base import (
     check_dual,
@@ -16,9 +17,9 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.measures.bounds import bandit
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Matrix, Vector
+from lewa.theory import bandit
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Optimistic(NamedTuple):
@@ -113,7 +114,7 @@ class LewaUcb(NamedTuple):
     def learn(self, s: Optimistic, seen: Bandit) -> None:
         i, c, lam, u = seen.action, seen.constraints, s.multiplier, s.upper
         means(seen.play, u, s.met)  # p.u
-        s.gain[i] = -(1 - seen.reward) / (seen.chance + self.eta / 2)
+        s.gain[i] = -(1 - seen.reward) / (seen.propensity + self.eta / 2)
         grow_priced(s.weights, self.eta, s.gain, lam, u)  # w <- w exp(-eta (lhat + lam (1 - u))), up to a common factor
         s.gain[i] = 0.0
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.u - c0)]+

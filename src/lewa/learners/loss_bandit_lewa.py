@@ -5,12 +5,13 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Bandit
 from lewa.kernels import draw, ones, positive, share, shrink_one
 from lewa.learners.base import check_dual, check_feasible, check_positive, check_size, lawful, log_actions, require
 from lewa.learners.lewa import PrimalDual
-from lewa.measures.bounds import bandit
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Bandit, Vector
+from lewa.theory import bandit
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class LossBanditLewa(NamedTuple):
@@ -85,7 +86,7 @@ class LossBanditLewa(NamedTuple):
         return draw(s.weights, 0.0, u)  # i ~ p, and p_i
 
     def learn(self, s: PrimalDual, seen: Bandit) -> None:
-        i, p, c, lam = seen.action, seen.chance, seen.constraints, s.multiplier
+        i, p, c, lam = seen.action, seen.propensity, seen.constraints, s.multiplier
         loss = 1 - seen.reward
         for j in range(lam.size):  # L = (1 - r) + lam (1 - c)
             loss += lam[j] * (1 - c[j])

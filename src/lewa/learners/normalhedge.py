@@ -2,11 +2,12 @@
 
 from typing import Any, NamedTuple, Self
 
+from lewa.feedback import Full
 from lewa.kernels import Regrets, blameless, dot, grow_regrets, share_regrets
 from lewa.learners.base import check_size, lawful
-from lewa.measures.bounds import rivals
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Vector
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
 
 
 class Regretful(NamedTuple):

@@ -5,11 +5,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Full
 from lewa.kernels import EMPTY, Tilt, Weights, average, grow, lift, ones, project, share, upright
 from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions, require
-from lewa.measures.bounds import paper, projected
-from lewa.measures.guarantees import Guarantee, Setting
-from lewa.rounds import Full, Matrix, Vector
+from lewa.theory import paper, projected
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
 
 
 class Projected(NamedTuple):

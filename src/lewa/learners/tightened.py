@@ -7,12 +7,13 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from lewa.kernels import builder, methods
+from lewa.kernels import builder
+from lewa.kernels import dispatch as methods
 from lewa.learners.base import check_size, require
-from lewa.learners.inside import about, fields, settle
-from lewa.measures.bounds import anytime
-from lewa.measures.guarantees import EXPECTED_INSIDE, Guarantee, Setting
-from lewa.rounds import Vector
+from lewa.learners.wrapper import about, fields, settle
+from lewa.theory import anytime
+from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee, Setting
+from lewa.types import Vector
 
 HALVINGS = 50  # of the slack's range
 

@@ -1,11 +1,20 @@
 """What happened, against what was possible and what was promised."""
 
-from lewa.measures.growth import Growth, growth
-from lewa.measures.guarantees import Guarantee, Setting, guarantee
-from lewa.measures.hindsight import Hindsight, best_fixed_play, best_play_every_round
-from lewa.measures.regret import hindsight, regret, regret_certificate, regret_curve, variation
+from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
+from lewa.measures.performance import (
+    certificate,
+    hindsight,
+    positive_violation,
+    regret,
+    regret_certificate,
+    regret_curve,
+    variation,
+    violation,
+    violation_curve,
+)
+from lewa.measures.rate_fit import Growth, growth
 from lewa.measures.verdict import Verdict, judge
-from lewa.measures.violation import certificate, positive_violation, violation, violation_curve
+from lewa.theory.guarantees import Guarantee, Setting, guarantee
 
 __all__ = [
     "Growth",

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lewa.measures.guarantees import EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, none, unspoiled
-from lewa.measures.regret import hindsight, regret
-from lewa.rounds import Trace
+from lewa.measures.performance import hindsight, regret
+from lewa.theory.guarantees import EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, applicable, none
+from lewa.trace import Trace
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
 JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
@@ -30,7 +30,7 @@ def judge(trace: Trace) -> Verdict:
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
     setting = trace.game.setting
-    guarantee = unspoiled(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
+    guarantee = applicable(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
     if guarantee.kind not in JUDGED:
         return Verdict(guarantee, None)
     against = "auto"

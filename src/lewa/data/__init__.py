@@ -1,0 +1,1 @@
+"""Tables and logs of the user: files, columns, units, off-policy values."""

@@ -1,0 +1,1 @@
+"""Compiled loops over rounds and compiled single steps, for any learner."""

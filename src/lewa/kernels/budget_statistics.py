@@ -1,0 +1,84 @@
+"""What actions earn and cost, and what is left of a budget: the books of the learners that stop when it is spent.
+
+A floor c0 on the mean of c over T rounds is a budget of T (1 - c0) for the costs 1 - c. Costs and budgets are divided by
+1 - c0: then the budget is T, an action of cost 1 can be played every round, and of several constraints the scarcest counts.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.kernels.algebra import crown
+from lewa.kernels.jit import rule
+from lewa.types import Matrix, Vector
+
+LEAST = 1e-6  # of a cost: what costs nothing has no density
+CENT = 1e-9  # what a budget may lack for rounding: what it would just afford is affordable
+SCARCE = 1e-9  # of 1 - c0: a floor of 1 leaves no budget at all
+
+
+class Ledger(NamedTuple):
+    """What was seen of each action, and what was spent in all."""
+
+    drawn: Vector  # (K,)    N
+    reward: Vector  # (K,)    the mean of what it earned
+    cost: Vector  # (K,)    max_j (1 - mean of c_j)/(1 - c0_j), at least LEAST; 1 of an action never drawn
+    kept: Matrix  # (m, K)  the mean of c
+    spent: Vector  # (m,)    the sum of 1 - c, over all actions
+    used: Vector  # (1,)    max_j spent_j/(1 - c0_j): so many of the T rounds are paid for
+
+
+def opened(actions: int, constraints: int) -> Ledger:
+    """Nothing seen, nothing spent."""
+    K, m = actions, constraints
+    return Ledger(np.zeros(K), np.zeros(K), np.ones(K), np.zeros((m, K)), np.zeros(m), np.zeros(1))
+
+
+@rule
+def spend(book: Ledger, c: Vector, floor: Vector) -> None:
+    """spent <- spent + 1 - c"""
+    for j in range(c.size):
+        book.spent[j] += 1 - c[j]
+        book.used[0] = max(book.used[0], book.spent[j] / max(1 - floor[j], SCARCE))
+
+
+@rule
+def enter(book: Ledger, i: int, r: float, c: Vector, floor: Vector) -> None:
+    """What action i earned and kept enters its means."""
+    book.drawn[i] += 1
+    book.reward[i] += (r - book.reward[i]) / book.drawn[i]
+    book.cost[i] = LEAST
+    for j in range(c.size):
+        book.kept[j, i] += (c[j] - book.kept[j, i]) / book.drawn[i]
+        book.cost[i] = max(book.cost[i], (1 - book.kept[j, i]) / max(1 - floor[j], SCARCE))
+
+
+@rule
+def seldom(book: Ledger, p: Vector) -> None:
+    """p <- the actions drawn least, evenly"""
+    for k in range(p.size):
+        p[k] = -book.drawn[k]
+    crown(p)
+
+
+@rule
+def untried(book: Ledger) -> bool:
+    """Whether some action was never drawn."""
+    none = False
+    for k in range(book.drawn.size):
+        none = none or book.drawn[k] == 0
+    return none
+
+
+@rule
+def densest(book: Ledger, left: float, p: Vector) -> None:
+    """p, which holds values, <- the affordable action with the largest value/cost; the cheapest, if none is affordable"""
+    affordable = False
+    for k in range(p.size):
+        paid = book.cost[k] <= left + CENT
+        affordable = affordable or paid
+        p[k] = p[k] / book.cost[k] if paid else -1.0
+    if not affordable:
+        for k in range(p.size):
+            p[k] = -book.cost[k]
+    crown(p)

@@ -1,0 +1,65 @@
+"""How a rule is compiled: one place for the options, among them the one private to Numba."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
+SUMS = {"reassoc", "contract", "nsz"}
+# A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+INLINE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
+
+
+def rule(function: F) -> F:
+    """Compile a piece of a learner's rule: inlined where it is called, working in place, allocating nothing."""
+    return cast(F, numba.njit(function, **INLINE))
+
+
+def exact(function: F) -> F:
+    """Like `rule`, but the order of operations is kept: reassociation would undo the rounding trick in `exp`."""
+    return cast(F, numba.njit(function, **{**INLINE, "fastmath": {"contract"}}))
+
+
+def routine(function: F) -> F:
+    """Like `rule`, but called, not inlined: for what is long, and would be compiled anew wherever it stands."""
+    return cast(F, numba.njit(function, **{**INLINE, "forceinline": False}))  # unless it is said, it is inherited
+
+
+def program(function: F, keep: bool = True, alone: bool = True) -> F:
+    """Compile a function that Python calls: it lets other threads run if it can be left `alone`, and is kept on disk.
+
+    What is kept is made anew when the function's own file changes, and only then: a function that calls into other files
+    needs a stamp of them in its closure (see engine/loops.py).
+    """
+    options = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
+    if keep:
+        try:
+            kept = numba.njit(function, cache=True, **options)
+        except RuntimeError:  # no directory can be written to: compile in every process
+            pass
+        else:
+            _forgive(kept)
+            return cast(F, kept)
+    return cast(F, numba.njit(function, **options))
+
+
+def _forgive(kept: Any) -> None:
+    """A disk that is full while the compiled form is written must not stop the run that asked for it."""
+    cache = getattr(kept, "_cache", None)
+    if cache is None:  # the JIT is off
+        return
+    save = cache.save_overload
+
+    def attempt(*arguments: Any) -> None:
+        try:
+            save(*arguments)
+        except OSError:  # the index may already name what was not written
+            with suppress(OSError):
+                cache.flush()
+
+    cache.save_overload = attempt

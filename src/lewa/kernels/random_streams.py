@@ -1,0 +1,56 @@
+"""Random numbers by position: the n-th number of a stream is a function of its key and n, so nobody has to draw in order.
+
+A run has two streams, nature's and the dice's, both derived from its seed. Every learner that plays a seed meets the same
+nature, whichever of its numbers the learner happens to look at, and results do not depend on threads or processes.
+"""
+
+import numpy as np
+
+from lewa.kernels.jit import program, rule
+from lewa.types import Cube, Matrix, Vector, Words
+
+NATURE, DICE = 0, 1
+STRIDE = np.uint64(0x9E3779B97F4A7C15)
+FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+def keys(seed: int) -> Words:
+    """The keys of nature and of the dice for one seed."""
+    nature, dice = np.random.SeedSequence(seed).spawn(2)
+    return np.array([nature.generate_state(1, np.uint64)[0], dice.generate_state(1, np.uint64)[0]])
+
+
+@rule
+def uniform(key: np.uint64, n: int) -> float:
+    """The n-th number of the stream, uniform in [0, 1): SplitMix64 (Steele, Lea, Flood 2014) read at position n."""
+    z = key + np.uint64(n) * STRIDE
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    z = z ^ (z >> S31)
+    return float(z >> S11) * (1.0 / 9007199254740992.0)
+
+
+@rule
+def place(t: int, i: int, actions: int, constraints: int) -> int:
+    """Where nature's numbers for round t and action i begin: one for the reward, then one per constraint."""
+    return (t * actions + i) * (1 + constraints)
+
+
+@program
+def lots(key: Words, first: int, out: Vector) -> None:
+    """The numbers of the stream from position `first` on: a block of a game's rounds, flat."""
+    for n in range(out.size):
+        out[n] = uniform(key[0], first + n)
+
+
+@program
+def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
+    """Coins for a block of rounds from `start` on: rewards with means p, constraints with means q."""
+    m, K = q.shape
+    for t in range(rewards.shape[0]):
+        for i in range(K):
+            rewards[t, i] = 1.0 if uniform(key[0], place(start + t, i, K, m)) < p[i] else 0.0
+        for j in range(m):  # along the actions, which vectorises
+            for i in range(K):
+                constraints[t, j, i] = 1.0 if uniform(key[0], place(start + t, i, K, m) + 1 + j) < q[j, i] else 0.0

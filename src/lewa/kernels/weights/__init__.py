@@ -1,0 +1,1 @@
+"""Weights of actions, kept as logarithms, one family per file."""

@@ -1,0 +1,130 @@
+"""The best fixed play under the floors, in hindsight: value, play and what the floors cost."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lewa.types import Matrix, Vector
+from lewa.validation import as_floor, in_unit
+
+TIGHT = 1e-7  # a floor missed by no more than this is met: a linear program is solved to about that
+EASED = 1e-6  # by how much a floor is eased to see what that yields
+
+
+class Hindsight(NamedTuple):
+    """The best fixed play. Where no play meets the floors it is the one whose largest shortfall is least."""
+
+    play: Vector  # (K,)
+    value: float  # reward per round
+    price: Vector  # (m,)  what one more unit of each floor costs in reward per round; at a kink, what easing it yields
+    feasible: bool
+    reachable: Vector  # (m,)  the floors themselves, or the nearest ones that some play meets
+
+
+def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
+    """max p.r over plays p with p.c >= floor, for mean rewards (K,) and mean constraints (m, K).
+
+    In closed form for one constraint, by linear programming (HiGHS) for more.
+
+    >>> import numpy as np
+    >>> best = best_fixed_play(np.array([0.9, 0.5]), np.array([[0.2, 0.8]]), np.array([0.5]))
+    >>> best.play.round(3).tolist(), round(best.value, 3), best.price.round(3).tolist()
+    ([0.5, 0.5], 0.7, [0.667])
+    """
+    r, c, c0 = in_unit("rewards", rewards), np.atleast_2d(in_unit("constraints", constraints)), as_floor(floor)
+    if r.ndim != 1 or c.shape != (c0.size, r.size):
+        raise ValueError(f"constraints must have the shape ({c0.size}, {r.size}) to match floor and rewards, got {c.shape}")
+    if c0.size == 1:
+        return one_constraint(r, c[0], float(c0[0]))
+    found = by_linear_program(r, c, c0)
+    above = (found.play > TIGHT).sum() + (c @ found.play - c0 > TIGHT).sum()
+    if not found.feasible or above > c0.size:
+        return found
+    # At a kink, with fewer shares and slacks above 0 than m + 1, prices are many: each is read where its floor is eased.
+    price = [by_linear_program(r, c, c0 - EASED * one).price[j] for j, one in enumerate(np.eye(c0.size))]
+    return found._replace(price=np.array(price))
+
+
+def one_constraint(r: Vector, c: Vector, c0: float) -> Hindsight:
+    """The upper hull of the points (c_i, r_i), read at c0: a mixture of at most two actions."""
+    order = np.lexsort((-r, c))  # from the smallest constraint on; of equals the best reward first
+    if c.max() < c0 - TIGHT:
+        best = int(order[np.flatnonzero(c[order] == c.max())[0]])
+        return Hindsight(_pure(best, r.size), float(r[best]), np.zeros(1), False, np.array([c.max()]))
+    c0 = min(c0, float(c.max()))
+    hull: list[int] = []
+    for i in order.tolist():
+        if hull and c[i] == c[hull[-1]]:
+            continue
+        while hull and _below(hull, i, c, r):
+            hull.pop()
+        hull.append(i)
+    top = max(range(len(hull)), key=lambda n: (r[hull[n]], c[hull[n]]))  # left of the top the floor does not bind
+    if c0 <= c[hull[top]]:
+        best = hull[top]
+        # On the floor's very edge easing it yields nothing: the top is the best there is.
+        return Hindsight(_pure(best, r.size), float(r[best]), np.zeros(1), True, np.array([c0]))
+    n = next(n for n in range(top, len(hull)) if c[hull[n]] >= c0)
+    left, right = hull[n - 1], hull[n]
+    share = (c0 - c[left]) / (c[right] - c[left])
+    play = (1 - share) * _pure(left, r.size) + share * _pure(right, r.size)
+    price = (r[left] - r[right]) / (c[right] - c[left])
+    return Hindsight(play, float(play @ r), np.array([price]), True, np.array([c0]))
+
+
+def _below(hull: list[int], i: int, c: Vector, r: Vector) -> bool:
+    """Whether the hull's last point lies on or below the line from the one before it to point i."""
+    if len(hull) == 1:
+        return False
+    a, b = hull[-2], hull[-1]
+    return bool((r[b] - r[a]) * (c[i] - c[a]) <= (r[i] - r[a]) * (c[b] - c[a]))
+
+
+def _pure(i: int, actions: int) -> Vector:
+    p = np.zeros(actions)
+    p[i] = 1.0
+    return p
+
+
+def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
+    """The same for any number of constraints; infeasible, first the largest shortfall is made least, then reward best."""
+    from scipy.optimize import linprog  # imported here: it takes longer than everything else together
+
+    K = r.size
+    simplex = {"A_eq": np.ones((1, K)), "b_eq": [1.0], "method": "highs"}
+    found = linprog(-r, A_ub=-c, b_ub=-c0, bounds=(0, 1), **simplex)
+    if found.status == 0:
+        play = np.clip(found.x, 0, None)
+        return Hindsight(play / play.sum(), float(-found.fun), np.maximum(-found.ineqlin.marginals, 0.0), True, c0.copy())
+    if found.status != 2:
+        raise RuntimeError(f"the linear program was not solved: {found.message}")
+    ones = np.ones((c0.size, 1))
+    least = linprog(
+        np.append(np.zeros(K), 1.0),
+        A_ub=np.hstack([-c, -ones]),
+        b_ub=-c0,
+        A_eq=np.append(np.ones(K), 0.0).reshape(1, -1),
+        b_eq=[1.0],
+        bounds=[(0, 1)] * K + [(0, None)],
+        method="highs",
+    )
+    eased = c0 - least.fun - TIGHT
+    best = linprog(-r, A_ub=-c, b_ub=-eased, bounds=(0, 1), **simplex)
+    play = np.clip(best.x if best.status == 0 else least.x[:K], 0, None)
+    play = play / play.sum()
+    return Hindsight(play, float(play @ r), np.zeros(c0.size), False, np.minimum(c0, c @ play))
+
+
+def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
+    """The best fixed play that meets the floors in every round: constraints (T, m, K)."""
+    r, given, c0 = in_unit("rewards", rewards), in_unit("constraints", constraints), as_floor(floor)
+    if r.ndim != 1 or given.ndim != 3 or given.shape[1:] != (c0.size, r.size):
+        raise ValueError(
+            f"constraints must have the shape (T, {c0.size}, {r.size}) to match floor and rewards, got {given.shape}"
+        )
+    rows = np.unique(given, axis=0)
+    every = by_linear_program(r, rows.reshape(-1, rows.shape[2]), np.tile(c0, len(rows)))
+    price = every.price.reshape(len(rows), -1).sum(axis=0)
+    reachable = every.reachable.reshape(len(rows), -1).min(axis=0)
+    return Hindsight(every.play, every.value, price, every.feasible, reachable)

@@ -1,0 +1,173 @@
+"""Regret and violation of a run, and the certificates that a run carries itself.
+
+Regret is what the best fixed play under the floors would have earned, less what was earned. Violation is by how much
+the floors were missed.
+"""
+
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from lewa.blocks import Block
+from lewa.kernels import NATURE, keys
+from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
+from lewa.trace import Trace
+from lewa.types import Cube, Matrix, Vector
+from lewa.validation import in_unit
+
+# What was found out for a trace: to lay a lazily drawn nature out takes longer than to play it.
+KEPT: WeakKeyDictionary[Trace, dict[str, tuple[Hindsight, ...]]] = WeakKeyDictionary()
+CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is added up
+
+
+def hindsight(trace: Trace, constraint: str = "auto") -> tuple[Hindsight, ...]:
+    """The best fixed play in hindsight for each seed, against the rewards of that seed.
+
+    `constraint` says what a play has to meet: the game's true mean constraint ("known"), the mean of what the nature of
+    that seed held ("trace"), the constraints of every round ("every round"), or, by "auto", the true mean where the game
+    knows it and else that of the trace.
+    """
+    known = KEPT.setdefault(trace, {})
+    if constraint not in known:
+        if constraint == "every round":
+            known[constraint] = tuple(_every_round(trace, s) for s in range(len(trace.seeds)))
+        else:
+            known[constraint] = tuple(row[-1] for row in _hindsights(trace, constraint, last_only=True))
+    return known[constraint]
+
+
+def _every_round(trace: Trace, s: int) -> Hindsight:
+    blocks = [block.constraints for _, block in _nature(trace, s)]
+    return best_play_every_round(totals(trace, s)[0][-1] / trace.rounds, np.concatenate(blocks), trace.floor)
+
+
+def regret(trace: Trace, constraint: str = "auto") -> Vector:
+    """The regret of each seed after the last round, (S,)."""
+    best = np.array([h.value for h in hindsight(trace, constraint)])
+    total: Vector = best * trace.rounds - trace.reward[:, -1]
+    return total
+
+
+def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
+    """The regret of each seed at each mark, (S, n): against the best fixed play for the rounds up to there."""
+    values = np.array([[h.value for h in row] for row in _hindsights(trace, constraint, last_only=False)])
+    curve: Matrix = values * trace.marks - trace.reward
+    return curve
+
+
+def regret_certificate(trace: Trace, play: Vector) -> Vector:
+    """A bound on LEWA's regret against this play, (S,), that holds on every run, whatever the world did: LEWA (g).
+
+    ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t), from a trace of every round.
+    """
+    if trace.plays is None or trace.multipliers is None:
+        raise ValueError("the certificate of regret is read off every round: play with every_round=True")
+    if trace.learner._fields != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
+        raise ValueError(f"the certificate of regret is LEWA's, got {type(trace.learner).__name__}")
+    if trace.game.setting.outside_theory:
+        raise ValueError(f"the certificate of regret is of LEWA's own plays, got {trace.game.setting.beyond}")
+    eta, K = trace.learner.eta, trace.plays.shape[2]
+    bounds: Vector = np.log(K) / eta + eta / 8 * ((1 + trace.multipliers.sum(axis=2)) ** 2).sum(axis=1)
+    for s in range(len(trace.seeds)):
+        start = 0
+        for _, block in _nature(trace, s):
+            here = slice(start, start + len(block.rewards))
+            gained = np.einsum("tmk,tk->tm", block.constraints, trace.plays[s, here] - np.asarray(play))
+            bounds[s] += (trace.multipliers[s, here] * gained).sum()
+            start = here.stop
+    return bounds
+
+
+def _hindsights(trace: Trace, constraint: str, last_only: bool) -> list[list[Hindsight]]:
+    if constraint not in ("auto", "known", "trace"):
+        raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {constraint!r}")
+    mean_constraints = trace.game.mean_constraints
+    if constraint == "known" and mean_constraints is None:
+        raise ValueError("the game does not know its mean constraint: use 'trace'")
+    known = mean_constraints is not None and constraint != "trace"
+    found = []
+    for s in range(len(trace.seeds)):
+        earnings, kept = totals(trace, s)
+        at = [len(trace.marks) - 1] if last_only else range(len(trace.marks))
+        found.append(
+            [
+                best_fixed_play(
+                    earnings[n] / trace.marks[n], mean_constraints if known else kept[n] / trace.marks[n], trace.floor
+                )
+                for n in at
+            ]
+        )
+    return found
+
+
+def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
+    """The sums of r_t (n, K) and c_t (n, m, K) up to each mark; a lazily drawn nature is laid out for it, once more."""
+    if trace.earnings is not None:
+        return trace.earnings[s], trace.kept[s]
+    K, m = trace.game.actions, trace.game.constraints
+    earnings, kept = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
+    for n, block in _nature(trace, s):
+        earnings[n] += block.rewards.sum(axis=0)
+        kept[n] += block.constraints.sum(axis=0)
+    return np.cumsum(earnings, axis=0), np.cumsum(kept, axis=0)
+
+
+def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
+    """The rounds that a seed met, in blocks, each with the mark that it leads up to."""
+    if hasattr(trace.game, "reveal"):
+        raise ValueError("what a game that reacts would have shown is not known: only its sums are kept")
+    key = keys(trace.seeds[s])[NATURE : NATURE + 1]
+    most = max(1, CHUNK // (trace.game.actions * (1 + trace.game.constraints)))
+    start = 0
+    for n, mark in enumerate(trace.marks.tolist()):
+        while start < mark:
+            stop = min(start + most, mark)
+            yield n, trace.game.block(key, start, stop)
+            start = stop
+
+
+def variation(rewards: Matrix) -> float:
+    """sum_t max_i |r_t - mean r|_i for rewards (T, K): how far they are from standing still.
+
+    >>> variation(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
+    2.0
+    """
+    rewards = in_unit("rewards", rewards)
+    return float(np.abs(rewards - rewards.mean(axis=0)).max(axis=1).sum())
+
+
+def violation(trace: Trace, realised: bool = False) -> Matrix:
+    """[sum_t (floor - p_t.c)]+ after the last round, (S, m): rounds above the line make up for rounds below it.
+
+    `realised` takes the constraints that were revealed, of the action drawn under bandit feedback, for the mean c.
+    """
+    net: Matrix = np.maximum((trace.observed_shortfall if realised else trace.shortfall)[:, -1], 0.0)
+    return net
+
+
+def violation_curve(trace: Trace) -> Cube:
+    """The same at each mark, (S, n, m)."""
+    net: Cube = np.maximum(trace.shortfall, 0.0)
+    return net
+
+
+def positive_violation(trace: Trace) -> Matrix:
+    """sum_t [floor - p_t.c]+ after the last round, (S, m): nothing makes up for a round below the line."""
+    return trace.positive[:, -1]
+
+
+def certificate(trace: Trace) -> Matrix:
+    """lambda_{T+1}/mu + delta sum_t lambda_t, (S, m): a bound on V' that holds on every run, whatever the world did.
+
+    V' is what the learner's own dual step saw fall short: sum(floor - p_t.c_t) for LEWA, sum(floor - q_t.chat_t) for
+    BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up
+    lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
+    """
+    if getattr(trace.learner, "dual", None) is None:
+        raise ValueError(f"{type(trace.learner).__name__} has no multiplier with one shrinkage and one step: no certificate")
+    if trace.game.setting.outside_theory:
+        raise ValueError(f"a run carries its certificate if each round is learned at once, got {trace.game.setting.beyond}")
+    delta, mu = trace.learner.dual
+    bound: Matrix = trace.multiplier[:, -1] / mu + delta * trace.multiplier_sums[:, -1]
+    return bound

@@ -1,0 +1,208 @@
+"""The bounds of the bandit learners beyond the paper; docs/theory_bandit.md has the statements and their proofs.
+
+K actions, T rounds, m constraints with floors c0; eta, delta, mu as in the learners' boxes; A = 2 (delta T + 1/mu).
+"""
+
+from math import exp, inf, log, sqrt
+from typing import NamedTuple
+
+from lewa.theory.guarantees import (
+    EVERY_ROUND,
+    EXPECTED,
+    EXPECTED_INSIDE,
+    FEASIBLE,
+    MEAN,
+    OBLIVIOUS,
+    PROBABLE,
+    STILL,
+    TINY,
+    UNSEEN,
+    Bound,
+    Guarantee,
+    Setting,
+    none,
+    one_action,
+    proved,
+    steady,
+    width,
+)
+from lewa.theory.paper import check_slater, exceeded
+from lewa.types import Vector
+
+IN_ADVANCE = "the comparator is fixed in advance"
+AFTERWARDS = "regret: only the trivial bound where the comparator is chosen after the game"
+
+
+# Losses, in expectation ------------------------------------------------------------------------------------------------
+
+
+class Averaged(NamedTuple):
+    """E Regret(p) + sum_j (l_j E V_j - (A/4) l_j^2) <= B for every p in P and l >= 0 that are fixed."""
+
+    B: float
+    A: float
+    price: float  # the most that the multipliers add up to in a round
+
+
+def loss_bandit_lewa(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """E Regret <= B = ln K/eta + eta K T + m mu T/2 and [E V]+ <= sqrt(A (T + B)), if delta >= 2 m eta K."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "BanditLEWA, losses", actions, rounds, floor.size
+    lacks = _lacks({"delta >= 2*m*eta*K": _least(delta, 2 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
+    if lacks:
+        return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
+    B = log(K) / eta + eta * K * T + m * mu * T / 2
+    return _only_expected(source, Averaged(B, width(delta, mu, T), _cap(floor, delta, mu, T)), T, floor, setting)
+
+
+def anytime_bandit_lewa(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """The same with B = sqrt(T) (ln K/eta + 2 eta K + m/delta) and A = 2 delta sqrt(T), if delta >= 4 m eta K."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "Anytime BanditLEWA", actions, rounds, floor.size
+    if not _least(delta, 4 * m * eta * K):
+        return (none(source, f"needs delta >= 4*m*eta*K, got {eta=:.6g}, {delta=:.6g}"),)
+    B, A = sqrt(T) * (log(K) / eta + 2 * eta * K + m / delta), 2 * delta * sqrt(T)
+    return _only_expected(source, Averaged(B, A, float(floor.sum()) * sqrt(T) / delta), T, floor, setting)
+
+
+def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
+    """What is proved of a learner whose single runs have heavy tails: expectations."""
+    statements = _expected(source, averaged, rounds, floor, setting)
+    if setting.epsilon is None:
+        return statements
+    reason = "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them: see lewa-ix"
+    return none(source, reason), *statements
+
+
+def _expected(
+    source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting, afterwards: float = inf
+) -> tuple[Guarantee, ...]:
+    """All that follows from the inequality; `afterwards` is what a comparator costs that is chosen after the game."""
+    T, (B, A, price) = rounds, averaged
+    world: tuple[str, ...]
+    if setting.constraints == "arbitrary":
+        world = (EVERY_ROUND, UNSEEN, IN_ADVANCE)
+        kept = proved(Bound(B, sqrt(A * (T + B))), T, floor, EXPECTED_INSIDE, source, world)
+        return none(source, _no_mean(B, T)), kept
+    check_slater(floor, setting)
+    C = setting.corruption or 0.0
+    B += C * price  # a corrupted round costs at most the multipliers
+    V = sqrt(A * (T + B)) + C
+    world = (FEASIBLE, steady(setting), UNSEEN)
+    if setting.adversary != "oblivious":
+        trivial = () if afterwards < inf else (AFTERWARDS,)
+        return (proved(Bound(B + afterwards, V), T, floor, EXPECTED, source, (*world, *trivial)),)
+    statements = [
+        proved(Bound(B, V), T, floor, EXPECTED, source, (*world, OBLIVIOUS)),
+        proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, (*world, OBLIVIOUS)),
+    ]
+    if setting.slater:
+        still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
+        worth, left = A / setting.slater, B + (setting.variation or 0.0) + C / setting.slater
+        less = (worth + sqrt(worth * worth + 4 * A * left)) / 2 + C  # the largest V with V^2/A <= left + V/S
+        rewards = STILL
+        if not still:
+            rewards = f"the rewards' variation is at most {setting.variation:g}"
+        world = (exceeded(setting), rewards, steady(setting), UNSEEN, OBLIVIOUS)
+        name = f"{source}, {'stochastic rewards' if still else 'variation'}"
+        sharper = proved(Bound(B, less), T, floor, EXPECTED, name, world)
+        statements.insert(len(statements) if still else 0, sharper)  # that rewards have a fixed mean was not asked
+    return tuple(statements)
+
+
+# LEWA-IX ---------------------------------------------------------------------------------------------------------------
+
+
+def lewa_ix(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Expectations if delta >= 4 m eta K; bounds at the epsilon asked for if delta > 4 m eta K, also if rewards react."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "LEWA-IX", actions, rounds, floor.size
+    lacks = _lacks({"delta >= 4*m*eta*K": _least(delta, 4 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
+    if lacks:
+        return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
+    A, price = width(delta, mu, T), _cap(floor, delta, mu, T)
+    B = log(K) / eta + 2 * eta * K * T + m * mu * T / 2
+    theta = 4 * delta / m - 16 * eta * K  # the largest that 2 m eta K + m theta/8 <= delta/2 allows
+    absorbs = theta > 1e-9 * eta
+    afterwards = log(K) / eta + log(K) / theta if absorbs else inf
+    expected = _expected(source, Averaged(B, A, price), T, floor, setting, afterwards)
+    if setting.epsilon is None:
+        return expected
+    source, quarter = "LEWA-IX, high probability", setting.epsilon / 4
+    B += log(K / quarter) / eta + (1 + price) * log(1 / quarter)
+    if setting.constraints == "arbitrary":
+        kept = proved(Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, (EVERY_ROUND, UNSEEN), setting.epsilon)
+        return none(source, _no_mean(B, T)), kept, *expected[1:]
+    if not absorbs:
+        return none(source, f"needs delta > 4*m*eta*K to absorb the noise, got {eta=:.6g}, {delta=:.6g}"), *expected
+    C = setting.corruption or 0.0
+    B += log(K / quarter) / theta + C * price
+    V = sqrt(A * (T + B)) + C + sqrt(T / 2 * log(m / quarter))
+    world = (FEASIBLE, steady(setting), UNSEEN)
+    return proved(Bound(B, V), T, floor, PROBABLE, source, world, setting.epsilon), *expected
+
+
+# LEWA-UCB --------------------------------------------------------------------------------------------------------------
+
+
+def ucb_level(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
+    """L = ln(8 K m T / epsilon), the level of the confidence radii sqrt(L/(2 N))."""
+    return log(8 * actions * constraints * rounds / epsilon)
+
+
+def lewa_ucb(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, level: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """At the smallest epsilon that the level covers (or the one asked for, if it is covered), if delta >= 2 m eta."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "LEWA-UCB", actions, rounds, floor.size
+    if setting.constraints == "arbitrary":
+        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
+    covered = 8 * K * m * T * exp(-level)
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
+    lacks = _lacks(
+        {
+            "delta >= 2*m*eta": _least(delta, 2 * m * eta),
+            "delta*mu <= 1": delta * mu <= 1,
+            "level >= ln(8*K*m*T/epsilon)": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
+        }
+    )
+    if lacks:
+        got = f"{eta=:.6g}, {delta=:.6g}, {mu=:.6g}, {level=:.6g}, {epsilon=:.4g}"
+        return (none(source, f"needs {lacks}; got {got}"),)
+    B = (log(K) + log(4 * K / epsilon)) / eta + 1.5 * eta * K * T + 1.5 * log(4 / epsilon) + m * mu * T / 2
+    radii = K + 2 * sqrt(2 * level * K * T)
+    V = sqrt(width(delta, mu, T) * (T + B)) + radii + sqrt(T / 2 * log(4 / epsilon))
+    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+
+
+def _cap(floor: Vector, delta: float, mu: float, rounds: int) -> float:
+    """sum_j lambda_j is never more: each stays below c0/delta, and rises by at most mu c0 a round."""
+    return float(floor.sum()) * min(1 / delta, mu * rounds)
+
+
+def _least(x: float, bound: float) -> bool:
+    """x >= bound, up to rounding."""
+    return x >= bound * (1 - 1e-12)
+
+
+def _lacks(conditions: dict[str, bool]) -> str:
+    """The conditions that do not hold."""
+    return " and ".join(formula for formula, holds in conditions.items() if not holds)
+
+
+def _no_mean(B: float, rounds: int) -> str:
+    return (
+        "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
+        f"plays that meet the floors in every round: regret <= {min(B, float(rounds)):.6g}"
+    )

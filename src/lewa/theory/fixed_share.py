@@ -1,0 +1,105 @@
+"""The bounds of fixed-share LEWA; docs/theory_adversarial.md, 1, has the statements and their proofs.
+
+K actions, T rounds, m constraints with floors c0; eta, delta, mu as in LEWA's box, share as in fixed share's.
+"""
+
+from math import inf, log, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.theory import paper
+from lewa.theory.guarantees import (
+    EVERY_ROUND,
+    EXPECTED_INSIDE,
+    OBLIVIOUS,
+    PATHWISE,
+    PROBABLE,
+    Bound,
+    Guarantee,
+    Setting,
+    none,
+    one_action,
+    proved,
+    steady,
+)
+from lewa.types import Vector
+
+NAME = "Fixed-share LEWA"
+SLATER = f"{NAME}, Slater"
+
+
+class Held(NamedTuple):
+    """What Slater's condition holds down."""
+
+    multiplier: float  # |lambda_t| in every round
+    violation: float  # V'_j of each constraint, and what was corrupted
+
+
+def fixed_share_lewa(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, share: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """What LEWA has, with ln K + (T - 1) ln(1/(1 - share)) for ln K; and under Slater's condition sqrt(T) violation."""
+    if actions == 1:
+        return one_action(floor)
+    moving = -(rounds - 1) * log1p(-share)
+    ordinary = paper.lewa(actions, rounds, floor, eta, delta, mu, setting, NAME, moving)
+    if setting.slater is None or delta * mu > 1:
+        return ordinary
+    paper.check_slater(floor, setting)
+    K, T, m, S, C = actions, rounds, floor.size, setting.slater, setting.corruption or 0.0
+    if not (eta / 4 < S and (delta >= m * eta / 8 if setting.constraints != "iid" else delta > m * eta / 8)):
+        got = f"slater={S:g}, eta/4={eta / 4:.6g}, {delta=:.6g}, m*eta/8={m * eta / 8:.6g}"
+        return (*ordinary, none(SLATER, f"needs slater > eta/4, and delta > m*eta/8 to absorb squares and noise; got {got}"))
+    B, with_f = paper.budget(K, T, floor, eta, delta, mu, moving)
+    # of noise: the largest theta that delta >= m eta/8 + m theta/8 allows; of regret, as LEWA has it
+    theta, theta_of_regret = 8 * delta / m - eta, 4 * (delta / m - eta / 2)
+    absorbs = theta_of_regret > 1e-12 * eta and not with_f
+    fixed, slack = steady(setting), paper.exceeded(setting)
+
+    if setting.constraints == "arbitrary":
+        V = held(K, T, floor, eta, delta, mu, share, S, 0.0, 0.0).violation
+        return (*ordinary, proved(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round")))
+    if setting.constraints == "constant":
+        Lam, V = held(K, T, floor, eta, delta, mu, share, S, C, 0.0)
+        sharper = proved(Bound(B + sqrt(m) * Lam * C, V), T, floor, PATHWISE, SLATER + with_f, (slack, fixed))
+    elif setting.epsilon is not None:
+        each = setting.epsilon / 3
+        Lam, V = held(K, T, floor, eta, delta, mu, share, S, C, log(T / each) / theta)
+        noise = min(log(K / each) / theta_of_regret if absorbs else inf, sqrt(m) * Lam * sqrt(T / 2 * log(K / each)))
+        bound = Bound(B + sqrt(m) * Lam * C + noise, V + sqrt(T / 2 * log(m / each)))
+        sharper = proved(bound, T, floor, PROBABLE, f"{SLATER}, high probability", (slack, fixed), setting.epsilon)
+    else:
+        Lam, V = held(K, T, floor, eta, delta, mu, share, S, C, 2 * log(T) / theta)  # but for a chance of 1/T
+        regret = B + (sqrt(m) * Lam + float(floor.sum()) / (delta * T)) * C
+        world: tuple[str, ...] = (slack, fixed, OBLIVIOUS)
+        if setting.adversary != "oblivious":
+            regret, world = regret + log(K) / theta_of_regret if absorbs else inf, (slack, fixed)
+        inside = tuple(V + c0 + sqrt(T) / 2 for c0 in floor.tolist())
+        sharper = proved(Bound(regret, inside), T, floor, EXPECTED_INSIDE, SLATER + with_f, world)
+    first = sharper.violation is not None and sum(sharper.violation) <= sum(ordinary[0].violation or (inf,))
+    return (sharper, *ordinary) if first else (*ordinary, sharper)
+
+
+def held(
+    actions: int,
+    rounds: int,
+    floor: Vector,
+    eta: float,
+    delta: float,
+    mu: float,
+    share: float,
+    slater: float,
+    corruption: float,
+    noise: float,
+) -> Held:
+    """How far the multipliers can rise, and what that leaves of violation, when noise adds so much to what weights cost."""
+    T, m, moving, most = rounds, floor.size, -(rounds - 1) * log1p(-share), float(np.linalg.norm(floor))
+    slope = slater - eta / 4
+    level = (1 + m * mu / 2 + eta / 8) / slope  # above it |lambda|_1 falls on average
+    start = (level + mu * most) ** 2 + 2 * mu * ((log(actions / share) + moving) / eta + noise)
+    pull = mu * sqrt(m) * corruption
+    Lam = min(pull + sqrt(pull * pull + start), most / delta)
+    whole = (log(actions) + moving) / eta + noise + sqrt(m) * Lam * corruption
+    multiplier_sums = min(T * level + whole / slope, T * Lam)  # at least sum_t lambda_{t,j}
+    return Held(Lam, Lam / mu + delta * multiplier_sums + corruption)

@@ -1,0 +1,180 @@
+"""What a guarantee is, what it assumes, and the form in which one is stated; bounds/ has the theorems.
+
+A bound is printed only where its conditions hold. The trivial ones are applied last: regret is never more than the
+number of rounds T, violation never more than floor * T. Where a theorem says no more than that, nothing is proved.
+"""
+
+from numbers import Integral
+from typing import Any, NamedTuple
+
+from lewa.types import Vector
+from lewa.validation import as_floor, nearest
+
+TINY = 1e-300  # the least epsilon that is spoken of
+
+PATHWISE = "pathwise"
+EXPECTED = "expected [E V]+"
+EXPECTED_INSIDE = "expected E[V]+"
+PROBABLE = "high probability"
+
+FEASIBLE = "some play meets every floor"
+CONSTANT = "the constraints are the same every round"
+MEAN = "given the past, the constraints revealed have a fixed mean"
+UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
+EVERY_ROUND = "against plays that meet the floors in every round, and if there is one; violation as revealed"
+OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
+STILL = "given the past, rewards have a fixed mean"
+
+
+class Setting(NamedTuple):
+    """What is assumed of the world, and what is asked."""
+
+    constraints: str = "iid"  # "constant", "iid" (a fixed mean given the past), or "arbitrary"
+    adversary: str = "oblivious"  # "oblivious", or "adaptive": rewards may react to the learner
+    epsilon: float | None = None  # ask for bounds that hold with probability 1 - epsilon
+    slater: float | None = None  # S: some play exceeds every floor by S
+    variation: float | None = None  # sum of max_i |r_t - mean r|_i over the rounds, if it is known
+    corruption: float | None = None  # sum over rounds of max_j,i |E[c_t | past] - c|, if constraints are not quite iid
+    outside_theory: str | None = (
+        None  # what happens that no theorem here is about, such as late feedback: nothing is proved then
+    )
+
+
+class Guarantee(NamedTuple):
+    """A proved bound on regret and on the violation of each constraint; None where nothing is proved, with the reason."""
+
+    regret: float | None
+    violation: tuple[float, ...] | None
+    kind: str | None
+    source: str
+    assumptions: tuple[str, ...] = ()
+    epsilon: float | None = None
+    reason: str = ""
+    positive_violation: tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+, where that is proved too
+
+
+def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
+    """What is proved of this learner, with exactly its parameters, over so many rounds; the fields of `Setting` by name.
+
+    >>> import lewa
+    >>> learner = lewa.learners.Lewa.tuned(actions=10, horizon=100_000, floor=0.6, tuning="paper")
+    >>> round(lewa.guarantee(learner, actions=10, rounds=100_000).regret, 1)  # 2 sqrt(T ln K)
+    959.7
+    """
+    for name, value in (("actions", actions), ("rounds", rounds)):
+        if not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
+    for name in setting:
+        if name not in Setting._fields:
+            raise ValueError(f"a setting has no {name!r}{nearest(name, list(Setting._fields))}")
+    learner = learner._replace(floor=as_floor(learner.floor))
+    learner.start(1)  # nothing is proved of parameters that break a law
+    asked = checked(Setting(**setting))
+    return applicable(learner.guarantees(actions, rounds, asked)[0], asked)
+
+
+def checked(setting: Setting) -> Setting:
+    """The setting, if it makes sense."""
+    if setting.constraints not in ("constant", "iid", "arbitrary"):
+        raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {setting.constraints!r}")
+    if setting.adversary not in ("oblivious", "adaptive"):
+        raise ValueError(f"adversary must be 'oblivious' or 'adaptive', got {setting.adversary!r}")
+    if setting.epsilon is not None and not 0 < setting.epsilon < 1:
+        raise ValueError(f"epsilon must lie strictly between 0 and 1, got {setting.epsilon}")
+    if setting.slater is not None and not 0 < setting.slater <= 1:
+        raise ValueError(f"slater must lie in (0, 1], got {setting.slater}")
+    if setting.variation is not None and not setting.variation >= 0:
+        raise ValueError(f"variation must be at least 0, got {setting.variation}")
+    if setting.variation is not None and setting.slater is None:
+        raise ValueError(f"a variation says something only together with slater, got variation={setting.variation} alone")
+    if setting.corruption is not None and not setting.corruption >= 0:
+        raise ValueError(f"corruption must be at least 0, got {setting.corruption}")
+    if setting.corruption is not None and setting.constraints == "arbitrary":
+        raise ValueError(f"arbitrary constraints have no mean to be corrupted, got corruption={setting.corruption}")
+    return setting
+
+
+def steady(setting: Setting) -> str:
+    """What is assumed of the constraints: a fixed mean, or the same every round; or that but for some corruption."""
+    constant = setting.constraints == "constant"
+    if not setting.corruption:
+        return CONSTANT if constant else MEAN
+    fixed = "the constraints are the same every round" if constant else "given the past, the constraints have a fixed mean"
+    return f"{fixed}, but for {setting.corruption:g} in all (corruption); violation by what is not corrupted"
+
+
+def applicable(statement: Guarantee, setting: Setting) -> Guarantee:
+    """The statement, unless it needs a mean that is fixed where it is corrupted, or no theorem is about what happens."""
+    if setting.outside_theory:
+        return none(statement.source, f"no theorem here is about {setting.outside_theory}")
+    if setting.corruption and {MEAN, CONSTANT} & set(statement.assumptions):
+        return none(statement.source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}")
+    return statement
+
+
+def none(source: str, reason: str) -> Guarantee:
+    """Nothing is proved, for this reason."""
+    return Guarantee(None, None, None, source, reason=reason)
+
+
+class Bound(NamedTuple):
+    """The numbers of one theorem before the trivial bounds are applied; one violation, or one per constraint."""
+
+    regret: float
+    violation: float | tuple[float, ...]
+    positive: float | tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+
+
+
+def proved(
+    bound: Bound,
+    rounds: int,
+    floor: Vector,
+    kind: str,
+    source: str,
+    assumptions: tuple[str, ...],
+    epsilon: float | None = None,
+) -> Guarantee:
+    """The bound with the trivial ones applied, or the sentence that it says no more than they do."""
+    most = [c0 * rounds for c0 in floor.tolist()]
+    each = _each(bound.violation, floor.size)
+    if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):
+        return none(
+            source,
+            f"{source} says no more here than regret <= T and violation <= floor*T: its bounds are "
+            f"{bound.regret:.4g} and {max(each, default=0.0):.4g} at T = {rounds}",
+        )
+    violation = tuple(map(min, each, most))
+    positive = None if bound.positive is None else tuple(map(min, _each(bound.positive, floor.size), most))
+    return Guarantee(min(bound.regret, float(rounds)), violation, kind, source, assumptions, epsilon, "", positive)
+
+
+def _each(bound: float | tuple[float, ...], constraints: int) -> tuple[float, ...]:
+    return bound if isinstance(bound, tuple) else (bound,) * constraints
+
+
+def failed(**conditions: bool) -> str:
+    """The names of the conditions that do not hold, spelled as formulas in `SPELLED`."""
+    return " and ".join(SPELLED[name] for name, holds in conditions.items() if not holds)
+
+
+SPELLED = {
+    "dual": "delta*mu <= 1",
+    "steep": "eta*K*(1 + sum(floor)/delta)/gamma <= 1",
+    "damped": "4*(e - 2)*m*eta*K <= (1 - gamma)*delta",
+    "small_bonus": "bonus <= 1",
+    "gentle": "eta*((1 + bonus)*K/gamma + sum(floor)/delta) <= 1",
+    "absorbed": "delta >= 4*(e - 2)*m*eta",
+    "radius": "radius >= sqrt(ln(2*K*m*T/epsilon)/2)",
+    "level": "level >= ln(6*K*m*T/epsilon)",
+    "drift": "delta >= m*eta/2",
+}
+
+
+def one_action(floor: Vector) -> tuple[Guarantee, ...]:
+    """K = 1: there is one play, it is the comparator, and it meets the floors if any play does."""
+    return (Guarantee(0.0, (0.0,) * floor.size, PATHWISE, "one action", (FEASIBLE,)),)
+
+
+def width(delta: float, mu: float, rounds: int) -> float:
+    """A = 2 (delta T + 1/mu)"""
+    return 2 * (delta * rounds + 1 / mu)

@@ -1,0 +1,289 @@
+"""The bounds of the paper's learners, corrected; docs/theory.md has the statements and their proofs.
+
+K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in the boxes; A = 2 (delta T + 1/mu).
+"""
+
+from math import e, exp, inf, log, sqrt
+
+from lewa.theory.guarantees import (
+    EVERY_ROUND,
+    EXPECTED,
+    EXPECTED_INSIDE,
+    FEASIBLE,
+    MEAN,
+    OBLIVIOUS,
+    PATHWISE,
+    PROBABLE,
+    STILL,
+    TINY,
+    UNSEEN,
+    Bound,
+    Guarantee,
+    Setting,
+    failed,
+    none,
+    one_action,
+    proved,
+    steady,
+    width,
+)
+from lewa.types import Vector
+
+# EWA -------------------------------------------------------------------------------------------------------------------
+
+
+def ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee, ...]:
+    """ln K/eta + eta T/8 against every fixed play, for every sequence; of violation only the trivial bound."""
+    if actions == 1:
+        return one_action(floor)
+    regret = log(actions) / eta + eta * rounds / 8
+    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("of violation only the trivial bound is claimed",)),)
+
+
+# LEWA ------------------------------------------------------------------------------------------------------------------
+
+
+def budget(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, moving: float
+) -> tuple[float, str]:
+    """B, and "(f)" if too little shrinkage added to it: then it does not absorb the multipliers' squares, their cap pays."""
+    T, m = rounds, floor.size
+    B = (log(actions) + moving) / eta + eta * T / 4 + m * mu * T / 2
+    lacking = m * eta / 4 - delta / 2
+    if lacking <= 1e-15 * delta:
+        return B, ""
+    return B + lacking * T * sum(min(c0 / delta, mu * c0 * T) ** 2 for c0 in floor.tolist()), "(f)"
+
+
+def lewa(
+    actions: int,
+    rounds: int,
+    floor: Vector,
+    eta: float,
+    delta: float,
+    mu: float,
+    setting: Setting,
+    name: str = "LEWA",
+    moving: float = 0.0,
+) -> tuple[Guarantee, ...]:
+    """Theorem 1 corrected: (a)-(f), the high-probability form of the unmodified algorithm, and the variation bound.
+
+    Fixed share has them too, under its own name and with `moving` added to ln K.
+    """
+    if actions == 1:
+        return one_action(floor)
+    if delta * mu > 1:
+        return (none(name, f"needs {failed(dual=False)}, got {delta=}, {mu=}"),)
+    T, m = rounds, floor.size
+    B, with_f = budget(actions, T, floor, eta, delta, mu, moving)
+    A = width(delta, mu, T)
+    theta = 4 * (delta / m - eta / 2)  # the largest that delta >= m eta/2 + m theta/4 allows
+    absorbs = theta > 1e-12 * eta
+
+    if setting.constraints == "arbitrary":
+        V = sqrt(A * (T + B))
+        reason = (
+            "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
+            f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(T)):.6g}"
+        )
+        kept = proved(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (EVERY_ROUND,))
+        return (none(f"{name} (e)", reason), kept)
+    C = setting.corruption or 0.0
+    B += C * sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())  # a corrupted round costs at most the multipliers
+    V = sqrt(A * (T + B)) + C
+    fixed = steady(setting)
+    statements: list[Guarantee] = []
+    world: tuple[str, ...]
+    if setting.epsilon is not None and setting.constraints != "constant":  # there every path keeps the bound
+        epsilon, source = setting.epsilon, f"{name}, high probability"
+        if absorbs and not with_f:
+            Bp = B + log(2 * actions / epsilon) / theta
+            Vp = sqrt(A * (T + Bp)) + C + sqrt(T / 2 * log(2 * m / epsilon))
+            statements.append(proved(Bound(Bp, Vp), T, floor, PROBABLE, source, (FEASIBLE, fixed), epsilon))
+        else:
+            statements.append(
+                none(
+                    source,
+                    f"needs delta > m*eta/2 to absorb the noise, got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}; "
+                    "tuned(..., epsilon=...) sets it so",
+                )
+            )
+    asked = len(statements)  # what was asked for stands first
+    if setting.constraints == "constant":
+        statements.append(proved(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (FEASIBLE, fixed)))
+    elif setting.adversary == "oblivious":
+        world = (FEASIBLE, fixed, OBLIVIOUS)
+        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"{name} (a), (b){with_f}", world))
+        statements.append(proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"{name} (a), (c){with_f}", world))
+    elif absorbs and not with_f:
+        bound = Bound(B + log(actions) / theta, V)
+        statements.append(proved(bound, T, floor, EXPECTED, f"{name} (b), (d)", (FEASIBLE, fixed)))
+    else:
+        trivial = (
+            f"regret: only the trivial bound, as (d) needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}"
+        )
+        statements.append(proved(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
+    check_slater(floor, setting)
+    if setting.slater and setting.adversary == "oblivious":
+        still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
+        constant = setting.constraints == "constant" and not still
+        less = _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0) + C / setting.slater) + C
+        world = (
+            exceeded(setting),
+            STILL if still else f"the rewards' variation is at most {setting.variation:g}",
+            *((fixed,) if constant else (fixed, OBLIVIOUS)),
+        )
+        source = (f"{name}, stochastic rewards" if still else f"{name}, variation") + with_f
+        sharper = proved(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
+        statements.insert(len(statements) if still else asked, sharper)  # that rewards have a fixed mean was not asked
+    return tuple(statements)
+
+
+def check_slater(floor: Vector, setting: Setting) -> None:
+    """A gap that no constraints have is refused."""
+    if setting.slater is not None and setting.slater > 1 - floor.max():
+        raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
+
+
+def exceeded(setting: Setting) -> str:
+    """Slater's condition, in words."""
+    return f"some play exceeds every floor by {setting.slater:g}"
+
+
+def _quadratic(A: float, C: float, B: float) -> float:
+    """The largest V with V^2/A <= B + C V."""
+    return (A * C + sqrt(A * A * C * C + 4 * A * B)) / 2
+
+
+# High-Probability LEWA -------------------------------------------------------------------------------------------------
+
+
+def hp_radius(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
+    """alpha_1 = sqrt(ln(2 K m T / epsilon) / 2): with it every mean of every round is within alpha_1/sqrt(t)."""
+    return sqrt(log(2 * actions * constraints * rounds / epsilon) / 2)
+
+
+def hp_lewa(
+    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, radius: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Theorem 2 corrected, at the smallest epsilon that the radius covers (or the one asked for, if it is covered)."""
+    if actions == 1:
+        return one_action(floor)
+    source, T, m = "HP-LEWA", rounds, floor.size
+    if setting.constraints == "arbitrary":
+        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
+    covered = 2 * actions * m * T * exp(-2 * radius * radius)  # the epsilon that this radius stands for
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
+    holds = {
+        "drift": delta >= m * eta / 2 * (1 - 1e-12),
+        "dual": delta * mu <= 1,
+        "radius": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
+    }
+    if not all(holds.values()):
+        return (
+            none(
+                source,
+                f"needs {failed(**holds)}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}, {radius=:.6g}, {epsilon=:.4g}",
+            ),
+        )
+    B = log(actions) / eta + eta * T / 4 + m * mu / 2 * (T + 4 * radius * sqrt(T) + radius**2 * (1 + log(T)))
+    V = sqrt(width(delta, mu, T) * (T + B)) + 4 * radius * sqrt(T)
+    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN), epsilon),)
+
+
+# BanditLEWA ------------------------------------------------------------------------------------------------------------
+
+
+def bandit_lewa(
+    actions: int, rounds: int, floor: Vector, eta: float, gamma: float, delta: float, mu: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Theorem 3 repaired. For the printed box delta is the gamma that its dual step shrinks by, and mu is eta."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "BanditLEWA", actions, rounds, floor.size
+    if setting.constraints == "arbitrary":
+        return (none(source, "the theorem needs constraints with a fixed mean given the past"),)
+    if setting.epsilon is not None:
+        return (
+            none(source, "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them"),
+        )
+    if setting.adversary != "oblivious":
+        return (none(source, "the theorem is about rewards that do not react to the learner, or one fixed comparator"),)
+    holds = {
+        "steep": eta * K * (1 + float(floor.sum()) / delta) / gamma <= 1 + 1e-12,
+        "damped": 4 * (e - 2) * m * eta * K <= (1 - gamma) * delta * (1 + 1e-12),
+        "dual": delta * mu <= 1,
+    }
+    if not all(holds.values()):
+        return (none(source, f"needs {failed(**holds)}; got {eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
+    B = log(K) / eta + 2 * (e - 2) * eta * K * T / (1 - gamma) + m * mu * T / (2 * (1 - gamma) ** 2)
+    root = sqrt(width(delta, mu, T) * (T + B))
+    regret = (1 - gamma) * B + gamma * T * (1 - 1 / K)
+    outside = tuple((1 - gamma) * root + gamma * c0 * T for c0 in floor.tolist())
+    inside = tuple((1 - gamma) * (root + sqrt(T / (1 - gamma))) + gamma * c0 * T for c0 in floor.tolist())
+    assumptions = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS)
+    return (
+        proved(Bound(regret, outside), T, floor, EXPECTED, source, assumptions),
+        proved(Bound(regret, inside), T, floor, EXPECTED_INSIDE, source, assumptions),
+    )
+
+
+# High-Probability BanditLEWA -------------------------------------------------------------------------------------------
+
+
+def hp_bandit_level(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
+    """L = ln(6 K m T / epsilon), the level of the confidence radius kappa_t."""
+    return log(6 * actions * constraints * rounds / epsilon)
+
+
+def sum_of_radii(actions: int, gamma: float, level: float, rounds: int) -> float:
+    """At least sum_t min(1, sqrt(2 K L/(gamma t)) + 2 K L/(3 gamma t)): by integrals past the rounds where it is 1."""
+    a, b = sqrt(2 * actions * level / gamma), 2 * actions * level / (3 * gamma)
+    root = (a + sqrt(a * a + 4 * b)) / 2  # a/sqrt(t) + b/t <= 1 from t = root^2 on
+    ones = min(float(rounds), float(int(root * root) + 1))
+    return ones + 2 * a * (sqrt(rounds) - sqrt(ones)) + b * log(rounds / ones)
+
+
+def hp_bandit_lewa(
+    actions: int,
+    rounds: int,
+    floor: Vector,
+    eta: float,
+    gamma: float,
+    delta: float,
+    mu: float,
+    bonus: float,
+    level: float,
+    setting: Setting,
+) -> tuple[Guarantee, ...]:
+    """Theorem 4 repaired, at the smallest epsilon that the level covers (or the one asked for, if it is covered)."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "HP-BanditLEWA", actions, rounds, floor.size
+    if setting.constraints == "arbitrary":
+        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
+    covered = 6 * K * m * T * exp(-level)
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
+    holds = {
+        "small_bonus": 0 < bonus <= 1,
+        "gentle": eta * ((1 + bonus) * K / gamma + float(floor.sum()) / delta) <= 1 + 1e-12,
+        "absorbed": delta >= 4 * (e - 2) * m * eta * (1 - 1e-12),
+        "dual": delta * mu <= 1,
+        "level": epsilon < 1 and covered <= epsilon * (1 + 1e-9),
+    }
+    if not all(holds.values()):
+        got = f"{eta=:.6g}, {gamma=:.6g}, {delta=:.6g}, {mu=:.6g}, {bonus=:.6g}, {level=:.6g}, {epsilon=:.4g}"
+        return (none(source, f"needs {failed(**holds)}; got {got}"),)
+    third = epsilon / 3
+    gains = (e - 1 + bonus * K / gamma) * K * T + K / gamma * log(1 / third)
+    radii = sum_of_radii(K, gamma, level, T)
+    B = (
+        log(K) / eta
+        + log(K / third) / bonus
+        + (K * bonus * T + gamma * T) / (1 - gamma)
+        + 2 * (e - 2) * eta * (1 + bonus) * gains / (1 - gamma)
+        + m * mu / 2 * (T + 3 * radii)  # (1 + kappa)^2 <= 1 + 3 kappa, as kappa <= 1
+    )
+    root = sqrt(width(delta, mu, T) * (T + B))
+    V = tuple((1 - gamma) * (root + 2 * radii) + gamma * c0 * T for c0 in floor.tolist())
+    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)

@@ -1,0 +1,274 @@
+"""The bounds of the learners that project; docs/theory_projected.md has the statements and their proofs.
+
+K actions, T rounds, m constraints with floors c0. On an event of probability 1 - epsilon every mean of t rounds is within
+noise/sqrt(t) + C/t of the truth, C being the corruption; where constraints are the same every round, noise is 0 and the
+bounds hold on every path.
+"""
+
+from math import ceil, exp, inf, log, log1p, sqrt
+from typing import NamedTuple
+
+from lewa.theory.guarantees import (
+    FEASIBLE,
+    MEAN,
+    PATHWISE,
+    PROBABLE,
+    TINY,
+    UNSEEN,
+    Bound,
+    Guarantee,
+    Setting,
+    none,
+    one_action,
+    proved,
+    steady,
+)
+from lewa.theory.paper import check_slater, exceeded, hp_radius
+from lewa.types import Vector
+
+NO_MEAN = "the running mean of arbitrary constraints is near no fixed mean"
+UNSAFE = "no safe action was named: safe=I says which it is, margin=D by how much it exceeds every floor"
+
+
+class Event(NamedTuple):
+    """How far the means may be off, with which probability, or why the radius does not say."""
+
+    noise: float
+    kind: str = PATHWISE
+    epsilon: float | None = None
+    lacks: str = ""
+
+
+def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
+    """So many means are within their radius at once, at the smallest epsilon it covers or the one that is asked for."""
+    if setting.constraints == "constant":
+        return Event(0.0)
+    covered = 2 * means * exp(-2 * radius * radius)
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
+    if epsilon >= 1 or covered > epsilon * (1 + 1e-9):
+        return Event(0.0, lacks=f"needs {needs}, got {radius=:.6g} and epsilon={epsilon:.4g}")
+    return Event(min(sqrt(log(2 * means / epsilon) / 2), radius), PROBABLE, epsilon)
+
+
+# OP-EWA ----------------------------------------------------------------------------------------------------------------
+
+
+def op_ewa(
+    actions: int, rounds: int, floor: Vector, eta: float, radius: float, kappa: float, share: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Optimistic: regret <= (ln K + share T)/eta + eta T/8, without slack. Else only with slack, and violation without."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "OP-EWA", actions, rounds, floor.size
+    if setting.constraints == "arbitrary":
+        return (none(source, NO_MEAN),)
+    check_slater(floor, setting)
+    event = _event(radius, K * m * T, "radius >= sqrt(ln(2*K*m*T/epsilon)/2)", setting)
+    if event.lacks:
+        return (none(source, event.lacks),)
+    C, S, noise = setting.corruption or 0.0, setting.slater, event.noise
+    bonus = kappa * radius
+    short = max(noise - bonus, 0.0)  # a play that meets the floors may miss the lines by short/sqrt(t) + C/t
+    world: tuple[str, ...] = (FEASIBLE, steady(setting))
+    if short <= 1e-12 * radius and C == 0:
+        regret = (log(K) + share * T) / eta + eta * T / 8
+        V = tuple(c0 * (1 + share * T) + 2 * (bonus + noise) * sqrt(T) for c0 in floor.tolist())
+        return (proved(Bound(regret, V, V), T, floor, event.kind, source, world, event.epsilon),)
+    trivial = f"regret: only the trivial bound, as kappa*radius={bonus:.4g} is below {noise:.4g}"
+    if S is None and C == 0:
+        V = tuple(c0 * (1 + share * T) + 2 * (radius + noise) * sqrt(T) for c0 in floor.tolist())
+        return (proved(Bound(inf, V, V), T, floor, event.kind, source, (*world, trivial), event.epsilon),)
+    if S is None or (C > 0 and share == 0):
+        return (none(source, f"under corruption it needs a share and slater, got {share=:g}, slater={S}"),)
+    regret = inf
+    if share > 0:
+        trivial = ""
+        behind = log(K * (1 + share) / share)
+        for part in (n / 20 for n in range(1, 20)):  # from round n on plays miss the lines by at most part S
+            n = _first(short, C, part * S)
+            if n <= T:
+                missed = 2 * short * (sqrt(T) - sqrt(n - 1)) + C * (1 / n + log(T / n))
+                worth = (1 + eta / 8 + share / eta) * missed / ((1 - part) * S)
+                regret = min(regret, n - 1 + (behind / (1 - part) + share * T) / eta + eta * T / 8 + worth)
+    n = min(_first(short, C, S), T + 1)  # from then on the lines of kappa are met by some play; before, those of 1
+    early, late = 2 * (radius + noise) * sqrt(n - 1), 2 * max(bonus + noise, 0.0) * (sqrt(T) - sqrt(n - 1))
+    V = tuple(c0 * (1 + share * T + C / S) + early + late + C * (1 + log(T)) for c0 in floor.tolist())
+    world = (exceeded(setting), steady(setting), *((trivial,) if trivial else ()))
+    return (proved(Bound(regret, V, V), T, floor, event.kind, f"{source}, slack", world, event.epsilon),)
+
+
+def _first(root: float, whole: float, least: float) -> int:
+    """The first t with root/sqrt(t) + whole/t <= least."""
+    x = (root + sqrt(root * root + 4 * whole * least)) / (2 * least)
+    return max(1, ceil(x * x * (1 - 1e-12)))
+
+
+# Bandit OP-EWA ---------------------------------------------------------------------------------------------------------
+
+
+def bandit_op_ewa(
+    actions: int, rounds: int, floor: Vector, eta: float, level: float, kappa: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Regret <= (ln K + ln(4K/epsilon))/eta + eta K T + ln(4/epsilon); violation by the radii of the actions drawn."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T = "Bandit OP-EWA", actions, rounds
+    if kappa < 1:
+        return (
+            none(
+                source, f"the theorem is about kappa = 1; below it plays that meet the floors may be cut off, got {kappa=:g}"
+            ),
+        )
+    epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
+    if lacks:
+        return (none(source, lacks),)
+    V = _radii(K, T, level, epsilon)
+    bound = Bound(_ix(K, T, eta, epsilon), V, V)
+    return (proved(bound, T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+
+
+def _covered(means: float, level: float, setting: Setting) -> tuple[float, str]:
+    """The smallest epsilon that the level of bandit radii covers or the one asked for; and what it lacks."""
+    if setting.constraints == "arbitrary":
+        return 1.0, NO_MEAN
+    covered = means * exp(-level)
+    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
+    if epsilon < 1 and covered <= epsilon * (1 + 1e-9):
+        return epsilon, ""
+    return epsilon, f"needs level >= ln(8*K*m*T/epsilon), got {level=:.6g} and epsilon={epsilon:.4g}"
+
+
+def _ix(actions: int, rounds: int, eta: float, epsilon: float) -> float:
+    """The regret of implicit exploration, projected or not: two of the four parts of epsilon."""
+    K = actions
+    return (log(K) + log(4 * K / epsilon)) / eta + eta * K * rounds + log(4 / epsilon)
+
+
+def _radii(actions: int, rounds: int, level: float, epsilon: float) -> float:
+    """sum_t p_t.min(1, 2 sqrt(L/(2 N_t))), the other two parts: the radii of the actions drawn, and luck."""
+    K, T = actions, rounds
+    return K + 2 * sqrt(2 * level * K * T) + sqrt(T / 2 * log(4 / epsilon))
+
+
+# Explore, then project -------------------------------------------------------------------------------------------------
+
+
+def explore_radius(actions: int, constraints: int, epsilon: float) -> float:
+    """sqrt(ln(2 K m/epsilon)/2): the means of the rounds explored are looked at once."""
+    return hp_radius(actions, 1, constraints, epsilon)
+
+
+def explore_then_project(
+    actions: int, rounds: int, floor: Vector, eta: float, explore: float, radius: float, optimism: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """n rounds explored at most a unit each, then EWA on one set, in which every round is short by at most two radii."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "Explore-then-project", actions, rounds, floor.size
+    if setting.constraints == "arbitrary":
+        return (none(source, NO_MEAN),)
+    check_slater(floor, setting)
+    event = _event(radius, K * m, "radius >= sqrt(ln(2*K*m/epsilon)/2)", setting)
+    if event.lacks:
+        return (none(source, event.lacks),)
+    n = int(min(explore, T))
+    alpha, off = radius / sqrt(explore), event.noise / sqrt(explore) + (setting.corruption or 0.0) / explore
+    regret = n * (1 - 1 / K) + log(K) / eta + eta * T / 8
+    return _one_set(source, regret, T, n, off, optimism * alpha, alpha, floor, setting, event, (steady(setting),))
+
+
+def bandit_explore_then_project(
+    actions: int, rounds: int, floor: Vector, eta: float, explore: float, level: float, optimism: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """The same with implicit exploration afterwards; each action is drawn about n/K times while exploring."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T = "Bandit explore-then-project", actions, rounds
+    check_slater(floor, setting)
+    epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
+    if lacks:
+        return (none(source, lacks),)
+    n, each = int(min(explore, T)), explore / K
+    least = each - sqrt(2 * each * log(4 * K / epsilon))
+    if least < 1:
+        few = "explore/K >= 1 + sqrt(2*explore/K*ln(4*K/epsilon))"
+        return (
+            none(source, f"needs more rounds of exploration, {few}, got explore/K={each:.4g} and epsilon={epsilon:.4g}"),
+        )
+    alpha = sqrt(level / (2 * least))
+    regret, event = n + _ix(K, T - n, eta, epsilon), Event(0.0, PROBABLE, epsilon)
+    return _one_set(source, regret, T, n, alpha, optimism * alpha, alpha, floor, setting, event, (MEAN, UNSEEN))
+
+
+def _one_set(
+    source: str,
+    regret: float,
+    rounds: int,
+    explored: int,
+    off: float,
+    bonus: float,
+    radius: float,
+    floor: Vector,
+    setting: Setting,
+    event: Event,
+    world: tuple[str, ...],
+) -> tuple[Guarantee, ...]:
+    """Regret against the plays of one set, moved to those that meet the floors: they miss its lines by `short` at most."""
+    left, short, S = rounds - explored, off - bonus, setting.slater
+    if short <= 1e-12 * radius:
+        world = (FEASIBLE, *world)
+    elif S is not None and short <= S:
+        regret, world = regret + rounds * short / S, (exceeded(setting), *world)
+    elif off <= radius * (1 + 1e-12):  # the set may be empty: then the optimistic one is taken
+        regret, bonus = inf, radius
+        world = (FEASIBLE, *world, "regret: only the trivial bound, as plays that meet the floors may be cut off")
+    else:
+        return (none(source, f"under corruption it needs slater >= {short:.4g}, got slater={S}"),)
+    V = tuple(c0 * explored + left * min(c0, bonus + off) for c0 in floor.tolist())
+    return (proved(Bound(regret, V, V), rounds, floor, event.kind, source, world, event.epsilon),)
+
+
+# Safe mixing -----------------------------------------------------------------------------------------------------------
+
+
+def safe_mixing(
+    actions: int, rounds: int, floor: Vector, eta: float, radius: float, safe: float, margin: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """No round below the line; regret <= ln K/eta + eta T/8 + what the safe action costs while the means are not known."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "Safe mixing", actions, rounds, floor.size
+    if not 0 <= safe < K:
+        return (none(source, UNSAFE),)
+    if setting.corruption:
+        return (none(source, f"corrupted estimates lead past the guard, got corruption={setting.corruption:g}"),)
+    if setting.constraints == "arbitrary":
+        return (none(source, NO_MEAN),)
+    event = _event(radius, K * m * T, "radius >= sqrt(ln(2*K*m*T/epsilon)/2)", setting)
+    if event.lacks:
+        return (none(source, event.lacks),)
+    z = margin * sqrt(T) / (2 * radius)
+    mixing = T if z < 1e-4 else 2 * T * (z - log1p(z)) / (z * z)  # at least sum 2 radius/(margin sqrt(t) + 2 radius)
+    bound = Bound(log(K) / eta + eta * T / 8 + 1 + mixing, 0.0, 0.0)
+    return (proved(bound, T, floor, event.kind, source, (steady(setting), _safe(safe, margin)), event.epsilon),)
+
+
+def bandit_safe_mixing(
+    actions: int, rounds: int, floor: Vector, eta: float, level: float, safe: float, margin: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """The same for bandits: regret <= that of bandit OP-EWA + its bound on violation/margin."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T = "Bandit safe mixing", actions, rounds
+    if not 0 <= safe < K:
+        return (none(source, UNSAFE),)
+    epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
+    if lacks:
+        return (none(source, lacks),)
+    mixing = _radii(K, T, level, epsilon) / margin if margin > 0 else inf
+    bound = Bound(_ix(K, T, eta, epsilon) + mixing, 0.0, 0.0)
+    return (proved(bound, T, floor, PROBABLE, source, (MEAN, UNSEEN, _safe(safe, margin)), epsilon),)
+
+
+def _safe(safe: float, margin: float) -> str:
+    return f"action {safe:g} exceeds every floor by {margin:g}"

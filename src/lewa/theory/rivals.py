@@ -1,0 +1,149 @@
+"""The bounds of the rivals, learners that others have published; docs/theory_rivals.md has the statements and their proofs.
+
+K actions, T rounds. Most rivals are blind to constraints: of their violation nothing but the trivial bound is claimed.
+"""
+
+from math import e, exp, inf, log, pi, sqrt
+
+from lewa.theory import adversarial, projected
+from lewa.theory.guarantees import (
+    EXPECTED,
+    FEASIBLE,
+    MEAN,
+    OBLIVIOUS,
+    PATHWISE,
+    PROBABLE,
+    STILL,
+    UNSEEN,
+    Bound,
+    Guarantee,
+    Setting,
+    none,
+    one_action,
+    proved,
+)
+from lewa.types import Vector
+
+BLIND = "of violation only the trivial bound is claimed"
+BUDGETED = (
+    "what is proved of it is about the reward earned until a budget is spent, against the best that it buys; of regret and "
+    "violation over T rounds nothing is"
+)
+CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be cut off"
+HEURISTIC = "a heuristic: it was published with measurements, and nothing is proved of it"
+
+# Full information ------------------------------------------------------------------------------------------------------
+
+
+def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guarantee, ...]:
+    """A bound on regret on every path, and none on violation."""
+    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
+
+
+def anytime_ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee, ...]:
+    """sqrt(T) (ln K/eta + eta/4) at every T; sqrt(T ln K) for eta = 2 sqrt(ln K)."""
+    if actions == 1:
+        return one_action(floor)
+    return blind(sqrt(rounds) * (log(actions) / eta + eta / 4), rounds, floor, "Anytime EWA")
+
+
+def adahedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
+    """1 + sqrt(1 + T ln K) at every T."""
+    if actions == 1:
+        return one_action(floor)
+    return blind(adversarial.adahedge(actions, rounds), rounds, floor, "AdaHedge")
+
+
+def normalhedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
+    """sqrt(2 (1 + ln K) (rate (T - 1) + start)) at every T, the least over how steep the potential may be."""
+    if actions == 1:
+        return one_action(floor)
+    L, least = 1 + log(actions), inf
+    for steep in (n / 100 for n in range(1, 16)):
+        least = min(least, normal_rate(steep) * (rounds - 1) + 2.5 * (sqrt(2 * L) / steep + 1) ** 2)
+    return blind(sqrt(2 * L * least), rounds, floor, "NormalHedge")
+
+
+def normal_rate(steep: float) -> float:
+    """By how much NormalHedge's c rises a round at most, once x/c <= steep; 3/2 as steep falls to 0, and steep <= 0.15."""
+    two = 1 + log(2)
+    h, far = steep + steep**2 / (4 * two), steep + steep**2 / (2 * two)
+    square, line, constant = exp(h) * far**2 * (3 + h) / 4, 1 - exp(h) * far * (2 + h), exp(h) * (3 + 2 * h) / 2
+    return (line - sqrt(line * line - 4 * square * constant)) / (
+        2 * square
+    )  # the least x = constant + (1 - line) x + square x^2
+
+
+# Bandits ---------------------------------------------------------------------------------------------------------------
+
+
+def exp3(actions: int, rounds: int, floor: Vector, gamma: float, setting: Setting) -> tuple[Guarantee, ...]:
+    """E Regret <= (e - 1) gamma T + K ln K/gamma; 2.63 sqrt(K T ln K) as tuned."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T = "Exp3", actions, rounds
+    if setting.adversary != "oblivious":
+        return (none(source, "the theorem is about a comparator that is fixed in advance: see exp3-p"),)
+    regret = (e - 1) * gamma * T + K * log(K) / gamma
+    said = proved(Bound(regret, inf), T, floor, EXPECTED, source, (UNSEEN, OBLIVIOUS, BLIND))
+    if setting.epsilon is None:
+        return (said,)
+    return none(source, "the theorem is about expectations, and nothing is proved of single runs: see exp3-p"), said
+
+
+def exp3_p(
+    actions: int, rounds: int, floor: Vector, eta: float, gamma: float, bonus: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """gamma T + (e - 2)(1 + b) eta K T + b K T + (1 - gamma) ln K/eta + ln(K/epsilon)/b; on average 1 for ln(1/epsilon)."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, b = "Exp3.P", actions, rounds, bonus
+    if b > 1 or eta * (1 + b) * K > gamma * (1 + 1e-12):
+        got = f"{eta=:.6g}, {gamma=:.6g}, {bonus=:.6g}"
+        return (none(source, f"needs bonus <= 1 and eta*(1 + bonus)*K <= gamma, got {got}"),)
+    less = gamma + (e - 2) * (1 + b) * eta * K
+    regret = inf if less > 1 else less * T + b * K * T + (1 - gamma) * log(K) / eta + log(K) / b
+    said = (proved(Bound(regret + 1 / b, inf), T, floor, EXPECTED, source, (UNSEEN, BLIND)),)
+    if setting.epsilon is None:
+        return said
+    sure = Bound(regret + log(1 / setting.epsilon) / b, inf)
+    return proved(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *said
+
+
+def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
+    """Where rewards have a fixed mean: 2 sqrt(8 (K - 1) T ln T) + (1 + pi^2/3)(K - 1) + sqrt(T ln K/2), without any gap."""
+    if actions == 1:
+        return one_action(floor)
+    source, others, T = "UCB1", actions - 1, rounds
+    regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
+    said = proved(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
+    reason = (
+        "rewards that change at will can fool it; proved only where they have a fixed mean: expected regret <= "
+        f"{min(regret, float(T)):.6g}; against the best mean, not the best play afterwards, sum_i (8 ln T/D_i + 4.29 D_i), "
+        "action i being worse by D_i"
+    )
+    return none(source, reason), said
+
+
+# Explore, and project -------------------------------------------------------------------------------------------------
+
+
+def epochs(rounds: int) -> float:
+    """The epochs that begin in so many rounds, at most: epoch l has 1 + ceil(sqrt(l)) of them."""
+    return min(float(rounds), 1 + float((1.5 * (rounds - 1)) ** (2 / 3)))
+
+
+def bandit_epoch_project(
+    actions: int, rounds: int, floor: Vector, eta: float, level: float, optimism: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Regret and violation of bandit OP-EWA, and a unit of each for every round explored; plain, of violation only."""
+    if actions == 1:
+        return one_action(floor)
+    source, K, T = "Bandit epoch-project", actions, rounds
+    epsilon, lacks = projected._covered(8 * K * floor.size * T, level, setting)
+    if lacks:
+        return (none(source, lacks),)
+    n, world = epochs(T), (FEASIBLE, MEAN, UNSEEN, *(() if optimism == 1 else (CUT_OFF,)))
+    regret = n + projected._ix(K, T, eta, epsilon) if optimism == 1 else inf
+    V = tuple(n * c0 + projected._radii(K, T, level, epsilon) for c0 in floor.tolist())
+    return (proved(Bound(regret, V, V), T, floor, PROBABLE, source, world, epsilon),)

@@ -1,0 +1,97 @@
+"""Who may import whom. The rule has no exception, and no permission that nobody uses."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import lewa
+
+ROOT = Path(lewa.__file__).parent
+# A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
+MAY_IMPORT: dict[str, set[str]] = {
+    "types": set(),
+    "units": set(),
+    "version": set(),
+    "blocks": {"types"},
+    "feedback": {"types"},
+    "trace": {"types"},
+    "validation": {"types"},
+    "kernels": {"feedback", "types"},
+    "theory": {"types", "validation"},
+    "advice": {"feedback", "learners", "theory", "types"},
+    "engine": {"blocks", "feedback", "kernels", "types"},
+    "data": {"games", "measures", "theory", "types", "units", "validation"},
+    "games": {"blocks", "kernels", "measures", "theory", "types", "validation"},
+    "learners": {"feedback", "kernels", "measures", "theory", "types", "validation"},
+    "measures": {"blocks", "kernels", "theory", "trace", "types", "validation"},
+    "report": {"lab", "measures", "paper", "theory", "trace", "types"},
+    "lab": {"games", "learners", "measures", "simulate", "trace", "validation", "version"},
+    "paper": {"feedback", "games", "lab", "learners", "measures", "report", "theory", "types"},
+    "checks": {"blocks", "feedback", "games", "kernels", "learners", "simulate", "theory", "trace", "types"},
+    "simulate": {"blocks", "data", "engine", "feedback", "kernels", "measures", "trace", "types", "validation"},
+    "frontiers": {"advice", "data", "feedback", "games", "learners", "measures", "simulate", "trace", "types", "validation"},
+    "agent": {
+        "advice",
+        "engine",
+        "feedback",
+        "kernels",
+        "learners",
+        "measures",
+        "theory",
+        "trace",
+        "types",
+        "units",
+        "validation",
+    },
+}
+DOORS = {"__init__", "__main__", "adapters", "bench", "cli"}  # they may import every room, and no room imports them
+
+
+def rooms_imported(file: Path) -> Iterator[str]:
+    """Yield the rooms that a file imports; `import lewa` and `from lewa import __version__` import the door `__init__`."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        names: list[str] = []
+        if isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{file.name}: imports are absolute"
+            names = [f"{node.module}.{alias.name}" if node.module == "lewa" else node.module or "" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        for name in names:
+            package, _, rest = name.partition(".")
+            if package == "lewa":
+                room = rest.split(".")[0]
+                yield room if (ROOT / room).is_dir() or (ROOT / f"{room}.py").is_file() else "__init__"
+
+
+def imports() -> dict[str, set[str]]:
+    """Each room, and the other rooms that it imports."""
+    rooms: dict[str, set[str]] = {}
+    for file in sorted(ROOT.rglob("*.py")):
+        room = file.relative_to(ROOT).parts[0].removesuffix(".py")
+        rooms.setdefault(room, set()).update(set(rooms_imported(file)) - {room})
+    return rooms
+
+
+def test_rooms_import_what_they_may_and_no_permission_is_unused() -> None:
+    assert {room: rooms for room, rooms in imports().items() if room not in DOORS} == MAY_IMPORT
+
+
+def test_nobody_imports_a_door() -> None:
+    inner = {room: rooms & DOORS for room, rooms in imports().items() if room not in DOORS}
+    assert not any(inner.values()), inner
+
+
+def test_no_two_rooms_import_each_other_however_far_around() -> None:
+    left = dict(MAY_IMPORT)
+    while left:
+        free = [room for room, needs in left.items() if not needs & set(left)]
+        assert free, f"a cycle among {sorted(left)}"
+        for room in free:
+            del left[room]
+
+
+def test_learners_never_draw_random_numbers() -> None:
+    for file in (ROOT / "learners").glob("*.py"):
+        text = file.read_text()
+        assert "uniform" not in text.replace("uniform exploration", "").replace("near uniform", ""), file.name
+        assert "random" not in text, file.name
