@@ -20,7 +20,7 @@ from lewa import learners
 from lewa.advice import PRACTICE
 from lewa.data.files import read
 from lewa.data.log import Log
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.games import Table
 from lewa.measures import Hindsight, best_fixed_play
 from lewa.simulate.log_replay import replay_log
@@ -87,7 +87,7 @@ def recommended(about: dict[str, Any]) -> Vector:
 def entrants(shown: str) -> Iterator[tuple[str, dict[str, float]]]:
     """Every learner of the registry for this feedback, as it is tuned, and with each knob turned."""
     for name, kind in learners.ALL.items():
-        if ("full" if feedback(kind) == "full" else "bandit") != shown:
+        if (feedback_kind(kind).observes) != shown:
             continue
         yield name, {}
         for knob, values in KNOBS.items():
@@ -99,7 +99,7 @@ def entrants(shown: str) -> Iterator[tuple[str, dict[str, float]]]:
 
 def measure(one: Set, name: str, settings: dict[str, float], seeds: int = SEEDS) -> Row:
     """Full information draws nothing, so one run says all."""
-    shown = "full" if feedback(learners.find(name)) == "full" else "bandit"
+    shown = feedback_kind(learners.find(name)).observes
     T, K = one.game.length, one.game.actions
     learner = learners.make(name, K, T, one.floor, **settings, **told(one.means, one.floor, name))
     trace = lewa.play(learner, one.game, T, 1 if shown == "full" else seeds, every_round=True)

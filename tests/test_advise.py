@@ -14,7 +14,7 @@ from benchmarks import guarantees
 import lewa
 from lewa import cli, learners
 from lewa.advice import ALSO, NEVER, PRACTICE
-from lewa.feedback import feedback as kind_of_feedback
+from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EVERY_ROUND, MEAN, STILL, Setting
 
 K, FLOOR = 10, 0.6
@@ -90,7 +90,7 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
     named = [
         name
         for name, kind in learners.ALL.items()
-        if (kind_of_feedback(kind) == "full") == (shown == "full")
+        if (feedback_kind(kind) == "full") == (shown == "full")
         and "printed" not in name
         and "penalty" not in name
         and name not in ("ewa", "safe-mixing", "bandit-safe-mixing", "bandit-epoch-project")

@@ -16,7 +16,7 @@ import pytest
 from scipy.optimize import linprog
 
 import lewa
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.games import ALL, Bernoulli
 from lewa.kernels import NATURE, keys, pack
 
@@ -56,7 +56,7 @@ def check(trace: Any) -> None:
     drew = np.eye(trace.game.actions)[actions]
     assert (plays[drew == 1] > 0).all()
 
-    full = feedback(type(trace.learner)) == "full"
+    full = feedback_kind(type(trace.learner)) == "full"
     seen, by = plays if full else drew, plays if trace.measured_on == "play" else drew
     known = constraints if mean_constraints is None else np.broadcast_to(mean_constraints, constraints.shape)
     short = floor - (known * by[:, np.newaxis]).sum(axis=2)

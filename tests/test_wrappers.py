@@ -13,7 +13,7 @@ import pytest
 
 import lewa
 from lewa.engine.stamp import UNSAVED, stamp_of
-from lewa.feedback import Full, feedback
+from lewa.feedback import Full, feedback_kind
 from lewa.kernels import dump, grow, load, ones, pack, share
 from lewa.lab.study import expand, parse
 from lewa.learners import ALL, Lewa, find, make, settings_of
@@ -29,7 +29,7 @@ GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
 def test_any_registered_learner_can_be_run_inside(name: str, wrapper: Any) -> None:
     wrapped = find(f"{name}+{wrapper.__name__}")
     assert wrapped is wrapper(ALL[name])
-    assert feedback(wrapped) == feedback(ALL[name])
+    assert feedback_kind(wrapped) == feedback_kind(ALL[name])
     assert wrapped.__doc__.startswith(ALL[name].__doc__.splitlines()[0].rstrip(".").strip())
     learner: Any = make(f"{name}+{wrapper.__name__}", 3, 10_000, (0.5, 0.4))
     state = lewa.start(learner, 3)

@@ -13,7 +13,7 @@ import numpy as np
 import lewa
 from benchmarks.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
 from benchmarks.site.prose import blocks, fenced, prose
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
 from lewa.learners import ALL, WRAPPERS, make, settings_of
@@ -51,7 +51,7 @@ def kinds() -> dict[str, list[str]]:
     """The names by what is seen."""
     found: dict[str, list[str]] = {"Full information": [], "Bandit feedback": []}
     for name, kind in ALL.items():
-        found["Full information" if feedback(kind) == "full" else "Bandit feedback"].append(name)
+        found["Full information" if feedback_kind(kind) == "full" else "Bandit feedback"].append(name)
     return found
 
 
@@ -120,7 +120,7 @@ def learner_page(name: str) -> str:
 
 | feedback | class | file |
 |---|---|---|
-| {SHOWN[feedback(kind)]} | [`lewa.learners.{kind.__name__}`][{where}] | `{path.relative_to(ROOT).as_posix()}` |
+| {SHOWN[feedback_kind(kind)]} | [`lewa.learners.{kind.__name__}`][{where}] | `{path.relative_to(ROOT).as_posix()}` |
 
 {body(kind.__doc__, (first, *examples), "## Reading" + 2 * chr(10))}
 
@@ -282,7 +282,7 @@ def paths(trace: Trace) -> tuple[Vector, Vector, Vector, Matrix]:
     assert trace.multipliers is not None
     plays, taken = trace.plays[0], np.eye(GAME.actions)[trace.actions[0]]
     rewards = GAME.block(keys(SEED)[NATURE : NATURE + 1], 0, SHORT).rewards
-    earned = (plays if feedback(type(trace.learner)) == "full" else taken) * rewards
+    earned = (plays if feedback_kind(type(trace.learner)) == "full" else taken) * rewards
     regret = np.cumsum(rewards @ lewa.hindsight(trace)[0].play - earned.sum(axis=1))
     shortfall = np.cumsum(FLOOR - (plays if trace.measured_on == "play" else taken) @ GAME.mean_constraints[0])
     assert np.allclose([regret[-1], shortfall[-1]], [lewa.regret(trace)[0], trace.shortfall[0, -1, 0]])

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lewa import learners
-from lewa.feedback import feedback as kind_of_feedback
+from lewa.feedback import feedback_kind
 from lewa.learners.base import check_size
 from lewa.theory.guarantees import (
     EVERY_ROUND,
@@ -154,7 +154,7 @@ def advise(
 def names(asked: Question) -> Iterator[str]:
     """The learners that may be advised for this feedback, and inside another where that is of use."""
     for name, kind in learners.ALL.items():
-        shown = "full" if kind_of_feedback(kind) == "full" else "bandit"
+        shown = feedback_kind(kind).observes
         if shown != asked.feedback or name in NEVER or "@" in name:
             continue
         if asked.safe is None and "safe" in learners.settings_of(name):

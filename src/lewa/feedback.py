@@ -1,5 +1,6 @@
 """What one round shows a learner: full information or bandit feedback."""
 
+from enum import StrEnum
 from typing import NamedTuple, get_type_hints
 
 from lewa.types import Matrix, Vector
@@ -28,9 +29,29 @@ class Bandit(NamedTuple):
     play: Vector  # (K,) or (0,)
 
 
-def feedback(learner: type) -> str:
-    """ "full", "bandit", or "dense" (bandit feedback, and its rule needs the whole play): as the learner's methods say."""
+class Feedback(StrEnum):
+    """What a learner's rule needs to see of a round."""
+
+    FULL = "full"  # what every action earned and met
+    BANDIT = "bandit"  # what the action drawn earned and met
+    DENSE = "dense"  # the same, and the whole play that it was drawn from
+
+    @property
+    def observes(self) -> str:
+        """Whose outcomes the learner sees: "full", of every action; "bandit", of the action drawn."""
+        return "full" if self is Feedback.FULL else "bandit"
+
+    @property
+    def is_bandit(self) -> bool:
+        """Whether the learner sees only what the action drawn earned and met."""
+        return self is not Feedback.FULL
+
+
+def feedback_kind(learner: type) -> Feedback:
+    """Return what a class of learner needs to see, as the annotations of its methods say."""
     kind = get_type_hints(learner.learn).get("seen")  # type: ignore[attr-defined]
     if kind not in (Full, Bandit):
         raise TypeError(f"{learner.__name__}.learn must say what it sees, `seen: Full` or `seen: Bandit`, got {kind}")
-    return "full" if kind is Full else "bandit" if hasattr(learner, "choose") else "dense"
+    if kind is Full:
+        return Feedback.FULL
+    return Feedback.BANDIT if hasattr(learner, "choose") else Feedback.DENSE

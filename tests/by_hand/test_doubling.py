@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.feedback import Bandit, feedback
+from lewa.feedback import Bandit, feedback_kind
 
 RNG = np.random.default_rng(5)
 REWARDS, KEPT = RNG.random((30, 3)), RNG.random((30, 3, 2))
@@ -40,7 +40,7 @@ def test_epochs_of_box_1_by_hand() -> None:
 @pytest.mark.parametrize("name", ["bandit-lewa", "hp-bandit-lewa"])
 def test_an_epoch_is_the_learner_inside_from_its_start_on(name: str) -> None:
     made: Any = lewa.learners.make(f"{name}+doubling", 3, horizon=1, floor=(0.7, 0.6), first=3)
-    assert feedback(type(made)) == feedback(lewa.learners.ALL[name])
+    assert feedback_kind(type(made)) == feedback_kind(lewa.learners.ALL[name])
     doubled, t = lewa.start(made, 3), 0
     for epoch, length in enumerate((3, 6, 12)):
         inner = made.at(epoch)
@@ -52,7 +52,7 @@ def test_an_epoch_is_the_learner_inside_from_its_start_on(name: str) -> None:
             p, q = lewa.current_play(made, doubled), lewa.current_play(inner, state)
             np.testing.assert_array_equal(p, q)
             seen: Any = lewa.seen_full(REWARDS[t], KEPT[t].T, p)
-            if feedback(type(made)) != "full":
+            if feedback_kind(type(made)) != "full":
                 seen = Bandit(t % 3, float(p[t % 3]), float(REWARDS[t, t % 3]), KEPT[t, t % 3].copy(), p)
             doubled, state = lewa.learn(made, doubled, seen), lewa.learn(inner, state, seen)
             t += 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.feedback import Bandit, feedback
+from lewa.feedback import Bandit, feedback_kind
 from lewa.games import Bernoulli, Corrupted, Delay, Dropping, Noise, Radio, Scale, SlowBurn, Switching, assumed, facts, make
 from lewa.kernels import DICE, NATURE, keys, uniform
 
@@ -55,7 +55,7 @@ def by_hand(learner: Any, game: Any, seed: int, arrives: list[int], there: Any) 
             i = int(u / gamma * p.size)
         else:
             i = int(np.searchsorted(np.cumsum(p - gamma / p.size), u - gamma, side="right"))
-        if feedback(type(learner)) == "full":
+        if feedback_kind(type(learner)) == "full":
             seen: Any = lewa.seen_full(rewards[t], constraints[t], p)
         else:
             seen = Bandit(i, float(p[i]), rewards[t, i], constraints[t, :, i], p)

@@ -9,7 +9,7 @@ from lewa.bench import measure as bench
 from lewa.bench.peers import coins
 from lewa.blocks import Block, Lazy
 from lewa.engine.loops import loops
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, NATURE, pack
 from lewa.learners import BanditLewa, HpBanditLewa, Lewa
 
@@ -21,7 +21,7 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     learner = kind.tuned(K, 5000, bench.FLOOR)
     if kind is HpBanditLewa:
         learner = learner._replace(level=1e-4)  # the proved radius keeps the multiplier at 0 for so few rounds
-    full = feedback(kind) == "full"
+    full = feedback_kind(kind) == "full"
     rewards, constraints = bench.rows_of(K) if full else coins(K)
     rounds = min(5000, len(rewards)) if full else 5000
     theirs = np.zeros(6)

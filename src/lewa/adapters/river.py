@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lewa.agent import Agent, Decision, Line, at_least
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.learners import find
 from lewa.units import as_number
 
@@ -60,7 +60,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         reward_obj: Any = None,
     ) -> None:
         super().__init__(reward_obj=reward_obj)
-        if isinstance(learner, str) and learner != "auto" and feedback(find(learner)) == "full":
+        if isinstance(learner, str) and learner != "auto" and feedback_kind(find(learner)) == "full":
             raise ValueError(f"river tells of the arm that was pulled only, and {learner} needs to see every one")
         self.constraints, self.arms, self.reward_range, self.horizon = constraints or None, arms, reward_range, horizon
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known

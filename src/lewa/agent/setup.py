@@ -10,7 +10,7 @@ import numpy as np
 from lewa.advice import advise
 from lewa.agent.constraint import Line, line_from
 from lewa.agent.records import Label
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make
 from lewa.measures import best_fixed_play
@@ -133,7 +133,7 @@ def _learner(
         return name, make(name, actions, horizon, floor, **settings)
     short, long = (cast(tuple[Any, ...], make(name, actions, rounds, floor, **settings)) for rounds in (1000, 1_000_000))
     if pack(short).tobytes() != pack(long).tobytes():
-        own = ANYTIME["full" if feedback(find(name)) == "full" else "bandit"]
+        own = ANYTIME[feedback_kind(find(name)).observes]
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {own}, got horizon=None")
     return name, short
 

@@ -25,7 +25,7 @@ from lewa import agent as agents
 from lewa.bench.peers import coins, plain_coins, pymab_exp3, river_ewa, river_exp3
 from lewa.blocks import Block, Lazy
 from lewa.engine.loops import Columns, Tally, loops
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.games import Bernoulli
 from lewa.kernels import DICE, NATURE, keys, pack
 from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Lewa
@@ -245,9 +245,9 @@ def beside_the_papers() -> list[Row]:
     """Each learner beyond the paper beside the paper's learner that touches as many numbers a round."""
     rows = []
     for name, ruler, goals in BEYOND:
-        make = full if feedback(ALL[ruler]) == "full" else bandit
+        make = full if feedback_kind(ALL[ruler]) == "full" else bandit
         for K, goal in zip((10, 100), goals, strict=True):
-            rounds = 100_000 if feedback(ALL[name]) == "bandit" else length(K, 1_000_000)
+            rounds = 100_000 if feedback_kind(ALL[name]) == "bandit" else length(K, 1_000_000)
             ours, its = best_of(TURNS, *(make(tuned(ALL[one], K), K, rounds) for one in (name, ruler)))
             rows.append(at_most(f"{name} against {ruler}, K = {K}", ours, ours / its, goal))
     return rows
@@ -371,8 +371,8 @@ def cost_growth(sizes: tuple[int, ...] = (2, 10, 100, 1_000, 10_000, 100_000, 1_
     for name, kind in ALL.items():
         found[name] = []
         for K in sizes:
-            make = full if feedback(kind) == "full" else bandit
-            rounds = 100_000 if feedback(kind) == "bandit" else max(20, 500_000 // K)
+            make = full if feedback_kind(kind) == "full" else bandit
+            rounds = 100_000 if feedback_kind(kind) == "bandit" else max(20, 500_000 // K)
             found[name].append(best_of(7, make(tuned(kind, K), K, rounds))[0])
     return found
 

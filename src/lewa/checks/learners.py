@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
 from lewa.checks.sequences import MANY, World, extremes, run, shown, tell, walk, world
-from lewa.feedback import Bandit, feedback
+from lewa.feedback import Bandit, feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import Ewa
 from lewa.simulate.functional import current_play, learn, start
@@ -159,7 +159,7 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Any, actions: int) -
     free = learner._replace(floor=np.zeros(learner.floor.size))
     if not hasattr(start(free, actions), "multiplier"):
         return
-    heir = feedback(type(learner)) == "full" and hasattr(learner, "eta")
+    heir = feedback_kind(type(learner)) == "full" and hasattr(learner, "eta")
     parent = getattr(free, "parent", Ewa(free.eta, free.floor) if heir else None) or free
     for t, (now, then) in enumerate(zip(walk(free, actions), walk(parent, actions), strict=True)):
         hold(not now.state.multiplier.any(), f"after round {t} with floor 0 the multiplier is {now.state.multiplier}, not 0")
@@ -189,7 +189,7 @@ def wrong_feedback_is_refused(learner: Any, actions: int) -> None:
     """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
     *_, now = walk(learner, actions)
     before = pack(now.state).tobytes()
-    used = [name for name in now.seen._fields if name != "play" or feedback(type(learner)) != "bandit"]
+    used = [name for name in now.seen._fields if name != "play" or feedback_kind(type(learner)) != "bandit"]
     for name in used:
         given = np.asarray(getattr(now.seen, name), dtype=np.float64)
         wrong = [actions, -1, 0.5] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]

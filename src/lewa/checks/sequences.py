@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full, feedback
+from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.games import Table
 from lewa.simulate.functional import current_play, learn, seen_full, start
 from lewa.simulate.player import Player
@@ -43,7 +43,7 @@ def world(learner: Any, actions: int, rounds: int = 30) -> World:
 def shown(learner: Any, p: Vector, rewards: Vector, constraints: Matrix, action: int) -> Full | Bandit:
     """What the learner sees of a round that answers the play p."""
     p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
-    if feedback(type(learner)) == "full":
+    if feedback_kind(type(learner)) == "full":
         return seen_full(rewards, constraints, p)
     return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p)
 

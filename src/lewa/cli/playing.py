@@ -38,7 +38,7 @@ from lewa.cli.shared import (
 from lewa.data.columns import Columns, Quantity
 from lewa.data.files import read_data
 from lewa.data.log import Log
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.frontiers import POINTS
 from lewa.frontiers import frontier as find_frontier
 from lewa.games import Table
@@ -65,7 +65,7 @@ def list_learners(as_json: Json = False) -> None:
     rows = []
     for name, kind in learners.ALL.items():
         proved = kind.tuned(10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
-        shows = "full" if feedback(kind) == "full" else "bandit"
+        shows = feedback_kind(kind).observes
         rows.append({"name": name, "feedback": shows, "guarantee": proved.kind, "about": about(kind)})
     if as_json:
         print(json.dumps(rows))
@@ -333,7 +333,7 @@ def make(
             raise ValueError(f"{' or '.join(names)} has no parameter {key!r}{nearest(key, allowed)}")
     made = {}
     for name in names:
-        needs = "full" if feedback(learners.find(name)) == "full" else "bandit"
+        needs = feedback_kind(learners.find(name)).observes
         if shown is not None and shown != needs:
             raise ValueError(f"{name} learns from {needs} feedback, so it cannot be shown {shown} feedback")
         own = {**advised.get(name, {}), **{key: value for key, value in wanted.items() if key in known[name]}}

@@ -14,7 +14,7 @@ from numba.extending import overload
 
 from lewa.blocks import Block, Lazy
 from lewa.engine.stamp import UNSAVED, stamp_of
-from lewa.feedback import Bandit, Full, feedback
+from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import means, observe, pick, place, positive, uniform, unpack
 from lewa.kernels.dispatch import choose, learn, play
 from lewa.kernels.jit import INLINE, program
@@ -258,8 +258,8 @@ def _loops(learner: Any) -> Loops:
         learn(self, s, Bandit(action, propensity, reward, c, c[:0]))
         return True
 
-    run = {"full": full, "bandit": bandit, "dense": dense}[feedback(learner)]
-    one_choice = draw_one if feedback(learner) == "bandit" else draw_from_play
+    run = {"full": full, "bandit": bandit, "dense": dense}[feedback_kind(learner)]
+    one_choice = draw_one if feedback_kind(learner) == "bandit" else draw_from_play
     # Numba keeps one index on disk for a function's name and writes it without a lock: two processes that compile two
     # learners, two versions of one, or one for two types, could each overwrite what the other wrote. So each has a name
     # of its own. A single step keeps Python's lock: it is then atomic, and faster.

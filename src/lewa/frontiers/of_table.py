@@ -9,7 +9,7 @@ import numpy as np
 from lewa import learners
 from lewa.advice import PRACTICE
 from lewa.data.columns import Data
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.frontiers.budgets import Lines
 from lewa.frontiers.result import Frontier, Got, Mean, Point
 from lewa.games.table import Table
@@ -70,7 +70,7 @@ def _learners(names: list[str]) -> dict[str, tuple[str, dict[str, float], str]]:
     for name in names:
         for found, settings in PRACTICE.values() if name == "auto" else [(name, {})]:
             called = " ".join((found, *(f"{knob}={value:g}" for knob, value in settings.items())))
-            shown = "full" if feedback(learners.find(found)) == "full" else "bandit"
+            shown = feedback_kind(learners.find(found)).observes
             made[called] = (found, settings, shown)
     return made
 

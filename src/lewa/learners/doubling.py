@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import builder, flat, pack, restore
 from lewa.kernels import dispatch as methods
 from lewa.learners.base import check_epsilon, check_size, require
@@ -133,7 +133,7 @@ def doubling(kind: Any) -> Any:
         @property
         def parent(self) -> Any:
             """With floor 0 a learner that is then EWA is EWA, doubled."""
-            if feedback(kind) != "full" or "eta" not in tables or hasattr(kind, "parent"):
+            if feedback_kind(kind) != "full" or "eta" not in tables or hasattr(kind, "parent"):
                 return None
             return doubling(Ewa)(self.eta, self.length, self.floor)
 

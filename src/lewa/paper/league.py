@@ -12,7 +12,7 @@ import numpy as np
 from rich.table import Table
 
 from lewa import games, learners
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.lab.storage import Row
 from lewa.lab.study import Study
 from lewa.report.tables import table
@@ -70,7 +70,7 @@ def standings(rows: Iterable[Row]) -> list[Standing]:
             max(np.mean([row[name] for row in each], axis=0).tolist()) / each[0]["rounds"]
             for name in ("violation", "positive_violation")
         )
-        sees = "full" if feedback(learners.find(learner)) == "full" else "bandit"
+        sees = feedback_kind(learners.find(learner)).observes
         found.append(Standing(game, learner, sees, regret, net, positive, False))
     return [one._replace(best=_best(one, found)) for one in found]
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lewa.engine.loops import loops
-from lewa.feedback import Bandit, Full, feedback
+from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import pack, unpack
 from lewa.types import Vector
 from lewa.validation import as_floor, in_unit, plain
@@ -37,7 +37,7 @@ def learn(learner: Any, state: Any, seen: Full | Bandit) -> Any:
     """
     memory = _packed(learner, state)
     K, m = actions_of(state), as_floor(learner.floor).size
-    kind = feedback(type(learner))
+    kind = feedback_kind(type(learner))
     expected = Full if kind == "full" else Bandit
     if not isinstance(seen, expected):
         raise TypeError(f"{type(learner).__name__} learns from {expected.__name__} feedback, got {type(seen).__name__}")

@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.data.log import Log
 from lewa.engine.loops import loops
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.kernels.random_streams import uniform
 from lewa.simulate.run import ready, seed_names
@@ -35,7 +35,7 @@ def replay_log(learner: Any, log: Log, seeds: int | Iterable[int] = 1, every_row
     With `every_row` the play at each row is kept too.
     """
     learner = ready(learner)
-    if feedback(type(learner)) == "full":
+    if feedback_kind(type(learner)) == "full":
         raise ValueError(f"a bandit log cannot feed {type(learner).__name__}, which needs to see every action")
     if learner.floor.size != log.constraints:
         raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")
@@ -51,7 +51,7 @@ def replay_log(learner: Any, log: Log, seeds: int | Iterable[int] = 1, every_row
 
 def _walk(learner: Any, log: Log, seed: int, plays: Matrix | None) -> tuple[list[float], list[Vector], list[Vector]]:
     kind = type(learner)
-    step, dense = loops(kind), feedback(kind) == "dense"
+    step, dense = loops(kind), feedback_kind(kind) == "dense"
     memory = pack(learner, learner.start(log.actions))
     state = unpack(kind, memory)[1]
     key = keys(seed)[DICE]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lewa.engine.loops import loops
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.simulate.functional import check_distribution, check_drawn, check_shapes, least_propensity, seen_full
 from lewa.types import Vector
@@ -33,7 +33,7 @@ class Player:
         kind = type(learner)
         self._memory = np.append(pack(self.learner, self.learner.start(actions)), 0.0)  # and a spare number, for learn_one
         self._dice = keys(seed)[DICE : DICE + 1]
-        self._steps, self._feedback = loops(kind), feedback(kind)
+        self._steps, self._feedback = loops(kind), feedback_kind(kind)
         self._scratch = () if self._feedback == "bandit" else (np.empty(actions),)
         self._least = max(least_propensity(self.learner, actions), np.finfo(float).tiny)
         self._alone = self._feedback == "bandit" and self.learner.floor.size == 1

@@ -6,7 +6,7 @@ import numpy as np
 
 from lewa.blocks import Block
 from lewa.engine.loops import Columns, Tally, loops
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import uniform, unpack
 from lewa.kernels.sampling import drawn, restricted
 from lewa.types import Matrix, Vector, Words
@@ -16,7 +16,7 @@ class OneByOne:
     """What a compiled loop does, a round at a time, where feedback comes late or some actions are not there."""
 
     def __init__(self, learner: Any, game: Any, memory: Vector, key: Words) -> None:
-        self.kind, self.steps, self.floor = feedback(type(learner)), loops(type(learner)), learner.floor
+        self.kind, self.steps, self.floor = feedback_kind(type(learner)), loops(type(learner)), learner.floor
         self.game, self.key = game, key
         state = unpack(type(learner), memory)[1]
         self.multiplier = state.multiplier if hasattr(state, "multiplier") else np.zeros(learner.floor.size)

@@ -15,7 +15,7 @@ import numpy as np
 
 from lewa.blocks import Block, Lazy
 from lewa.engine.loops import Columns, Loops, Tally, loops
-from lewa.feedback import feedback
+from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.measures.best_play import best_fixed_play
 from lewa.simulate.python_loop import OneByOne
@@ -112,7 +112,7 @@ def _gather(learner: Any, game: Any, marks: Indices, runs: dict[int, Any]) -> Tr
         seeds=tuple(runs),
         floor=learner.floor,
         marks=marks,
-        measured_on="action" if feedback(type(learner)) == "bandit" else "play",
+        measured_on="action" if feedback_kind(type(learner)) == "bandit" else "play",
         states=tuple(run["state"] for run in runs.values()),
         **stacked,
     )
@@ -183,14 +183,14 @@ def _run(
     adaptive = hasattr(game, "reveal")
     if adaptive:
         game = deepcopy(game)  # it may remember what it saw: each seed meets its own
-    means = None if adaptive or feedback(type(learner)) == "full" else game.means()
+    means = None if adaptive or feedback_kind(type(learner)) == "full" else game.means()
     run = steps.run if means is None else steps.run_lazy
     if hasattr(game, "arrives") or hasattr(game, "available"):
         means, run = None, OneByOne(learner, game, memory, nature_key)
     lazy = None if means is None else Lazy(means[0], means[1], nature_key, np.zeros(1, dtype=np.int64))
     laid_out = partial(_asked, game, steps, memory, p) if adaptive else game.block
     most = 1 if adaptive else max(1, BLOCK // (K * (1 + m)))
-    if lazy is not None and feedback(type(learner)) == "bandit" and not every_round:
+    if lazy is not None and feedback_kind(type(learner)) == "bandit" and not every_round:
         most = LONGEST
     height = T if every_round else 0
     columns = Columns(np.zeros((height, K)), np.zeros((height, m)), np.zeros(height, dtype=np.int64))
