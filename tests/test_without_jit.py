@@ -24,7 +24,7 @@ def happened(names: list[str]) -> dict[str, Any]:
         many = 700 if hasattr(kind, "choose") else 40  # those that draw by themselves draw from a tree then
         for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, 150, 0.5), many)]):
             m, rng = np.size(learner.floor), np.random.default_rng(n)
-            narrow = learner._replace(**{field: x for field, x in NARROW.items() if field in learner._fields})
+            narrow = learner.replace(**{field: x for field, x in NARROW.items() if field in learner.parameters})
             means = np.column_stack([np.full(m, 0.7), rng.random((m, K - 1))])  # the first action meets every floor
             coins = lewa.games.Bernoulli(rewards=rng.random(K), constraints=means)
             table = lewa.games.Table(rewards=rng.random((150, K)), constraints=np.sqrt(rng.random((150, K, m))))

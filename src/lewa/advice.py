@@ -15,7 +15,7 @@ import numpy as np
 
 from lewa import learners
 from lewa.feedback import feedback_kind
-from lewa.learners.base import check_size
+from lewa.learners.base import check_problem
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED_INSIDE,
@@ -130,7 +130,7 @@ def advise(
     """
     if feedback not in ("full", "bandit"):
         raise ValueError(f"feedback must be 'full' or 'bandit', got {feedback!r}")
-    line = check_size(actions, floor, horizon)
+    _, _, line = check_problem(actions, 1 if horizon is None else horizon, floor)
     setting = checked(Setting(constraints, adversary, epsilon, slater, None, corruption))
     if slater is not None and slater > 1 - line.max():
         raise ValueError(f"no play exceeds a floor of {line.max()} by slater={slater}: constraints are at most 1")

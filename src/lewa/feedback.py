@@ -48,7 +48,10 @@ class Feedback(StrEnum):
 
 
 def feedback_kind(learner: type) -> Feedback:
-    """Return what a class of learner needs to see, as the annotations of its methods say."""
+    """Return what a class of learner needs to see: its attribute `feedback`, or what the annotations of its methods say."""
+    declared: Feedback | None = getattr(learner, "feedback", None)
+    if declared is not None:
+        return declared
     kind = get_type_hints(learner.learn).get("seen")  # type: ignore[attr-defined]
     if kind not in (Full, Bandit):
         raise TypeError(f"{learner.__name__}.learn must say what it sees, `seen: Full` or `seen: Bandit`, got {kind}")

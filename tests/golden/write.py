@@ -16,8 +16,8 @@ def file(name: str) -> Path:
 
 
 def table(name: str) -> str:
-    learner = lewa.learners.ALL[name].tuned(actions=3, horizon=20, floor=(0.7, 0.6))
-    learner = learner._replace(**{field: x for field, x in NARROW.items() if field in learner._fields})
+    learner = lewa.learners.make(name, actions=3, horizon=20, floor=(0.7, 0.6))
+    learner = learner.replace(**{field: x for field, x in NARROW.items() if field in learner.parameters})
     trace: Any = lewa.play(learner, GAME, rounds=20, every_round=True)
     lines = [f"{'round':>5}  {'action':>6}  {'play':<26}  multipliers"]
     for t in range(20):

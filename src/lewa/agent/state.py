@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from lewa.agent.records import shortened
 from lewa.agent.setup import Setup
 from lewa.engine.loops import loops
 from lewa.feedback import feedback_kind
-from lewa.kernels import dump, load, pack, unpack
+from lewa.kernels import dump, load, pack, state_type, unpack
 from lewa.types import Vector, Words
 from lewa.units import as_number
 from lewa.validation import nearest
@@ -214,7 +214,7 @@ class Fold:
 def from_plain(setup: Setup, plain: Mapping[str, Any]) -> Fold:
     """The state that `plain` wrote."""
     K, fields = len(setup.actions), len(setup.fields)
-    kind = get_type_hints(type(setup.learner).start)["return"]
+    kind = state_type(type(setup.learner))
     state, fresh = load(kind, plain["learner"]), setup.learner.start(K)
     if pack(setup.learner, state).shape != pack(setup.learner, fresh).shape:
         raise ValueError(f"the state of {setup.name} is not one of {K} actions and {fields - 1} constraints")

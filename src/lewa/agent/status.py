@@ -149,7 +149,7 @@ def _reserved(state: Any, f: int, scale: Scale) -> float | None:
 
 def _certificate(state: Any, f: int, line: Line) -> Certificate | None:
     """lambda/mu + delta sum lambda of `measures.certificate`, beside the shortfall of what was told."""
-    if getattr(state.setup.learner, "dual", None) is None or not state.book[f, books.COUNT]:
+    if state.setup.learner.dual is None or not state.book[f, books.COUNT]:
         return None
     run = SimpleNamespace(
         learner=state.setup.learner,

@@ -190,7 +190,7 @@ def pointer(array: Any) -> Any:
 def in_c(name: str, learner: Any, actions: int, rounds: int, sums: Any = None) -> Callable[[], int]:
     """The C loop of that name with the learner's parameters; it adds what it measures to `sums`, in the order of Tally."""
     call = getattr(c_library(), name)
-    numbers = [ctypes.c_double(value) for field, value in learner._asdict().items() if field != "floor"]
+    numbers = [ctypes.c_double(value) for field, value in learner.parameters.items() if field != "floor"]
     head = [ctypes.c_int(rounds), ctypes.c_int(actions), *numbers, ctypes.c_double(FLOOR)]
     scratch = [np.empty(actions) for _ in range(4 if name == "hp_bandit_lewa" else 2)]
     if name == "lewa":

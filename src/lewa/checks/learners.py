@@ -5,10 +5,10 @@ They are laws, not examples: most hold on every sequence of rounds, and are trie
 
 import json
 from collections.abc import Iterable
+from functools import partial
 from itertools import product
 from linecache import getline
 from re import escape, findall
-from typing import Any, get_type_hints
 
 import numpy as np
 from numba.core.errors import NumbaError
@@ -16,23 +16,22 @@ from numba.core.errors import NumbaError
 from lewa.checks.laws import Law, Result, hold, put, refuse
 from lewa.checks.sequences import MANY, World, extremes, run, shown, tell, walk, world
 from lewa.feedback import Bandit, feedback_kind
-from lewa.kernels import dump, load, pack
-from lewa.learners import Ewa
+from lewa.kernels import dump, field_types, load, pack
+from lewa.learners import Learner
 from lewa.simulate.functional import current_play, learn, start
 from lewa.simulate.player import Player
-from lewa.simulate.run import ready
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 
 ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
 KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
 
 
-def examples_are_given(kind: Any) -> None:
+def examples_are_given(kind: type[Learner]) -> None:
     """`examples()` has at least one pair of a learner and its number of actions: without one no law is put to it."""
     hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must give at least one (learner, actions)")
 
 
-def rule_compiles(learner: Any, actions: int) -> None:
+def rule_compiles(learner: Learner, actions: int) -> None:
     """A rule works in place, allocates nothing and calls only kernels; before it does, no law is put to it."""
     once, file = world(learner, actions, rounds=1), type(learner).learn.__code__.co_filename
     try:
@@ -46,13 +45,13 @@ def rule_compiles(learner: Any, actions: int) -> None:
         pass  # what it computes is for the other laws to judge
 
 
-def one_line_says_what_it_is(learner: Any, actions: int) -> None:
+def one_line_says_what_it_is(learner: Learner, actions: int) -> None:
     """The docstring begins with a sentence of one line, which stands in lists."""
     line = ((type(learner).__doc__ or "").strip().splitlines() or [""])[0]
     hold(line.endswith("."), f"the docstring begins {line!r}; its first line must be a sentence")
 
 
-def play_is_a_distribution(learner: Any, actions: int) -> None:
+def play_is_a_distribution(learner: Learner, actions: int) -> None:
     """At the start and after anything."""
     for t, now in enumerate(walk(learner, actions)):
         least, total = now.play.min(), now.play.sum()
@@ -60,7 +59,7 @@ def play_is_a_distribution(learner: Any, actions: int) -> None:
         hold(abs(total - 1) <= ROUNDING * actions, f"after round {t} the play sums to {total}; it must sum to 1")
 
 
-def actions_are_drawn_from_the_play(learner: Any, actions: int) -> None:
+def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
     """As often as their chances say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
     rounds = 1000
     first_pays, all_meet = np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, learner.floor.size, actions))
@@ -73,7 +72,7 @@ def actions_are_drawn_from_the_play(learner: Any, actions: int) -> None:
     )
 
 
-def learn_leaves_its_arguments_untouched(learner: Any, actions: int) -> None:
+def learn_leaves_its_arguments_untouched(learner: Learner, actions: int) -> None:
     """Neither the state nor the feedback it was given is written to."""
     *_, now = walk(learner, actions)
     before = {**dump(now.state), **dump(now.seen)}
@@ -83,14 +82,14 @@ def learn_leaves_its_arguments_untouched(learner: Any, actions: int) -> None:
     hold(not changed, f"learn wrote into what it was given: {changed}")
 
 
-def same_inputs_give_same_outputs(learner: Any, actions: int) -> None:
+def same_inputs_give_same_outputs(learner: Learner, actions: int) -> None:
     """Bit for bit: a learner has no dice and no memory but its state."""
     for t, (once, again) in enumerate(zip(walk(learner, actions), walk(learner, actions), strict=True)):
         gap = abs(pack(once.state) - pack(again.state)).max()
         hold(gap == 0, f"after round {t} two runs on the same rounds differ by {gap}; they must be equal")
 
 
-def learner_and_state_survive_json(learner: Any, actions: int) -> None:
+def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
     """What was saved and loaded is what was there, to the last bit."""
     *_, now = walk(learner, actions)
     for record in (learner, now.state):
@@ -98,20 +97,20 @@ def learner_and_state_survive_json(learner: Any, actions: int) -> None:
         hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} comes back from JSON as {again}")
 
 
-def extreme_rounds_leave_no_nan(learner: Any, actions: int) -> None:
+def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
     """After 100,000 rounds of the hardest kind every number is finite, of the state and of the play."""
     for name, trace in extremes(learner, actions):
         for record in (trace.states[0], (current_play(learner, trace.states[0]),)):
             hold(np.isfinite(pack(record)).all(), f"{MANY:,} rounds of {name} lead to {record}; it must be finite")
 
 
-def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
+def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     """No action is special: what happens to action i in one order happens to it in another.
 
     A learner that is told of a special one says by `relabelled(order)` which it is in another order.
     """
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
-    same = learner.relabelled(order) if hasattr(learner, "relabelled") else learner
+    same = learner.relabelled(order.tolist())
     there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions])
     for t, (one, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
         hold(
@@ -120,7 +119,7 @@ def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
         )
 
 
-def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
+def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
     """Constraints equal, a round in which one action alone pays leaves it likelier than one in which it does not pay either,
     relative to every other. (Relative to before it need not gain: a bandit may count losses only. And what was tried
     may have to wait in either case until the others were tried too.)"""
@@ -139,9 +138,9 @@ def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
         )
 
 
-def multiplier_stays_between_zero_and_its_cap(learner: Any, actions: int) -> None:
+def multiplier_stays_between_zero_and_its_cap(learner: Learner, actions: int) -> None:
     """At least 0; and at most floor/delta, where the learner has a `dual` step that shrinks by delta."""
-    cap = learner.floor / learner.dual[0] if getattr(learner, "dual", None) else np.inf
+    cap = learner.floor / learner.dual[0] if learner.dual else np.inf
     for name, trace in extremes(learner, actions):
         for mark, multiplier in zip(trace.marks, trace.multiplier[0], strict=True):
             hold(
@@ -150,24 +149,23 @@ def multiplier_stays_between_zero_and_its_cap(learner: Any, actions: int) -> Non
             )
 
 
-def zero_floor_reduces_to_the_unconstrained_parent(learner: Any, actions: int) -> None:
+def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: int) -> None:
     """Where nothing is asked, the multiplier stays 0 and the plays are the parent's.
 
     The parent of a full-information learner with an `eta` is EWA with that eta; another one is named by a property
     `parent`, which returns a learner, or None if it has none.
     """
-    free = learner._replace(floor=np.zeros(learner.floor.size))
+    free = learner.replace(floor=np.zeros(learner.floor.size))
     if not hasattr(start(free, actions), "multiplier"):
         return
-    heir = feedback_kind(type(learner)) == "full" and hasattr(learner, "eta")
-    parent = getattr(free, "parent", Ewa(free.eta, free.floor) if heir else None) or free
+    parent = free.parent or free
     for t, (now, then) in enumerate(zip(walk(free, actions), walk(parent, actions), strict=True)):
         hold(not now.state.multiplier.any(), f"after round {t} with floor 0 the multiplier is {now.state.multiplier}, not 0")
         gap = abs(now.play - then.play).max()
         hold(gap <= ROUNDING, f"after round {t} with floor 0 the play is {now.play}; that of {parent} is {then.play}")
 
 
-def a_stale_play_is_accepted(learner: Any, actions: int) -> None:
+def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
     """Feedback may come late and out of order; a bandit then weighs it by the chance that came with it, or counts it as
     it is: so that the order of answers makes no difference."""
     early, *_, now = walk(learner, actions)
@@ -185,7 +183,7 @@ def a_stale_play_is_accepted(learner: Any, actions: int) -> None:
         )
 
 
-def wrong_feedback_is_refused(learner: Any, actions: int) -> None:
+def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
     *_, now = walk(learner, actions)
     before = pack(now.state).tobytes()
@@ -198,16 +196,16 @@ def wrong_feedback_is_refused(learner: Any, actions: int) -> None:
     hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")
 
 
-def wrong_parameters_are_refused(learner: Any, actions: int) -> None:
-    """By `tuned`: sizes below 1 and floors outside [0, 1]; by `start`: no actions, and parameters that are no numbers."""
+def wrong_parameters_are_refused(learner: Learner, actions: int) -> None:
+    """By `tuned`: sizes below 1 and floors outside [0, 1]; by `start`: no actions; when made: parameters that are NaN."""
     for arguments in ((0, 100, 0.5), (actions, 0, 0.5), (actions, 100, 1.5), (actions, 100, np.nan)):
         refuse(f"tuned{arguments}", type(learner).tuned, *arguments)
     refuse("start(0)", learner.start, 0)
-    for name in (name for name, kind in get_type_hints(type(learner)).items() if kind is float):
-        refuse(f"{name} = nan", learner._replace(**{name: np.nan}).start, actions)
+    for name in (name for name, kind in field_types(type(learner)).items() if kind is float):
+        refuse(f"{name} = nan", partial(learner.replace, **{name: np.nan}))
 
 
-def loop_and_single_steps_agree(learner: Any, actions: int) -> None:
+def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
     """The simulator and the application run the same rule: the same rounds and dice lead to the same plays and actions."""
     rewards, constraints, _ = world(learner, actions)
     trace = run(learner, rewards, constraints, every_round=True)
@@ -220,7 +218,7 @@ def loop_and_single_steps_agree(learner: Any, actions: int) -> None:
         tell(player, now.seen)
 
 
-def any_number_of_constraints_will_do(learner: Any, actions: int) -> None:
+def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
     """Three floors are three multipliers, from the first round to the last."""
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
     for t, now in enumerate(walk(three, actions)):
@@ -228,7 +226,7 @@ def any_number_of_constraints_will_do(learner: Any, actions: int) -> None:
         hold(multiplier.size == 3, f"after round {t} with three floors the multiplier is {multiplier}; it must be three")
 
 
-def guarantees_are_numbers_or_a_reason(learner: Any, actions: int) -> None:
+def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
     """Whatever is assumed: a bound no weaker than the trivial one, of a kind that is known, or why nothing is proved."""
     worlds = product(("constant", "iid", "arbitrary"), ("oblivious", "adaptive"), (None, 0.05))
     for rounds, setting in product((1, 100, MANY), (Setting(*assumed) for assumed in worlds)):
@@ -238,7 +236,7 @@ def guarantees_are_numbers_or_a_reason(learner: Any, actions: int) -> None:
             if said.regret is None:
                 hold(said.reason, f"for {setting} nothing is proved and no reason given: {said}")
                 continue
-            numbers, trivial = np.array([said.regret, *said.violation]), rounds * np.array([1, *learner.floor])
+            numbers, trivial = np.array([said.regret, *(said.violation or ())]), rounds * np.array([1, *learner.floor])
             hold(said.kind in KINDS, f"the guarantee is of the kind {said.kind!r}; it must be one of {KINDS}")
             hold(
                 numbers.shape == trivial.shape and ((numbers >= 0) & (numbers <= trivial)).all(),
@@ -270,11 +268,11 @@ LAWS: dict[str, Law] = {
 }
 
 
-def check(kind: Any, laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
+def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
     """Put a class of learners to the laws: one result per example and law."""
     results = [put(examples_are_given, kind.__name__, kind)]
     for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
-        example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (ready(learner), actions)
+        example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (learner, actions)
         results.append(put(rule_compiles, example, *subject))
         if not results[-1].sentence:
             results += [put(law, example, *subject) for law in laws]

@@ -62,11 +62,11 @@ def about(thing: Any) -> str:
 @app.command("learners", epilog="Example: lewa learners --json")
 def list_learners(as_json: Json = False) -> None:
     """The learners: names, feedback, what kind of guarantee."""
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name, kind in learners.ALL.items():
-        proved = kind.tuned(10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
+        proved = learners.make(name, 10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
         shows = feedback_kind(kind).observes
-        rows.append({"name": name, "feedback": shows, "guarantee": proved.kind, "about": about(kind)})
+        rows.append({"name": name, "feedback": shows, "guarantee": proved.kind, "about": learners.about(name)})
     if as_json:
         print(json.dumps(rows))
     else:

@@ -36,12 +36,12 @@ def guarantee(
     """What is proved."""
     setting = checked(Setting(constraints, adversary, epsilon, slater, variation))
     chosen = {text.partition("=")[0] for text in settings if text != "tuning=recommended"}
-    free = learner.partition("+")[0] not in learners.PRINTED_TUNING and not chosen & {"tuning", "b", "epsilon"}
+    free = "@" not in learner and not chosen & {"tuning", "b", "epsilon"}
     if epsilon is not None and free and "epsilon" in learners.settings_of(learner):
         settings = [f"epsilon={epsilon}", *settings]  # the recommended tuning is that for the guarantee that is asked for
     made = next(iter(make([learner], actions, rounds, floor, settings, None).values()))
     statements = [promise(statement) for statement in made.guarantees(actions, rounds, setting)]
-    parameters = {name: np.asarray(value).tolist() for name, value in made._asdict().items()}
+    parameters = {name: np.asarray(value).tolist() for name, value in made.parameters.items()}
     if as_json:
         head = {"learner": learner, "actions": actions, "rounds": rounds, "floor": floor, "parameters": parameters}
         print(json.dumps({**head, **statements[0], "statements": statements}))

@@ -25,7 +25,7 @@ def _starting(words: Iterable[str], start: str) -> list[str]:
 
 def learner_names(incomplete: str) -> list[str]:
     """The learners that a word may become, and auto."""
-    return _starting(["auto", *learners.ALL, *learners.PRINTED_TUNING], incomplete)
+    return _starting(["auto", *learners.names()], incomplete)
 
 
 def game_names(incomplete: str) -> list[str]:

@@ -15,7 +15,7 @@ from numba.extending import overload
 from lewa.blocks import Block, Lazy
 from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.feedback import Bandit, Full, feedback_kind
-from lewa.kernels import means, observe, pick, place, positive, uniform, unpack
+from lewa.kernels import compiled_form, means, observe, pick, place, positive, uniform, unpack
 from lewa.kernels.dispatch import choose, learn, play
 from lewa.kernels.jit import INLINE, program
 from lewa.types import Indices, Matrix, Vector, Words
@@ -281,4 +281,4 @@ def _loops(learner: Any) -> Loops:
 
 def loops(learner: Any) -> Loops:
     """The loop and the single steps of a class of learner."""
-    return _loops(learner)
+    return _loops(compiled_form(learner))

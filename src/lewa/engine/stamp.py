@@ -38,7 +38,7 @@ def stamp_of(learner: Any) -> str:
         elif isinstance(thing, type) and hasattr(thing, "_fields"):
             homes.add(thing.__module__)
             digest.update(repr(thing._fields).encode())
-            for name in ("start", "play", "choose", "learn"):
+            for name in ("start", "play", "choose", "learn", "inside"):
                 follow(getattr(thing, name, None))
             for kind in get_type_hints(thing).values():
                 follow(kind)

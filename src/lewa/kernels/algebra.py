@@ -44,39 +44,19 @@ def observe(p: Vector, seen: Full) -> float:
     """p . r, and p . c into seen.met: one pass when there is one constraint."""
     r, c, met = seen.rewards, seen.constraints, seen.met
     if met.size == 1:
-        earned, kept = 0.0, 0.0
+        earned, constraint = 0.0, 0.0
         for i in range(p.size):
             earned += p[i] * r[i]
-            kept += p[i] * c[0, i]
-        met[0] = kept
+            constraint += p[i] * c[0, i]
+        met[0] = constraint
         return earned
     means(p, c, met)
     return dot(p, r)
 
 
 @rule
-def average(mean: Vector, x: Vector, n: float, p: Vector) -> float:
-    """mean <- mean + (x - mean)/n, the running mean when x is the n-th to come; and p . mean, in one pass."""
-    share, z = 1 / n, 0.0
-    for i in range(mean.size):
-        mean[i] += (x[i] - mean[i]) * share
-        z += p[i] * mean[i]
-    return z
-
-
-@rule
-def clipped(total: Vector, n: float, mean: Vector, p: Vector, least: float) -> float:
-    """mean <- min(total/n, 1), the mean of n non-negative estimates, clipped; and (p - least) . mean, in one pass."""
-    share, z = 1 / n, 0.0
-    for i in range(mean.size):
-        mean[i] = min(total[i] * share, 1.0)
-        z += (p[i] - least) * mean[i]
-    return z
-
-
-@rule
-def crown(p: Vector) -> None:
-    """p <- 1 where p is largest, shared evenly by those that tie, and 0 elsewhere"""
+def play_largest(p: Vector) -> None:
+    """p <- 1 where p is largest, divided evenly among ties, and 0 elsewhere"""
     top, ties = p[0], 0.0
     for i in range(p.size):
         top = max(top, p[i])

@@ -1,4 +1,4 @@
-"""What actions earn and cost, and what is left of a budget: the books of the learners that stop when it is spent.
+"""What actions earn and cost, and what is left of a budget: the statistics of learners that stop when it is spent.
 
 A floor c0 on the mean of c over T rounds is a budget of T (1 - c0) for the costs 1 - c. Costs and budgets are divided by
 1 - c0: then the budget is T, an action of cost 1 can be played every round, and of several constraints the scarcest counts.
@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.kernels.algebra import crown
+from lewa.kernels.algebra import play_largest
 from lewa.kernels.jit import rule
+from lewa.kernels.records import comparable
 from lewa.types import Matrix, Vector
 
 LEAST = 1e-6  # of a cost: what costs nothing has no density
@@ -17,7 +18,8 @@ CENT = 1e-9  # what a budget may lack for rounding: what it would just afford is
 SCARCE = 1e-9  # of 1 - c0: a floor of 1 leaves no budget at all
 
 
-class Ledger(NamedTuple):
+@comparable
+class BudgetStatistics(NamedTuple):
     """What was seen of each action, and what was spent in all."""
 
     drawn: Vector  # (K,)    N
@@ -28,14 +30,14 @@ class Ledger(NamedTuple):
     used: Vector  # (1,)    max_j spent_j/(1 - c0_j): so many of the T rounds are paid for
 
 
-def opened(actions: int, constraints: int) -> Ledger:
-    """Nothing seen, nothing spent."""
+def no_statistics(actions: int, constraints: int) -> BudgetStatistics:
+    """Return the statistics before the first round: nothing seen, nothing spent."""
     K, m = actions, constraints
-    return Ledger(np.zeros(K), np.zeros(K), np.ones(K), np.zeros((m, K)), np.zeros(m), np.zeros(1))
+    return BudgetStatistics(np.zeros(K), np.zeros(K), np.ones(K), np.zeros((m, K)), np.zeros(m), np.zeros(1))
 
 
 @rule
-def spend(book: Ledger, c: Vector, floor: Vector) -> None:
+def spend_budget(book: BudgetStatistics, c: Vector, floor: Vector) -> None:
     """spent <- spent + 1 - c"""
     for j in range(c.size):
         book.spent[j] += 1 - c[j]
@@ -43,8 +45,8 @@ def spend(book: Ledger, c: Vector, floor: Vector) -> None:
 
 
 @rule
-def enter(book: Ledger, i: int, r: float, c: Vector, floor: Vector) -> None:
-    """What action i earned and kept enters its means."""
+def record_outcome(book: BudgetStatistics, i: int, r: float, c: Vector, floor: Vector) -> None:
+    """Add what action i earned and met to its means."""
     book.drawn[i] += 1
     book.reward[i] += (r - book.reward[i]) / book.drawn[i]
     book.cost[i] = LEAST
@@ -54,16 +56,16 @@ def enter(book: Ledger, i: int, r: float, c: Vector, floor: Vector) -> None:
 
 
 @rule
-def seldom(book: Ledger, p: Vector) -> None:
+def play_least_drawn(book: BudgetStatistics, p: Vector) -> None:
     """p <- the actions drawn least, evenly"""
     for k in range(p.size):
         p[k] = -book.drawn[k]
-    crown(p)
+    play_largest(p)
 
 
 @rule
-def untried(book: Ledger) -> bool:
-    """Whether some action was never drawn."""
+def some_untried(book: BudgetStatistics) -> bool:
+    """Return whether some action was never drawn."""
     none = False
     for k in range(book.drawn.size):
         none = none or book.drawn[k] == 0
@@ -71,7 +73,7 @@ def untried(book: Ledger) -> bool:
 
 
 @rule
-def densest(book: Ledger, left: float, p: Vector) -> None:
+def play_densest(book: BudgetStatistics, left: float, p: Vector) -> None:
     """p, which holds values, <- the affordable action with the largest value/cost; the cheapest, if none is affordable"""
     affordable = False
     for k in range(p.size):
@@ -81,4 +83,4 @@ def densest(book: Ledger, left: float, p: Vector) -> None:
     if not affordable:
         for k in range(p.size):
             p[k] = -book.cost[k]
-    crown(p)
+    play_largest(p)

@@ -5,6 +5,7 @@ from typing import Any
 
 from numba.extending import overload
 
+from lewa.feedback import Bandit, Full
 from lewa.kernels.jit import INLINE
 from lewa.types import Vector
 
@@ -14,16 +15,36 @@ def play(self: Any, s: Any, p: Vector) -> None:
     self.play(s, p)
 
 
-def choose(self: Any, s: Any, u: float) -> Any:
-    """Draw an action by one number u of [0, 1)."""
-    return self.choose(s, u)
+def choose(self: Any, s: Any, u: float) -> tuple[int, float]:
+    """Draw an action by one number u of [0, 1); return it and the probability that it had."""
+    drawn: tuple[int, float] = self.choose(s, u)
+    return drawn
 
 
-def learn(self: Any, s: Any, seen: Any) -> None:
+def learn(self: Any, s: Any, seen: Full | Bandit) -> None:
     """Let it learn from one round."""
     self.learn(s, seen)
+
+
+def inside(self: Any, s: Any) -> Any:
+    """Return the learner that runs inside this one, and that learner's state."""
+    return self.inside(s)
+
+
+def rows(tables: Any, e: int) -> Any:
+    """Return row e of each of these vectors and matrices, as a tuple."""
+    return tuple(table[e] for table in tables)
 
 
 overload(play, jit_options=INLINE, strict=False)(lambda self, s, p: self.instance_class.play)
 overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.instance_class.choose)
 overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
+# These two are inlined before typing: a function without reference counts may not return a new view.
+overload(inside, inline="always", strict=False)(lambda self, s: self.instance_class.inside)
+
+
+@overload(rows, inline="always", strict=False)
+def _rows(tables: Any, e: Any) -> Any:
+    if len(tables) == 0:
+        return lambda tables, e: ()
+    return lambda tables, e: (tables[0][e],) + rows(tables[1:], e)  # noqa: RUF005 (Numba has no star here)

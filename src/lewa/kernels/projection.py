@@ -19,8 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lewa.kernels.estimates import confidence_bounds
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import exact, routine, rule
+from lewa.kernels.records import comparable
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
 from lewa.types import Matrix, Vector
 
@@ -36,6 +38,7 @@ ROUNDS = 100  # of Newton's method
 DAMP = 1e-15  # beside the largest covariance, a thousand times more whenever a step does not help
 
 
+@comparable
 class Tilt(NamedTuple):
     """How far the weights were tilted for each line, and the room that it takes to find out: few arrays compile fast."""
 
@@ -47,8 +50,8 @@ class Tilt(NamedTuple):
 BEFORE, STEP, ABOVE, FREE, SPREAD = 0, 1, 2, 3, 4  # theta before a step, the step, p.c - least, 1 where it may change; H
 
 
-def upright(actions: int, constraints: int) -> Tilt:
-    """No tilt yet."""
+def no_tilt(actions: int, constraints: int) -> Tilt:
+    """theta = 0"""
     m = constraints
     return Tilt(np.zeros(m), np.zeros((4 + 2 * m, m)), np.zeros((2, actions if m > 1 else 0)))
 
@@ -75,27 +78,53 @@ def lift(w: Weights, share: float) -> None:
 
 
 @rule
-def meets(w: Weights, c: Vector, less: float) -> float:
+def ease_floors(floor: Vector, radius: float, least: Vector) -> None:
+    """least_j <- c0_j - radius; a floor of 0 is no line"""
+    for j in range(floor.size):
+        least[j] = floor[j] - radius if floor[j] > 0 else 0.0
+
+
+@rule
+def project_or_relax(
+    w: Weights, mean: Matrix, floor: Vector, kappa: float, radius: float, least: Vector, tilt: Tilt
+) -> None:
+    """w <- the weights of the nearest play with p.mean_j >= c0_j - kappa radius; with 1 for kappa, if there is none"""
+    for share in (kappa, 1.0):
+        ease_floors(floor, share * radius, least)
+        if project(w, mean, least, tilt) != EMPTY:
+            break
+
+
+@rule
+def project_or_relax_bounds(
+    w: Weights, bound: Matrix, mean: Matrix, n: Vector, level: float, floor: Vector, tilt: Tilt
+) -> bool:
+    """w <- the weights of the nearest play with p.bound_j >= c0_j; if there is none, of one with bound + its whole radius.
+
+    Return whether the bounds were relaxed; they then stay so.
+    """
+    relax = project(w, bound, floor, tilt) == EMPTY
+    if relax:
+        confidence_bounds(mean, n, level, 1.0, 1.0, bound)
+        project(w, bound, floor, tilt)
+    return relax
+
+
+@rule
+def prices(tilt: Tilt, eta: float, lam: Vector) -> None:
+    """lam <- theta / eta, the price of each line at the step eta"""
+    for j in range(lam.size):
+        lam[j] = tilt.theta[j] / eta
+
+
+@rule
+def excess_mean(w: Weights, c: Vector, less: float) -> float:
     """p . [c - less]+ for p = w / sum w"""
     y, z = 0.0, 0.0
     for i in range(c.size):
         y += w.value[i] * max(c[i] - less, 0.0)
         z += w.value[i]
     return y / z
-
-
-@rule
-def upper(mean: float, n: float, level: float, kappa: float) -> float:
-    """mean + kappa sqrt(level/(2 n)), held to [0, 1]; 1 while n = 0"""
-    return min(max(mean + kappa * sqrt(level / (2 * n)), 0.0), 1.0) if n > 0 else 1.0
-
-
-@rule
-def uppers(mean: Matrix, n: Vector, level: float, kappa: float, u: Matrix) -> None:
-    """The same for every line and action."""
-    for j in range(mean.shape[0]):
-        for i in range(n.size):
-            u[j, i] = upper(mean[j, i], n[i], level, kappa)
 
 
 # One line ----------------------------------------------------------------------------------------------------------------
@@ -197,11 +226,11 @@ def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float
                 return EMPTY, 0.0
             if lost or n % 2 == 0:
                 theta = _middle(below, above)
-        found = not below < theta < above  # no number is left in between
-        theta = above if found else theta
+        last = not below < theta < above  # no number is left in between
+        theta = above if last else theta
         head[ANCHOR] = anchor if theta < 1 else _highest(exponent, theta, c, least)
         head[SUM] = head[FRESH] = _tilted(exponent, value, head[ANCHOR], theta, c, least)
-        if found:
+        if last:
             break
     return theta, 0.0
 

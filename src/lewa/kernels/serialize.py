@@ -1,27 +1,29 @@
 """Learners and states as plain numbers, lists and dictionaries, and back, without losing a bit."""
 
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
+from lewa.kernels.records import field_types, is_record
 
-def dump(record: tuple[Any, ...]) -> dict[str, Any]:
-    """A named tuple as plain numbers, lists and dictionaries, fit for JSON without losing a bit."""
-    return {
-        name: dump(value) if isinstance(value, tuple) else np.asarray(value).tolist()
-        for name, value in zip(record._fields, record, strict=True)  # type: ignore[attr-defined]
-    }
+
+def dump(record: object) -> dict[str, Any]:
+    """Return a learner or a state as plain numbers, lists and dictionaries, fit for JSON without losing a bit."""
+    values = {name: getattr(record, name) for name in field_types(type(record))}
+    return {name: dump(x) if is_record(type(x)) else np.asarray(x).tolist() for name, x in values.items()}
 
 
 def load(kind: Any, plain: dict[str, Any]) -> Any:
-    """The named tuple that `dump` wrote."""
-    hints = get_type_hints(kind)
-    if set(plain) != set(kind._fields):
-        raise ValueError(f"a saved {kind.__name__} has the fields {sorted(kind._fields)}, got {sorted(plain)}")
-    return kind(*(_load(hints[name], plain[name]) for name in kind._fields))
+    """Return the learner or the state that `dump` wrote, in this version or in an earlier one."""
+    if hasattr(kind, "upgrade"):
+        plain = kind.upgrade(plain)
+    hints = field_types(kind)
+    if set(plain) != set(hints):
+        raise ValueError(f"a saved {kind.__name__} has the fields {sorted(hints)}, got {sorted(plain)}")
+    return kind(*(_load(hint, plain[name]) for name, hint in hints.items()))
 
 
 def _load(kind: Any, value: Any) -> Any:
     if kind is float:
         return float(value)
-    return load(kind, value) if isinstance(kind, type) and issubclass(kind, tuple) else np.array(value, dtype=np.float64)
+    return load(kind, value) if is_record(kind) else np.array(value, dtype=np.float64)

@@ -57,7 +57,7 @@ def execute(run: Run) -> Row:
         "floor": list(run.floor),
         "learner": run.learner,
         "settings": " ".join(f"{key}={shown(value)}" for key, value in run.settings.items()),
-        "parameters": json.dumps({k: np.asarray(v).tolist() for k, v in learner._asdict().items() if k != "floor"}),
+        "parameters": json.dumps({k: np.asarray(v).tolist() for k, v in learner.parameters.items() if k != "floor"}),
         "seed": run.seed,
         "actions": game.actions,
         "measured_on": trace.measured_on,

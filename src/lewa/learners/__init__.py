@@ -5,6 +5,7 @@ from inspect import signature
 from numbers import Real
 from typing import Any
 
+from lewa.kernels import field_types
 from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_ewa import AnytimeEwa
@@ -12,11 +13,10 @@ from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
 from lewa.learners.bandit_lewa import BanditLewa
-from lewa.learners.bandit_lewa_printed import PrintedBanditLewa
 from lewa.learners.bandit_op_ewa import BanditOpEwa
 from lewa.learners.bandit_safe_mixing import BanditSafeMixing
-from lewa.learners.base import Learner, lawful
-from lewa.learners.doubling import doubling
+from lewa.learners.base import Learner
+from lewa.learners.doubling import Doubling
 from lewa.learners.entropic_lp import EntropicLp
 from lewa.learners.epsilon_first import EpsilonFirst
 from lewa.learners.ewa import Ewa
@@ -34,23 +34,23 @@ from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
 from lewa.learners.lewa import Lewa
-from lewa.learners.lewa_ix import LewaIx
 from lewa.learners.lewa_ucb import LewaUcb
-from lewa.learners.loss_bandit_lewa import LossBanditLewa
+from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.safe_mixing import SafeMixing
-from lewa.learners.tightened import tightened
+from lewa.learners.tightened import Tightened
 from lewa.learners.ucb1 import Ucb1
-from lewa.validation import as_floor, nearest
+from lewa.learners.wrapper import Wrapper
+from lewa.validation import nearest
 
-ALL: dict[str, Any] = {
+ALL: dict[str, type[Learner]] = {
     "ewa": Ewa,
     "lewa": Lewa,
     "anytime-lewa": AnytimeLewa,
     "hp-lewa": HpLewa,
     "bandit-lewa": BanditLewa,
-    "bandit-lewa@printed": PrintedBanditLewa,
+    "bandit-lewa@printed": BanditLewa,
     "hp-bandit-lewa": HpBanditLewa,
     "hp-bandit-lewa@printed": PrintedHpBanditLewa,
     "loss-bandit-lewa": LossBanditLewa,
@@ -80,60 +80,71 @@ ALL: dict[str, Any] = {
     "forecast-lp": ForecastLp,
     "entropic-lp": EntropicLp,
 }
-# Where the printed box is the one that is followed, its printed reading is the paper's tuning of it.
-PRINTED_TUNING = {"lewa@printed": "lewa", "hp-lewa@printed": "hp-lewa"}
-
 # NAME+WRAPPER runs the learner of that name inside another: in epochs that double, or held to floors that are raised.
-WRAPPERS: dict[str, Any] = {"doubling": doubling, "tightened": tightened}
+WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tightened}
 
 
-def find(name: str) -> Any:
-    """The class of that name, or a sentence with the nearest right one."""
-    if name in ALL:
-        return ALL[name]
-    if name in PRINTED_TUNING:
-        return ALL[PRINTED_TUNING[name]]
+def names() -> list[str]:
+    """Return the names of all learners: those of `ALL`, and NAME@TUNING for the tunings that are known by a name."""
+    plain = {name: kind for name, kind in ALL.items() if "@" not in name}
+    tunings = [f"{name}@{tuning}" for name, kind in plain.items() for tuning, its in kind.tunings.items() if its.about]
+    return list(dict.fromkeys([*ALL, *tunings]))
+
+
+def find(name: str) -> type[Learner]:
+    """Return the class of that name; NAME@TUNING is one of NAME's tunings, and NAME+WRAPPER runs NAME inside another."""
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
-        return WRAPPERS[wrapper](find(inside))
-    wrapped = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else []
-    raise ValueError(f"unknown learner {name!r}{nearest(name, wrapped or [*ALL, *PRINTED_TUNING])}")
+        return WRAPPERS[wrapper].of(find(inside))
+    if name in names():
+        return ALL[name] if name in ALL else ALL[name.partition("@")[0]]
+    words = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else names()
+    raise ValueError(f"unknown learner {name!r}{nearest(name, words)}")
+
+
+def about(name: str) -> str:
+    """Return what the learner of that name is, in one line."""
+    kind, tuning = find(name), _tuning(name)
+    return kind.tunings[tuning].about if tuning else (kind.__doc__ or "").strip().splitlines()[0]
 
 
 def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) -> Learner:
-    """A tuned learner by name. A setting is an argument of `tuned`, or a parameter that replaces the tuned one.
+    """Return a tuned learner by name. A setting is an argument of `tuned`, or a parameter that replaces the tuned one.
 
-    What a wrapper does not know is a setting of the learner inside.
+    What a wrapper does not know is a setting of the learner inside. NAME@printed is NAME with tuning="printed".
     """
-    kind, (inside, plus, _) = find(name), name.rpartition("+")
+    kind, known = find(name), settings_of(name)
     arguments = signature(find(name.partition("+")[0]).tuned).parameters
     if settings.get("tuning") == "recommended" and "tuning" not in arguments:
         del settings["tuning"]  # it is the only one
     for setting, value in settings.items():
-        if setting not in settings_of(name):
-            raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, settings_of(name))}")
+        if setting not in known:
+            raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, known)}")
         if setting not in ("tuning", "means") and not isinstance(value, Real):
             raise ValueError(f"{setting} must be a number, got {value!r}")
-    if plus:
-        wrapped: Learner = kind.made(partial(make, inside), actions, horizon, floor, **settings)
-        return wrapped
-    if name in PRINTED_TUNING:
-        settings["tuning"] = "paper"
-        if "eta" in settings:  # the box has one step, and the theorem's shrinkage is half of it
-            eta = settings["eta"]
-            settings = {"mu": eta, "delta": as_floor(floor).size * eta / 2, **settings}
-    tuned: Learner = kind.tuned(actions, horizon, floor, **{k: v for k, v in settings.items() if k in arguments})
-    return lawful(tuned._replace(**{k: float(v) for k, v in settings.items() if k not in arguments}))
+    if issubclass(kind, Wrapper):
+        return kind.made_by(partial(make, name.rpartition("+")[0]), actions, horizon, floor, **settings)
+    if tuning := _tuning(name):
+        settings["tuning"] = tuning
+    learner = kind.tuned(actions, horizon, floor, **{k: v for k, v in settings.items() if k in arguments})
+    return learner.replace(**{k: v for k, v in settings.items() if k not in arguments})
 
 
 def settings_of(name: str) -> list[str]:
-    """What can be set: the arguments of the tuning, and the parameters; of a wrapper also those of what is inside."""
+    """Return what can be set: the arguments of the tuning, and the parameters; of a wrapper also those of what is inside."""
     kind, (inside, plus, _) = find(name), name.rpartition("+")
-    if plus:
-        own = {one.name for one in signature(kind.tuned).parameters.values() if one.kind is not one.VAR_KEYWORD}
-        return sorted({*own, *settings_of(inside)} - {"actions", "horizon", "floor"})
-    fixed = {"tuning", "mu", "b"} if name in PRINTED_TUNING else set()
-    return sorted({*signature(kind.tuned).parameters, *kind._fields} - {"actions", "horizon", "floor"} - fixed)
+    arguments = signature(kind.tuned).parameters.values()
+    known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
+    known |= set(settings_of(inside) if plus else field_types(kind))
+    if tuning := _tuning(name):
+        known -= {"tuning", *kind.tunings[tuning].fixes}
+    return sorted(known - {"actions", "horizon", "floor"})
+
+
+def _tuning(name: str) -> str:
+    """Return the tuning that a name asks for; nothing, where NAME@printed is another rule, and so a class of its own."""
+    base, _, tuning = name.partition("@")
+    return tuning if tuning and "+" not in name and find(name) is ALL[base] else ""
 
 
 __all__ = [
@@ -148,6 +159,7 @@ __all__ = [
     "BanditLewa",
     "BanditOpEwa",
     "BanditSafeMixing",
+    "Doubling",
     "EntropicLp",
     "EpsilonFirst",
     "Ewa",
@@ -170,11 +182,13 @@ __all__ = [
     "LossBanditLewa",
     "NormalHedge",
     "OpEwa",
-    "PrintedBanditLewa",
     "PrintedHpBanditLewa",
     "SafeMixing",
+    "Tightened",
     "Ucb1",
+    "about",
     "find",
     "make",
+    "names",
     "settings_of",
 ]

@@ -1,23 +1,26 @@
 """AdaHedge: exponential weights that find their own step."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import SelfTuned, grow_tuned, share_tuned, tied
-from lewa.learners.base import check_size, lawful
+from lewa.kernels import AdaHedgeWeights, adahedge_weights, comparable, grow_adahedge, normalize_adahedge
+from lewa.learners.base import Learner, check_problem
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Untuned(NamedTuple):
-    weights: SelfTuned  # G and Delta
+@comparable
+class AdaHedgeState(NamedTuple):
+    weights: AdaHedgeWeights  # G and Delta
     price: Vector  # (0,)  no constraint has one
 
 
-class AdaHedge(NamedTuple):
+@dataclass(frozen=True)
+class AdaHedge(Learner):
     """AdaHedge: exponential weights that find their own step, blind to constraints.
 
     A rival. With G_0 = 0 and Delta_0 = 0, in round t::
@@ -53,21 +56,17 @@ class AdaHedge(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """There is nothing to tune."""
-        return lawful(cls(check_size(actions, floor, horizon)))
+        return cls(check_problem(actions, horizon, floor)[2])
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+    def start(self, actions: int) -> AdaHedgeState:
+        K, _ = self.sizes(actions)
+        return AdaHedgeState(adahedge_weights(K), np.zeros(0))
 
-    def start(self, actions: int) -> Untuned:
-        check_size(actions, self.floor)
-        return Untuned(tied(actions), np.zeros(0))
+    def play(self, s: AdaHedgeState, p: Vector) -> None:
+        normalize_adahedge(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
 
-    def play(self, s: Untuned, p: Vector) -> None:
-        share_tuned(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
-
-    def learn(self, s: Untuned, seen: Full) -> None:
-        grow_tuned(s.weights, seen.rewards, s.price, seen.constraints)  # G <- G + r, and Delta with it
+    def learn(self, s: AdaHedgeState, seen: Full) -> None:
+        grow_adahedge(s.weights, seen.rewards, s.price, seen.constraints)  # G <- G + r, and Delta with it
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return rivals.adahedge(actions, rounds, self.floor)

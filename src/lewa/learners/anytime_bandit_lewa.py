@@ -1,26 +1,29 @@
 """Anytime BanditLEWA: the loss form with steps that fall as the rounds go by, for a horizon that nobody knows."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, draw, ones, positive, set_one, settle, share
-from lewa.learners.base import check_feasible, check_positive, check_size, lawful, log_actions
+from lewa.kernels import Weights, anytime_dual_step, comparable, draw, normalize, ones, priced_loss, set_weights
+from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import bandit
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Summed(NamedTuple):
+@comparable
+class AnytimeBanditLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda
     losses: Vector  # (K,)    the estimated losses added up
     clock: Vector  # (1,)    t, the rounds answered
 
 
-class AnytimeBanditLewa(NamedTuple):
+@dataclass(frozen=True)
+class AnytimeBanditLewa(Learner):
     """Anytime BanditLEWA: the loss form for a horizon that nobody knows.
 
     Every step falls as 1/sqrt(t), and one bound holds at every T.
@@ -64,42 +67,37 @@ class AnytimeBanditLewa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
         """delta = sqrt(2 m (4 K ln K + 1)), eta = delta/(4 m K), for every horizon."""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        K, m = actions, floor.size
+        K, _, floor = check_problem(actions, horizon, floor, means)
+        m = floor.size
         delta = sqrt(2 * m * (4 * K * log_actions(K) + 1))
-        return lawful(cls(delta / (4 * m * K), delta, floor))
+        return cls(delta / (4 * m * K), delta, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         # The laws show it actions that it would hardly draw: small steps keep such losses from dwarfing all others.
-        small = cls.tuned(3, 200, 0.5)._replace(eta=0.1)
+        small = cls.tuned(3, 200, 0.5).replace(eta=0.1)
         return [(small, 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
 
-    def start(self, actions: int) -> Summed:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, delta=self.delta)
-        return Summed(ones(actions), np.zeros(self.floor.size), np.zeros(actions), np.zeros(1))
 
-    def play(self, s: Summed, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> AnytimeBanditLewaState:
+        K, m = self.sizes(actions)
+        return AnytimeBanditLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(1))
 
-    def choose(self, s: Summed, u: float) -> tuple[int, float]:
+    def play(self, s: AnytimeBanditLewaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def choose(self, s: AnytimeBanditLewaState, u: float) -> tuple[int, float]:
         return draw(s.weights, 0.0, u)  # i ~ p, and p_i
 
-    def learn(self, s: Summed, seen: Bandit) -> None:
-        c, lam, losses = seen.constraints, s.multiplier, s.losses
+    def learn(self, s: AnytimeBanditLewaState, seen: Bandit) -> None:
+        c, lam = seen.constraints, s.multiplier
         s.clock[0] += 1
         t = s.clock[0]
-        loss = 1 - seen.reward
-        for j in range(lam.size):  # L = (1 - r) + lam (1 - c)
-            loss += lam[j] * (1 - c[j])
-        losses[seen.action] += loss / seen.propensity
-        for k in range(losses.size):  # w = exp(-eta_{t+1} Lhat_t)
-            set_one(s.weights, k, -self.eta / sqrt(t + 1) * losses[k])
-        settle(s.weights)
-        for j in range(lam.size):  # lam <- [(1 - delta_t mu_t) lam - mu_t (c - c0)]+
-            lam[j] = positive(sqrt((t - 1) / t) * lam[j] - (c[j] - self.floor[j]) / (self.delta * sqrt(t)))
+        s.losses[seen.action] += priced_loss(seen.reward, lam, c) / seen.propensity  # Lhat_i + ((1 - r) + lam (1 - c))/p_i
+        set_weights(s.weights, -self.eta / sqrt(t + 1), s.losses)  # w = exp(-eta_{t+1} Lhat_t)
+        anytime_dual_step(lam, self.delta, t, c, self.floor)  # lam <- [(1 - delta_t mu_t) lam - mu_t (c - c0)]+
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.anytime_bandit_lewa(actions, rounds, self.floor, self.eta, self.delta, setting)
+        return bandit.anytime_bandit_lewa(self, actions, rounds, setting)

@@ -1,25 +1,28 @@
 """Anytime EWA: exponential weights with a step that falls as the rounds go by."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Gains, earn, share_gains, unearned
-from lewa.learners.base import check_positive, check_size, lawful, log_actions
+from lewa.kernels import LazyWeights, comparable, grow_lazy, lazy_weights, normalize_lazy
+from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Timed(NamedTuple):
-    gains: Gains  # G, and w
+@comparable
+class AnytimeEwaState(NamedTuple):
+    gains: LazyWeights  # G, and w
     price: Vector  # (0,)  no constraint has one
     clock: Vector  # (1,)  t, the rounds seen
 
 
-class AnytimeEwa(NamedTuple):
+@dataclass(frozen=True)
+class AnytimeEwa(Learner):
     """Anytime EWA (Hedge): EWA for a horizon that nobody knows, blind to constraints.
 
     A rival. With G_0 = 0, in round t::
@@ -54,25 +57,23 @@ class AnytimeEwa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """eta = 2 sqrt(ln K), for every horizon"""
-        floor = check_size(actions, floor, horizon)
-        return lawful(cls(2 * sqrt(log_actions(actions)), floor))
+        K, _, floor = check_problem(actions, horizon, floor)
+        return cls(2 * sqrt(log_actions(K)), floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
-
-    def start(self, actions: int) -> Timed:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta)
-        return Timed(unearned(actions), np.zeros(0), np.zeros(1))
 
-    def play(self, s: Timed, p: Vector) -> None:
-        share_gains(s.gains, p)  # p = w / sum w
+    def start(self, actions: int) -> AnytimeEwaState:
+        K, _ = self.sizes(actions)
+        return AnytimeEwaState(lazy_weights(K), np.zeros(0), np.zeros(1))
 
-    def learn(self, s: Timed, seen: Full) -> None:
+    def play(self, s: AnytimeEwaState, p: Vector) -> None:
+        normalize_lazy(s.gains, p)  # p = w / sum w
+
+    def learn(self, s: AnytimeEwaState, seen: Full) -> None:
         s.clock[0] += 1
         eta = self.eta / sqrt(s.clock[0] + 1)  # of the next round
-        earn(s.gains, eta, seen.rewards, s.price, seen.constraints)  # G <- G + r, w = exp(eta G)
+        grow_lazy(s.gains, eta, seen.rewards, s.price, seen.constraints)  # G <- G + r, w = exp(eta G)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return rivals.anytime_ewa(actions, rounds, self.floor, self.eta)
+        return rivals.anytime_ewa(self, actions, rounds)

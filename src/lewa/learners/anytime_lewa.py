@@ -1,25 +1,28 @@
 """Anytime LEWA: LEWA with steps that fall as the rounds go by, for a horizon that nobody knows."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Gains, earn, positive, share_gains, unearned
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions
+from lewa.kernels import LazyWeights, anytime_dual_step, comparable, grow_lazy, lazy_weights, normalize_lazy
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Lazy(NamedTuple):
-    gains: Gains  # G, and w
+@comparable
+class AnytimeLewaState(NamedTuple):
+    gains: LazyWeights  # G, and w
     multiplier: Vector  # (m,)  lambda
     clock: Vector  # (1,)  t, the rounds seen
 
 
-class AnytimeLewa(NamedTuple):
+@dataclass(frozen=True)
+class AnytimeLewa(Learner):
     """Anytime LEWA: LEWA for a horizon that nobody knows.
 
     Every step falls as 1/sqrt(t), and one bound holds at every T.
@@ -62,41 +65,35 @@ class AnytimeLewa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
         """eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon; with epsilon those for high probability."""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        m, ln_K = floor.size, log_actions(actions)
+        K, _, floor = check_problem(actions, horizon, floor, means)
+        m, ln_K = floor.size, log_actions(K)
         if epsilon is None:
             eta = sqrt(2 * (ln_K + 1) / m)
-            return lawful(cls(eta, m * eta, floor))
+            return cls(eta, m * eta, floor)
         check_epsilon(epsilon)
-        eta = sqrt((2 * ln_K + log(2 * actions / epsilon) + 1) / m)
-        return lawful(cls(eta, 2 * m * eta, floor))
+        eta = sqrt((2 * ln_K + log(2 * K / epsilon) + 1) / m)
+        return cls(eta, 2 * m * eta, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(4, 100, 0.6, epsilon=0.1), 4),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6, epsilon=0.1), 4)]
 
-    def start(self, actions: int) -> Lazy:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, delta=self.delta)
-        return Lazy(unearned(actions), np.zeros(self.floor.size), np.zeros(1))
 
-    def play(self, s: Lazy, p: Vector) -> None:
-        share_gains(s.gains, p)  # p = w / sum w
+    def start(self, actions: int) -> AnytimeLewaState:
+        K, m = self.sizes(actions)
+        return AnytimeLewaState(lazy_weights(K), np.zeros(m), np.zeros(1))
 
-    def learn(self, s: Lazy, seen: Full) -> None:
-        lam = s.multiplier
+    def play(self, s: AnytimeLewaState, p: Vector) -> None:
+        normalize_lazy(s.gains, p)  # p = w / sum w
+
+    def learn(self, s: AnytimeLewaState, seen: Full) -> None:
         s.clock[0] += 1
         t = s.clock[0]
         eta = self.eta / sqrt(t + 1)  # of the next round
-        earn(s.gains, eta, seen.rewards, lam, seen.constraints)  # G <- G + r + lam c, w = exp(eta G)
-        for j in range(lam.size):  # lam <- [(1 - delta_t mu_t) lam - mu_t (p.c - c0)]+
-            lam[j] = positive(sqrt((t - 1) / t) * lam[j] - (seen.met[j] - self.floor[j]) / (self.delta * sqrt(t)))
+        grow_lazy(s.gains, eta, seen.rewards, s.multiplier, seen.constraints)  # G <- G + r + lam c, w = exp(eta G)
+        anytime_dual_step(s.multiplier, self.delta, t, seen.met, self.floor)  # lam <- [(1 - delta_t mu_t) lam - ...]+
 
     @property
     def parent(self) -> None:
@@ -104,4 +101,4 @@ class AnytimeLewa(NamedTuple):
         return None
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return anytime.anytime_lewa(actions, rounds, self.floor, self.eta, self.delta, setting)
+        return anytime.anytime_lewa(self, actions, rounds, setting)

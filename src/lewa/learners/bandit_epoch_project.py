@@ -1,21 +1,37 @@
 """Bandit epoch-project: explore-then-project in epochs, one round of exploration each."""
 
+from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import EMPTY, Tilt, Weights, mix, ones, project, share, shrink_one, upright
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    confidence_bounds,
+    ix_loss,
+    mix,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project_or_relax_bounds,
+    shrink_one,
+    update_mean_of,
+)
 from lewa.learners.bandit_op_ewa import ix_step
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem
 from lewa.learners.explore_then_project import check_explore
 from lewa.theory import bandit, rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Revisited(NamedTuple):
+@comparable
+class BanditEpochProjectState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N
@@ -25,7 +41,8 @@ class Revisited(NamedTuple):
     clock: Vector  # (2,)    l, the epoch, and the rounds answered in it
 
 
-class BanditEpochProject(NamedTuple):
+@dataclass(frozen=True)
+class BanditEpochProject(Learner):
     """Bandit epoch-project: explore-then-project for bandits in epochs that each begin with a round of exploration.
 
     The road that section 4 of the paper dismisses, in its other form: a little exploration for ever instead of much at
@@ -79,55 +96,42 @@ class BanditEpochProject(NamedTuple):
         means: object = None,
     ) -> Self:
         """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
-        return lawful(cls(ix_step(actions, horizon, epsilon), level, optimism, floor))
+        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6, optimism=0)._replace(level=0.01), 4),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6, optimism=0).replace(level=0.01), 4)]
 
-    def start(self, actions: int) -> Revisited:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, level=self.level)
         check_explore(1, self.optimism)
-        K, m = actions, self.floor.size
-        first = np.array([1.0, 0.0])
-        return Revisited(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.zeros((m, K)), upright(K, m), first)
 
-    def play(self, s: Revisited, p: Vector) -> None:
+    def start(self, actions: int) -> BanditEpochProjectState:
+        K, m = self.sizes(actions)
+        mean, upper, first = np.zeros((m, K)), np.zeros((m, K)), np.array([1.0, 0.0])
+        return BanditEpochProjectState(ones(K), np.zeros(m), np.zeros(K), mean, upper, no_tilt(K, m), first)
+
+    def play(self, s: BanditEpochProjectState, p: Vector) -> None:
         if s.clock[1] == 0:
             mix(s.weights, 1.0, p)  # p = 1/K
         else:
-            share(s.weights, p)  # p = w / sum w
+            normalize(s.weights, p)  # p = w / sum w
 
-    def learn(self, s: Revisited, seen: Bandit) -> None:
-        i, c, N, u = seen.action, seen.constraints, s.drawn, s.upper
-        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.propensity + self.eta / 2))
+    def learn(self, s: BanditEpochProjectState, seen: Bandit) -> None:
+        i, N, u = seen.action, s.drawn, s.upper
+        loss = ix_loss(self.eta * (1 - seen.reward), seen.propensity, self.eta / 2)
+        shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - r)/(p_i + eta/2))
         N[i] += 1
-        for j in range(c.size):
-            s.mean[j, i] += (c[j] - s.mean[j, i]) / N[i]
-        for optimism in (self.optimism, 1.0):  # w <- the nearest with p.u >= c0
-            for j in range(c.size):
-                for k in range(N.size):
-                    radius = optimism * sqrt(self.level / (2 * max(N[k], 1.0)))
-                    u[j, k] = min(s.mean[j, k] + radius, 1.0) if N[k] > 0 else (1 + optimism) / 2
-            if project(s.weights, u, self.floor, s.tilt) != EMPTY:
-                break
-        for j in range(c.size):
-            s.multiplier[j] = s.tilt.theta[j] / self.eta
+        update_mean_of(s.mean, i, seen.constraints, N[i])
+        confidence_bounds(s.mean, N, self.level, self.optimism, (1 + self.optimism) / 2, u)
+        project_or_relax_bounds(s.weights, u, s.mean, N, self.level, self.floor, s.tilt)  # w <- the nearest with p.u >= c0
+        prices(s.tilt, self.eta, s.multiplier)
         s.clock[1] += 1
         if s.clock[1] > ceil(sqrt(s.clock[0])):  # the next epoch
             s.clock[0] += 1
             s.clock[1] = 0
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.level, self.optimism)
-        return rivals.bandit_epoch_project(actions, rounds, self.floor, *steps, setting)
+        return rivals.bandit_epoch_project(self, actions, rounds, setting)

@@ -1,21 +1,37 @@
 """Bandit explore-then-project: the same when only the action drawn is seen."""
 
+from dataclasses import dataclass
 from math import ceil
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import EMPTY, Tilt, Weights, mix, ones, project, share, shrink_one, upper, uppers, upright
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    confidence_bound_of,
+    ix_loss,
+    mix,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project_or_relax_bounds,
+    shrink_one,
+    update_mean_of,
+)
 from lewa.learners.bandit_op_ewa import ix_step
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem
 from lewa.learners.explore_then_project import check_explore
 from lewa.theory import bandit, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Tried(NamedTuple):
+@comparable
+class BanditExploreThenProjectState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N, of the rounds explored
@@ -25,7 +41,8 @@ class Tried(NamedTuple):
     clock: Vector  # (1,)    t, the rounds answered
 
 
-class BanditExploreThenProject(NamedTuple):
+@dataclass(frozen=True)
+class BanditExploreThenProject(Learner):
     """Bandit explore-then-project: draw evenly first, then hold Exp3-IX to what was seen.
 
     Explore-then-project when only the action drawn is seen. No box of the paper. With w_1 = 1, n = explore, and N_k and
@@ -79,52 +96,47 @@ class BanditExploreThenProject(NamedTuple):
         means: object = None,
     ) -> Self:
         """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8 K m T/epsilon)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        explore = float(ceil(horizon ** (2 / 3) - 1e-9)) if explore is None else explore
-        level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
-        return lawful(cls(ix_step(actions, horizon, epsilon), explore, level, optimism, floor))
+        explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore
+        return cls(ix_step(K, T, epsilon), explore, bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [  # explored for one round: while a learner explores, no action gains
             (cls.tuned(3, 200, 0.5, explore=1), 3),
             (cls.tuned(5, 100, (0.4, 0.2), explore=1), 5),
             (cls.tuned(1, 50, 0.5, explore=1), 1),
-            (cls.tuned(4, 100, 0.6, optimism=0, explore=1)._replace(level=0.01), 4),
+            (cls.tuned(4, 100, 0.6, optimism=0, explore=1).replace(level=0.01), 4),
         ]
 
-    def start(self, actions: int) -> Tried:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, level=self.level)
         check_explore(self.explore, self.optimism)
-        K, m = actions, self.floor.size
-        untried = np.full((m, K), (1 + self.optimism) / 2)
-        return Tried(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), untried, upright(K, m), np.zeros(1))
 
-    def play(self, s: Tried, p: Vector) -> None:
+    def start(self, actions: int) -> BanditExploreThenProjectState:
+        K, m = self.sizes(actions)
+        mean, untried = np.zeros((m, K)), np.full((m, K), (1 + self.optimism) / 2)
+        return BanditExploreThenProjectState(ones(K), np.zeros(m), np.zeros(K), mean, untried, no_tilt(K, m), np.zeros(1))
+
+    def play(self, s: BanditExploreThenProjectState, p: Vector) -> None:
         if s.clock[0] < self.explore:
             mix(s.weights, 1.0, p)  # p = 1/K
         else:
-            share(s.weights, p)  # p = w / sum w
+            normalize(s.weights, p)  # p = w / sum w
 
-    def learn(self, s: Tried, seen: Bandit) -> None:
-        i, c, N, u = seen.action, seen.constraints, s.drawn, s.upper
+    def learn(self, s: BanditExploreThenProjectState, seen: Bandit) -> None:
+        i, N, u = seen.action, s.drawn, s.upper
         s.clock[0] += 1
-        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.propensity + self.eta / 2))
+        loss = ix_loss(self.eta * (1 - seen.reward), seen.propensity, self.eta / 2)
+        shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - r)/(p_i + eta/2))
         if s.clock[0] <= self.explore:
             N[i] += 1
-            for j in range(c.size):  # u_i = mean_i + optimism sqrt(L/(2 N_i)), at most 1
-                s.mean[j, i] += (c[j] - s.mean[j, i]) / N[i]
-                u[j, i] = upper(s.mean[j, i], N[i], self.level, self.optimism)
-        if s.clock[0] >= self.explore:
-            if project(s.weights, u, self.floor, s.tilt) == EMPTY:  # w <- the nearest with p.u >= c0
-                uppers(s.mean, N, self.level, 1.0, u)  # or with 1 for optimism
-                project(s.weights, u, self.floor, s.tilt)
-            for j in range(c.size):
-                s.multiplier[j] = s.tilt.theta[j] / self.eta
+            update_mean_of(s.mean, i, seen.constraints, N[i])
+            confidence_bound_of(s.mean, i, N[i], self.level, self.optimism, u)  # u_i = mean_i + optimism sqrt(L/(2 N_i))
+        if s.clock[0] >= self.explore:  # w <- the nearest with p.u >= c0, or with 1 for optimism
+            project_or_relax_bounds(s.weights, u, s.mean, N, self.level, self.floor, s.tilt)
+            prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.explore, self.level, self.optimism)
-        return projected.bandit_explore_then_project(actions, rounds, self.floor, *steps, setting)
+        return projected.bandit_explore_then_project(self, actions, rounds, setting)

@@ -1,20 +1,31 @@
 """BanditLEWA, repaired: LEWA when only the action drawn is seen (box 3 of the paper, with two steps)."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import dot, draw, grow_one, mix, ones, positive
-from lewa.learners.base import check_dual, check_feasible, check_gamma, check_positive, check_size, lawful, log_actions
-from lewa.learners.lewa import PrimalDual
+from lewa.kernels import dot, draw, dual_step_one, grow_one, mix, ones
+from lewa.learners.base import (
+    PrimalDual,
+    Tuning,
+    check_gamma,
+    check_positive,
+    check_problem,
+    check_tuning,
+    log_actions,
+    require,
+)
+from lewa.learners.lewa import LewaState
 from lewa.theory import paper
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class BanditLewa(NamedTuple):
+@dataclass(frozen=True)
+class BanditLewa(PrimalDual):
     """BanditLEWA, repaired: LEWA when only the action drawn is seen.
 
     LEWA on importance-weighted estimates of the one action seen, with uniform exploration.
@@ -55,54 +66,76 @@ class BanditLewa(NamedTuple):
     mu: float
     floor: Vector
 
+    tunings = {
+        "recommended": Tuning(),
+        "printed": Tuning("BanditLEWA as printed: with its proof's tuning it does not learn.", fixes=("mu",)),
+    }
+
     @classmethod
     def tuned(
         cls,
         actions: int,
         horizon: int,
         floor: object,
+        tuning: str = "recommended",
         gamma: float | None = None,
         delta: float | None = None,
         mu: float | None = None,
+        eta: float | None = None,
         means: object = None,
     ) -> Self:
         """delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)); eta follows from gamma and delta."""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        gamma = min(0.2, sqrt(actions * log_actions(actions)) * horizon**-0.25) if gamma is None else gamma
-        delta = horizon**-0.5 if delta is None else delta
-        mu = horizon**-0.5 if mu is None else mu
+        K, T, floor = check_problem(actions, horizon, floor, means)
+        check_tuning(cls, tuning)
+        if tuning == "printed":
+            require(mu is None, "the printed box has one step, eta, and no mu", mu=mu)
+            return cls._printed(K, T, floor, gamma, delta, eta)
+        gamma = min(0.2, sqrt(K * log_actions(K)) * T**-0.25) if gamma is None else gamma
+        delta = T**-0.5 if delta is None else delta
+        mu = T**-0.5 if mu is None else mu
         check_positive(delta=delta)
-        return lawful(cls(gamma / actions * delta / (floor.size + delta), gamma, delta, mu, floor))
+        return cls(gamma / K * delta / (floor.size + delta) if eta is None else eta, gamma, delta, mu, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+    def _printed(cls, K: int, T: int, floor: Vector, gamma: float | None, delta: float | None, eta: float | None) -> Self:
+        """gamma = delta = T^(-1/2), at most 1/2; eta = (gamma/K) delta/(delta + 1). The multiplier shrinks by gamma."""
+        gamma = min(0.5, T**-0.5) if gamma is None else gamma
+        delta = min(0.5, T**-0.5) if delta is None else delta
+        check_positive(delta=delta)
+        eta = gamma / K * delta / (delta + 1) if eta is None else eta
+        return cls(eta, gamma, delta=gamma, mu=eta, floor=floor)
 
-    def start(self, actions: int) -> PrimalDual:
-        check_size(actions, self.floor)
-        check_positive(eta=self.eta)
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        printed = [cls.tuned(3, 200, 0.5, tuning="printed"), cls.tuned(3, 200, 0.5, tuning="printed", delta=0.125)]
+        several = cls.tuned(5, 100, (0.4, 0.2), tuning="printed")
+        return [*super().examples(), *((learner, 3) for learner in printed), (several, 5)]
+
+    def check(self) -> None:
+        super().check()
         check_gamma(self.gamma)
-        check_dual(self.delta, self.mu)
-        return PrimalDual(ones(actions, drawn=True), np.zeros(self.floor.size))
 
-    def play(self, s: PrimalDual, p: Vector) -> None:
+    def start(self, actions: int) -> LewaState:
+        K, m = self.sizes(actions)
+        return LewaState(ones(K, drawn=True), np.zeros(m))
+
+    def play(self, s: LewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
 
-    def choose(self, s: PrimalDual, u: float) -> tuple[int, float]:
+    def choose(self, s: LewaState, u: float) -> tuple[int, float]:
         return draw(s.weights, self.gamma, u)  # i ~ p, and p_i
 
-    def learn(self, s: PrimalDual, seen: Bandit) -> None:
+    def learn(self, s: LewaState, seen: Bandit) -> None:
         i, p, c, lam = seen.action, seen.propensity, seen.constraints, s.multiplier
         q = (p - self.gamma / s.weights.log.size) / (1 - self.gamma)
         grow_one(s.weights, i, self.eta / p * (seen.reward + dot(lam, c)))  # w_i <- w_i exp(eta/p_i (r + lam c))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (q_i c/p_i - c0)]+
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (q * c[j] / p - self.floor[j]))
-
-    @property
-    def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
-        return self.delta, self.mu
+            lam[j] = dual_step_one(lam[j], self.delta, self.mu, q * c[j] / p, self.floor[j])
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.bandit_lewa(actions, rounds, self.floor, self.eta, self.gamma, self.delta, self.mu, setting)
+        return paper.bandit_lewa(self, actions, rounds, setting)
+
+    @classmethod
+    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+        """Version 1 saved the printed box without the delta and the mu that it does not have."""
+        return {"delta": plain["gamma"], "mu": plain["eta"], **plain} if set(plain) == {"eta", "gamma", "floor"} else plain

@@ -1,20 +1,36 @@
 """Bandit OP-EWA: OP-EWA when only the action drawn is seen."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import EMPTY, Tilt, Weights, ones, project, share, shrink_one, upper, uppers, upright
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    confidence_bound_of,
+    confidence_bounds,
+    ix_loss,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project_or_relax_bounds,
+    shrink_one,
+    update_mean_of,
+)
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
 from lewa.learners.op_ewa import check_bonus
 from lewa.theory import bandit, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Confident(NamedTuple):
+@comparable
+class BanditOpEwaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N
@@ -23,7 +39,8 @@ class Confident(NamedTuple):
     tilt: Tilt  # eta lambda, and the room that it takes to find it
 
 
-class BanditOpEwa(NamedTuple):
+@dataclass(frozen=True)
+class BanditOpEwa(Learner):
     """Bandit OP-EWA: implicit exploration, projected onto what may still meet the floors.
 
     Rewards are estimated by implicit exploration (Exp3-IX), constraints by an upper confidence bound for every action; the
@@ -81,50 +98,44 @@ class BanditOpEwa(NamedTuple):
         means: object = None,
     ) -> Self:
         """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
-        return lawful(cls(ix_step(actions, horizon, epsilon), level, kappa, floor))
+        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), kappa, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6)._replace(level=0.01), 4),
-            (cls.tuned(4, 100, (0.4, 0.5), kappa=-1)._replace(level=0.01), 4),
+            *super().examples(),
+            (cls.tuned(4, 100, 0.6).replace(level=0.01), 4),
+            (cls.tuned(4, 100, (0.4, 0.5), kappa=-1).replace(level=0.01), 4),
         ]
 
-    def start(self, actions: int) -> Confident:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, level=self.level)
         check_bonus(self.kappa, 0.0)
-        K, m = actions, self.floor.size
-        return Confident(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.ones((m, K)), upright(K, m))
 
-    def play(self, s: Confident, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> BanditOpEwaState:
+        K, m = self.sizes(actions)
+        return BanditOpEwaState(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.ones((m, K)), no_tilt(K, m))
 
-    def learn(self, s: Confident, seen: Bandit) -> None:
-        i, c, u = seen.action, seen.constraints, s.upper
-        shrink_one(s.weights, i, self.eta * (1 - seen.reward) / (seen.propensity + self.eta / 2))
-        s.drawn[i] += 1
-        for j in range(c.size):  # u_i = mean_i + kappa sqrt(L/(2 N_i)), held to [0, 1]
-            s.mean[j, i] += (c[j] - s.mean[j, i]) / s.drawn[i]
-            u[j, i] = upper(s.mean[j, i], s.drawn[i], self.level, self.kappa)
-        if project(s.weights, u, self.floor, s.tilt) == EMPTY:  # w <- the nearest with p.u >= c0, or with 1 for kappa
-            uppers(s.mean, s.drawn, self.level, 1.0, u)
-            project(s.weights, u, self.floor, s.tilt)
-            uppers(s.mean, s.drawn, self.level, self.kappa, u)
-        for j in range(c.size):
-            s.multiplier[j] = s.tilt.theta[j] / self.eta
+    def play(self, s: BanditOpEwaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: BanditOpEwaState, seen: Bandit) -> None:
+        i, N, u, L = seen.action, s.drawn, s.upper, self.level
+        loss = ix_loss(self.eta * (1 - seen.reward), seen.propensity, self.eta / 2)
+        shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - r)/(p_i + eta/2))
+        N[i] += 1
+        update_mean_of(s.mean, i, seen.constraints, N[i])
+        confidence_bound_of(s.mean, i, N[i], L, self.kappa, u)  # u_i = mean_i + kappa sqrt(L/(2 N_i)), in [0, 1]
+        if project_or_relax_bounds(s.weights, u, s.mean, N, L, self.floor, s.tilt):  # p.u >= c0, or with 1 for kappa
+            confidence_bounds(s.mean, N, L, self.kappa, 1.0, u)
+        prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return projected.bandit_op_ewa(actions, rounds, self.floor, self.eta, self.level, self.kappa, setting)
+        return projected.bandit_op_ewa(self, actions, rounds, setting)
 
 
 def ix_step(actions: int, horizon: int, epsilon: float) -> float:
-    """The step that balances the regret of implicit exploration."""
+    """Return the step that balances the regret of implicit exploration."""
     return sqrt((log_actions(actions) + log(4 * actions / epsilon)) / (actions * horizon))

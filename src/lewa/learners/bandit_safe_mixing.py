@@ -1,21 +1,37 @@
 """Bandit safe mixing: no round below the floors, when only the action drawn is seen."""
 
-from math import sqrt
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Tilt, Weights, meets, ones, project, share, shrink_one, upright
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    confidence_bound_of,
+    excess_mean,
+    ix_loss,
+    mix_one,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project,
+    shrink_one,
+    update_mean_of,
+)
 from lewa.learners.bandit_op_ewa import ix_step
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful
-from lewa.learners.safe_mixing import UNKNOWN, check_safe, first_safety
+from lewa.learners.base import check_epsilon, check_positive, check_problem
+from lewa.learners.safe_mixing import UNKNOWN, WithSafeAction, check_safe
 from lewa.theory import bandit, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Guarded(NamedTuple):
+@comparable
+class BanditSafeMixingState(NamedTuple):
     weights: Weights  # w, of x
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N
@@ -26,7 +42,8 @@ class Guarded(NamedTuple):
     safety: Vector  # (1,)    sigma, the share of the safe action
 
 
-class BanditSafeMixing(NamedTuple):
+@dataclass(frozen=True)
+class BanditSafeMixing(WithSafeAction):
     """Bandit safe mixing: every round within the line, though only the action drawn is seen.
 
     Bandit OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. No box of the
@@ -83,57 +100,48 @@ class BanditSafeMixing(NamedTuple):
         means: object = None,
     ) -> Self:
         """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        check_safe(actions, safe, margin, floor)
-        level = bandit.ucb_level(actions, horizon, floor.size, epsilon)
-        return lawful(cls(ix_step(actions, horizon, epsilon), level, float(safe), margin, floor))
+        check_safe(safe, margin, floor, K)
+        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), safe, margin, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [
             (cls.tuned(3, 200, 0.5), 3),
             (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
             (cls.tuned(1, 50, 0.5, safe=0, margin=0.1), 1),
-            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4)._replace(level=0.01), 4),
+            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4).replace(level=0.01), 4),
         ]
 
-    def start(self, actions: int) -> Guarded:
-        check_size(actions, self.floor)
+    def check(self) -> None:
+        super().check()
         check_positive(eta=self.eta, level=self.level)
-        check_safe(actions, self.safe, self.margin, self.floor)
-        K, m = actions, self.floor.size
-        safety, nothing = first_safety(self.floor, self.safe, self.margin), np.zeros((m, K))
-        return Guarded(ones(K), np.zeros(m), np.zeros(K), nothing, np.ones((m, K)), nothing.copy(), upright(K, m), safety)
 
-    def play(self, s: Guarded, p: Vector) -> None:
-        share(s.weights, p)  # x = w / sum w
-        for i in range(p.size):  # p = sigma e_safe + (1 - sigma) x
-            p[i] *= 1 - s.safety[0]
-        p[min(int(self.safe), p.size - 1)] += s.safety[0]
+    def start(self, actions: int) -> BanditSafeMixingState:
+        K, m = self.sizes(actions)
+        mean, u, v, sigma = np.zeros((m, K)), np.ones((m, K)), np.zeros((m, K)), self.first_safety(K)
+        return BanditSafeMixingState(ones(K), np.zeros(m), np.zeros(K), mean, u, v, no_tilt(K, m), sigma)
 
-    def learn(self, s: Guarded, seen: Bandit) -> None:
-        i, c, c0 = seen.action, seen.constraints, self.floor
-        shrink_one(s.weights, i, self.eta * (1 - s.safety[0]) * (1 - seen.reward) / (seen.propensity + self.eta / 2))
-        s.drawn[i] += 1
-        radius = sqrt(self.level / (2 * s.drawn[i]))
-        for j in range(c0.size):  # u_i, v_i = mean_i + and - sqrt(L/(2 N_i)), held to [0, 1]
-            s.mean[j, i] += (c[j] - s.mean[j, i]) / s.drawn[i]
-            s.upper[j, i] = min(s.mean[j, i] + radius, 1.0)
-            s.lower[j, i] = max(s.mean[j, i] - radius, 0.0)
+    def play(self, s: BanditSafeMixingState, p: Vector) -> None:
+        normalize(s.weights, p)  # x = w / sum w
+        mix_one(p, int(self.safe), s.safety[0])  # p = sigma e_safe + (1 - sigma) x
+
+    def learn(self, s: BanditSafeMixingState, seen: Bandit) -> None:
+        i, c0, N = seen.action, self.floor, s.drawn
+        loss = ix_loss(self.eta * (1 - s.safety[0]) * (1 - seen.reward), seen.propensity, self.eta / 2)
+        shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - sigma) (1 - r)/(p_i + eta/2))
+        N[i] += 1
+        update_mean_of(s.mean, i, seen.constraints, N[i])
+        confidence_bound_of(s.mean, i, N[i], self.level, 1.0, s.upper)  # u_i = mean_i + sqrt(L/(2 N_i)), in [0, 1]
+        confidence_bound_of(s.mean, i, N[i], self.level, -1.0, s.lower)  # v_i = mean_i - sqrt(L/(2 N_i)), in [0, 1]
         project(s.weights, s.upper, c0, s.tilt)  # w <- the nearest with p.u >= c0
+        prices(s.tilt, self.eta, s.multiplier)
         s.safety[0] = 0.0
         for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.v]+
-            short = c0[j] - meets(s.weights, s.lower[j], 0.0)
+            short = c0[j] - excess_mean(s.weights, s.lower[j], 0.0)
             if short > 0 and self.safe >= 0:
                 s.safety[0] = max(s.safety[0], short / (short + self.margin))
-            s.multiplier[j] = s.tilt.theta[j] / self.eta
-
-    def relabelled(self, order: Any) -> Self:
-        """The same learner where action k is what was action order[k]."""
-        return self._replace(safe=float(list(order).index(self.safe))) if self.safe >= 0 else self
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.level, self.safe, self.margin)
-        return projected.bandit_safe_mixing(actions, rounds, self.floor, *steps, setting)
+        return projected.bandit_safe_mixing(self, actions, rounds, setting)

@@ -1,58 +1,151 @@
 """What a learner is, in one page, and the laws its parameters obey."""
 
-from numbers import Integral
-from typing import Any, Protocol, Self, TypeVar
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from lewa.feedback import Feedback, feedback_kind
+from lewa.kernels import field_types
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 from lewa.validation import as_floor, in_unit
 
 
-class Learner(Protocol):
-    """A named tuple of hyperparameters with these methods. The state is a named tuple too; the rules work on it in place,
-    and its first array has one entry per action.
+class Tuning(NamedTuple):
+    """A tuning that a learner has by name, besides its parameters one by one."""
+
+    about: str = ""  # one line for lists, where NAME@TUNING is listed as a learner of its own
+    fixes: tuple[str, ...] = ()  # settings that it leaves no choice of
+
+
+class Learner:
+    """The base of every learner, which is a frozen dataclass of hyperparameters: floats, vectors, and the floor.
+
+    A learner writes `tuned`, `start`, `play`, `learn`, `guarantees`, and `check` where its parameters obey laws. Its state
+    is a named tuple of arrays; `play` and `learn` work on it in place, and its first array has one entry per action.
 
     `learn` says by the annotation of `seen` what feedback it takes, `Full` or `Bandit`. A bandit learner that need not
-    write out its whole play also has `choose(s, u) -> (action, chance)`; one without it is dense: its `learn` gets the
+    write out its whole play also has `choose(s, u) -> (action, propensity)`; one without it is dense: its `learn` gets the
     whole play. A rule allocates nothing and calls only `lewa.kernels`. The docstring's first line stands in lists.
+
+    Two learners are equal if they are of one class and have equal parameters. What breaks a law is refused when the learner
+    is made, by one sentence.
     """
 
+    floor: Vector  # one number per constraint, each in [0, 1]: what the constraint is to be on average
+    tunings: ClassVar[dict[str, Tuning]] = {"recommended": Tuning()}
+    feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name in ("__eq__", "__hash__"):  # those that a dataclass gets would ask for the truth value of an array
+            setattr(cls, name, vars(Learner)[name])
+
+    def __post_init__(self) -> None:
+        for name, kind in field_types(type(self)).items():
+            value = getattr(self, name)
+            object.__setattr__(self, name, _number(name, value) if kind is float else _array(name, value))
+        self.check()
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((type(self), self._key()))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), tuple(self.parameters.values())
+
+    def _key(self) -> tuple[object, ...]:
+        values = map(np.asarray, self.parameters.values())
+        return tuple((value.shape, *value.ravel().tolist()) for value in values)
+
     @property
-    def floor(self) -> Vector:
-        """One number per constraint, each in [0, 1]: what the constraint is to be on average."""
-        ...
+    def parameters(self) -> dict[str, Any]:
+        """The parameters by name: floats and read-only arrays, the floor among them."""
+        return {name: getattr(self, name) for name in field_types(type(self))}
+
+    def replace(self, **changes: object) -> Self:
+        """Return a learner like this one with these parameters changed."""
+        return type(self)(**{**self.parameters, **changes})
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, **settings: Any) -> Self:
-        """The parameters that theory asks for at this size; a floor is one number, or one per constraint."""
-        ...
+    def tuned(cls, *sizes: Any, **settings: Any) -> Self:
+        """Return the learner with the parameters that theory asks for: `tuned(actions, horizon, floor, ...)`.
+
+        A floor is one number, or one per constraint.
+        """
+        raise NotImplementedError(f"{cls.__name__} has no tuning")
 
     @classmethod
-    def examples(cls) -> list[tuple["Learner", int]]:
-        """A few small (learner, actions) pairs for the laws in checks/."""
-        ...
+    def examples(cls) -> list[tuple[Self, int]]:
+        """Return a few small (learner, actions) pairs for the laws in checks/."""
+        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+
+    def check(self) -> None:
+        """Refuse parameters that break a law. A learner is checked when it is made."""
+
+    def sizes(self, actions: int) -> tuple[int, int]:
+        """Return K and m, the numbers of actions and of constraints, for `start`; refuse a K that is none."""
+        check_whole(actions=actions)
+        return int(actions), self.floor.size
 
     def start(self, actions: int) -> Any:
-        """The state before the first round; parameters that break a law are refused here."""
-        ...
+        """Return the state before the first round."""
+        raise NotImplementedError(f"{type(self).__name__} has no start")
 
     def play(self, s: Any, p: Vector) -> None:
         """Write the play into p."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} has no play")
 
     def learn(self, s: Any, seen: Any) -> None:
         """Change the state by what one round showed."""
-        ...
+        raise NotImplementedError(f"{type(self).__name__} does not learn")
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        """What is proved in this setting, the best first; where nothing is, that, with the reason."""
-        ...
+        """Return what is proved in this setting, the best first; where nothing is, that, with the reason."""
+        raise NotImplementedError(f"{type(self).__name__} says nothing of what is proved")
 
-    def _replace(self, **fields: Any) -> Self: ...
+    @property
+    def dual(self) -> tuple[float, float] | None:
+        """The shrinkage and the step of the multiplier's update, if they are constant: a run's certificate needs them."""
+        return None
 
-    def _asdict(self) -> dict[str, Any]: ...
+    @property
+    def parent(self) -> "Learner | None":
+        """What this learner is when every floor is 0: EWA, if it has full information and a step; None if it is no other."""
+        from lewa.learners.ewa import Ewa  # which is a learner itself, and imports this file
+
+        if feedback_kind(type(self)) != "full" or field_types(type(self)).get("eta") is not float:
+            return None
+        return Ewa(self.parameters["eta"], self.floor)
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        """Return the same learner where action k is what was action order[k]: another only if some action is special."""
+        return self
+
+    @classmethod
+    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters that an earlier version saved as this version saves them."""
+        return plain
+
+
+class PrimalDual(Learner):
+    """A learner with a step eta, and a multiplier that shrinks by delta and steps by mu, the same in every round."""
+
+    eta: float
+    delta: float
+    mu: float
+
+    def check(self) -> None:
+        check_positive(eta=self.eta)
+        check_dual(self.delta, self.mu)
+
+    @property
+    def dual(self) -> tuple[float, float] | None:
+        return self.delta, self.mu
 
 
 LARGEST = 1e100  # of a step size: no number of rounds then overflows a logarithm of a weight
@@ -64,12 +157,19 @@ def require(law: bool, sentence: str, **values: object) -> None:
         raise ValueError(f"{sentence}, got " + ", ".join(f"{name}={value}" for name, value in values.items()))
 
 
-def check_size(actions: int, floor: object, horizon: int | None = None) -> Vector:
-    """The floor as a vector, if it, the number of actions and the horizon make sense."""
-    for name, value in (("actions", actions), ("horizon", horizon)):
-        whole = value is None or (isinstance(value, Integral) and value >= 1)
+def check_whole(**values: object) -> None:
+    """Numbers of actions and of rounds."""
+    for name, value in values.items():
+        whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
         require(whole, f"{name} must be a whole number of at least 1", **{name: value})
-    return as_floor(floor)
+
+
+def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:
+    """Return K, T and the floor as a vector, for `tuned`; refuse a floor that no play meets, if `means` (m, K) are known."""
+    check_whole(actions=actions, horizon=horizon)
+    c0 = as_floor(floor)
+    check_feasible(c0, means)
+    return int(actions), int(horizon), c0
 
 
 def check_positive(**values: float) -> None:
@@ -94,8 +194,19 @@ def check_epsilon(epsilon: float) -> None:
     require(0 < epsilon < 1, "epsilon must lie strictly between 0 and 1", epsilon=epsilon)
 
 
+def check_exponent(b: float) -> None:
+    """The exponent of regret, where it is traded for violation."""
+    require(0.5 <= b < 1, "b must lie in [1/2, 1)", b=b)
+
+
+def check_tuning(learner: type[Learner], tuning: str) -> None:
+    """The tunings that a learner has by name."""
+    names = list(learner.tunings)
+    require(tuning in names, f"tuning must be {' or '.join(map(repr, names))}", tuning=tuning)
+
+
 def check_feasible(floor: Vector, means: object) -> None:
-    """Where the mean constraints are known, a floor that no play can meet is refused."""
+    """Where the mean constraints are known, refuse a floor that no play can meet."""
     if means is None:
         return
     from lewa.measures.best_play import best_fixed_play  # scipy: only where it is needed
@@ -112,15 +223,21 @@ def check_feasible(floor: Vector, means: object) -> None:
     )
 
 
-L = TypeVar("L")
-
-
-def lawful(learner: L) -> L:
-    """The learner, if its parameters break no law; one action is enough to tell."""
-    learner.start(1)  # type: ignore[attr-defined]
-    return learner
-
-
 def log_actions(actions: int) -> float:
-    """ln K for a tuning; one action has nothing to learn, and ln 2 keeps its step size positive."""
+    """Return ln K for a tuning; one action has nothing to learn, and ln 2 keeps its step size positive."""
     return float(np.log(max(actions, 2)))
+
+
+def _number(name: str, value: object) -> float:
+    require(isinstance(value, Real), f"{name} must be a number", **{name: repr(value)})
+    return float(value)  # type: ignore[arg-type]
+
+
+def _array(name: str, value: object) -> Vector:
+    """Return a vector or a matrix as a copy that nobody writes to."""
+    try:
+        array = np.array(as_floor(value) if name == "floor" else value, dtype=np.float64)
+    except TypeError:
+        raise ValueError(f"{name} must be numbers, got {name}={value!r}") from None
+    array.setflags(write=False)
+    return array

@@ -1,19 +1,18 @@
 """Doubling: any tuned learner without a horizon, started afresh in epochs that double."""
 
 from collections.abc import Callable
-from functools import cache
 from inspect import signature
 from math import ceil, log2
-from typing import Any, get_type_hints
+from typing import Any, Self
 
 import numpy as np
 
-from lewa.feedback import feedback_kind
-from lewa.kernels import builder, flat, pack, restore
-from lewa.kernels import dispatch as methods
-from lewa.learners.base import check_epsilon, check_size, require
+from lewa.feedback import Bandit, Full
+from lewa.kernels import compiled_form, field_types, flat, restore, state_type
+from lewa.kernels import dispatch as rule
+from lewa.learners.base import Learner, check_epsilon, check_problem, require
 from lewa.learners.ewa import Ewa
-from lewa.learners.wrapper import about, fields, settle
+from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -21,9 +20,8 @@ from lewa.types import Matrix, Vector
 MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each they take three hours
 
 
-@cache
-def doubling(kind: Any) -> Any:
-    """The class of learners that start one of this kind afresh in epochs of 1, 2, 4, ... rounds.
+class Doubling(Wrapper):
+    """The learner inside, started afresh in epochs of 1, 2, 4, ... rounds: for a horizon that nobody knows.
 
     Box: in epoch k, of first 2^k rounds, the learner is the one that is tuned for that many rounds, from its start on.
 
@@ -47,123 +45,125 @@ def doubling(kind: Any) -> Any:
 
     Reference: N. Cesa-Bianchi, G. Lugosi, Prediction, Learning, and Games, 2006, section 2.3.
     """
-    State: Any = get_type_hints(kind.start)["return"]
-    tables = {name: _per_epoch(kind, name, one) for name, one in get_type_hints(kind).items() if name != "floor"}
-    Parameters: Any = fields("Parameters", {**tables, "length": Vector, "floor": Vector})
-    Epochs = fields("Epochs", {**get_type_hints(State), "epoch": Vector, "fresh": Vector})
-    now = builder(kind, "self, e", floor="self.floor", **{name: f"self.{name}[e]" for name in tables})
-    inner = builder(State, "s", **{name: f"s.{name}" for name in State._fields})
-    sound = [b""]  # the last learner that was checked: single steps start it again and again
 
-    class Doubling(Parameters):  # type: ignore[misc]
-        __slots__ = ()
+    length: Vector  # (epochs,)  rounds of each
 
-        @classmethod
-        def tuned(cls, actions: int, horizon: int, floor: object, first: float = 1, **settings: Any) -> Any:
-            """The tunings for first, 2 first, 4 first, ... rounds; the horizon is not used."""
-            return cls.made(kind.tuned, actions, horizon, floor, first, **settings)
+    ending = "started afresh in epochs that double"
 
-        @classmethod
-        def made(
-            cls, make: Callable[..., Any], actions: int, horizon: int, floor: object, first: float = 1, **settings: Any
-        ) -> Any:
-            """The same, of learners that `make` makes."""
-            check_size(actions, floor, horizon)
-            require(1 <= first <= MOST and first % 1 == 0, "first must be a whole number of at least 1", first=first)
-            length = int(first) * 2 ** np.arange(ceil(log2(MOST / first + 1)))
-            usual = signature(kind.tuned).parameters.get("epsilon")
-            epsilon = settings.get("epsilon", usual and usual.default)
-            if epsilon is not None:
-                check_epsilon(epsilon)
-            made = []
-            for k, rounds in enumerate(length.tolist()):
-                own = {} if epsilon is None else {"epsilon": epsilon / ((k + 1) * (k + 2))}
-                made.append(make(actions, rounds, floor, **{**settings, **own}))
-            columns = {name: np.array([getattr(one, name) for one in made], dtype=np.float64) for name in tables}
-            learner = cls(**columns, length=length.astype(np.float64), floor=made[0].floor)
-            learner.start(1)
-            return learner
+    @classmethod
+    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+        tables = {}
+        for name, one in field_types(kind).items():
+            known = one in (float, Vector)
+            require(known, "doubling takes learners whose parameters are numbers and vectors", **{name: kind.__name__})
+            tables[name] = Vector if one is float else Matrix
+        del tables["floor"]
+        return {**tables, "length": Vector, "floor": Vector}
 
-        @classmethod
-        def examples(cls) -> list[tuple[Any, int]]:
-            return [
-                (cls.tuned(3, 200, 0.5, first=8), 3),
-                (cls.tuned(5, 100, (0.4, 0.2), first=4), 5),
-                (cls.tuned(1, 50, 0.5, first=4), 1),
-            ]
+    @classmethod
+    def state_around(cls) -> dict[str, Any]:
+        return {"epoch": Vector, "fresh": Vector}  # (2,) the epoch, and its rounds so far; the numbers of a new state
 
-        def at(self, epoch: int) -> Any:
-            """The learner of an epoch, counted from 0."""
-            entries = {name: getattr(self, name)[epoch] for name in tables}
-            plain = {name: float(x) if np.ndim(x) == 0 else x for name, x in entries.items()}
-            return kind(**plain, floor=self.floor)
+    @classmethod
+    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+        form, state = compiled_form(kind), state_type(kind)
+        k, parameters, numbers = list(field_types(kind)).index("floor"), len(field_types(kind)), len(state._fields)
 
-        def start(self, actions: int) -> Any:
-            if pack(self).tobytes() != sound[0]:
-                self.check()
-                sound[0] = pack(self).tobytes()
-            first = self.at(0).start(actions)
-            return Epochs(*first, np.zeros(2), flat(first))
-
-        def check(self) -> None:
-            """Every epoch obeys the laws of the learner inside, and starts it alike."""
-            whole = np.size(self.length) > 0 and bool(np.all((self.length >= 1) & (self.length % 1 == 0)))
-            require(whole, "length must be whole numbers of at least 1, one per epoch", length=self.length)
-            for name in tables:
-                shape = np.shape(getattr(self, name))
-                require(shape[:1] == np.shape(self.length), f"{name} must have one entry per epoch", shape=shape)
-            each = [flat(self.at(k).start(1)) for k in range(self.length.size)]  # one action is enough to tell
-            same = all(np.array_equal(one, each[0]) for one in each)
-            require(same, "a learner is started afresh only if its start is the same in every epoch", learner=kind.__name__)
-
-        def play(self, s: Any, p: Vector) -> None:
-            methods.play(now(self, int(s.epoch[0])), inner(s), p)
-
-        def choose(self, s: Any, u: float) -> Any:
-            return methods.choose(now(self, int(s.epoch[0])), inner(s), u)
-
-        def learn(self, s: Any, seen: Any) -> None:
+        def inside(self: Any, s: Any) -> Any:
             e = int(s.epoch[0])
-            methods.learn(now(self, e), inner(s), seen)
-            s.epoch[1] += 1
-            if s.epoch[1] >= self.length[e]:  # the next epoch, from its start on; the last is repeated
-                s.epoch[0], s.epoch[1] = min(e + 1, self.length.size - 1), 0
-                restore(inner(s), s.fresh)
+            entries = rule.rows(self[:k], e) + (self.floor,) + rule.rows(self[k : parameters - 1], e)  # noqa: RUF005
+            return form(*entries), state(*s[:numbers])
 
-        @property
-        def parent(self) -> Any:
-            """With floor 0 a learner that is then EWA is EWA, doubled."""
-            if feedback_kind(kind) != "full" or "eta" not in tables or hasattr(kind, "parent"):
-                return None
-            return doubling(Ewa)(self.eta, self.length, self.floor)
+        return inside
 
-        def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-            epochs, left = [], rounds
-            for k, length in enumerate(self.length.astype(int).tolist()):
-                if left > 0:
-                    epochs.append((self.at(k), min(left, length)))
-                    left -= length
-            return anytime.doubled(epochs, actions, rounds, self.floor, setting)
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, first: float = 1, **settings: Any) -> Self:
+        """The tunings for first, 2 first, 4 first, ... rounds; the horizon is not used."""
+        return cls.made_by(cls.kind.tuned, actions, horizon, floor, first, **settings)
 
-        def __reduce__(self) -> Any:
-            return _again, (kind, tuple(self))
+    @classmethod
+    def made_by(
+        cls,
+        make: Callable[..., Learner],
+        actions: int,
+        horizon: int,
+        floor: object,
+        first: float = 1,
+        **settings: Any,
+    ) -> Self:
+        check_problem(actions, horizon, floor)
+        require(1 <= first <= MOST and first % 1 == 0, "first must be a whole number of at least 1", first=first)
+        length = int(first) * 2 ** np.arange(ceil(log2(MOST / first + 1)))
+        usual = signature(cls.kind.tuned).parameters.get("epsilon")
+        epsilon = settings.get("epsilon", usual and usual.default)
+        if epsilon is not None:
+            check_epsilon(epsilon)
+        epochs = []
+        for k, rounds in enumerate(length.tolist()):
+            confidence = {} if epsilon is None else {"epsilon": epsilon / ((k + 1) * (k + 2))}
+            epochs.append(make(actions, rounds, floor, **{**settings, **confidence}))
+        return cls.in_epochs(epochs, length)
 
-    if not hasattr(kind, "choose"):
-        del Doubling.choose
-    Doubling.__doc__ = f"{about(kind)}; started afresh in epochs that double."
-    Doubling.start.__annotations__["return"] = Epochs
-    Doubling.learn.__annotations__["seen"] = get_type_hints(kind.learn)["seen"]
-    settle(Doubling, kind, "Doubling", globals())
-    settle(Epochs, kind, "Epochs", globals())
-    return Doubling
+    @classmethod
+    def in_epochs(cls, epochs: list[Learner], length: object) -> Self:
+        """Return the learner that runs these, one per epoch."""
+        tables = {name: [learner.parameters[name] for learner in epochs] for name in cls.tables()}
+        return cls(**tables, length=length, floor=epochs[0].floor)  # type: ignore[call-arg]
 
+    @classmethod
+    def tables(cls) -> list[str]:
+        """Return the names of the parameters that have an entry per epoch."""
+        return [name for name in field_types(cls.kind) if name != "floor"]
 
-def _per_epoch(kind: Any, name: str, one: Any) -> Any:
-    """The type of a parameter that has an entry per epoch."""
-    if one not in (float, Vector):
-        raise ValueError(f"doubling takes learners whose parameters are numbers and vectors, got {name} of {kind.__name__}")
-    return Vector if one is float else Matrix
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5, first=8), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), first=4), 5),
+            (cls.tuned(1, 50, 0.5, first=4), 1),
+        ]
 
+    def at(self, epoch: int) -> Learner:
+        """Return the learner of an epoch, counted from 0."""
+        entries = {name: self.parameters[name][epoch] for name in self.tables()}
+        return self.kind(**entries, floor=self.floor)  # type: ignore[call-arg]
 
-def _again(kind: Any, values: tuple[Any, ...]) -> Any:
-    return doubling(kind)(*values)
+    def check(self) -> None:
+        """Every epoch obeys the laws of the learner inside, and starts it alike."""
+        whole = self.length.ndim == 1 and self.length.size > 0 and bool(np.all((self.length >= 1) & (self.length % 1 == 0)))
+        require(whole, "length must be whole numbers of at least 1, one per epoch", length=self.length)
+        for name in self.tables():
+            shape = self.parameters[name].shape
+            require(shape[:1] == self.length.shape, f"{name} must have one entry per epoch", shape=shape)
+        starts = [flat(self.at(k).start(1)) for k in range(self.length.size)]  # one action is enough to tell
+        same = all(np.array_equal(start, starts[0]) for start in starts)
+        require(same, "a learner is started afresh only if its start is the same in every epoch", learner=self.kind.__name__)
+
+    def start(self, actions: int) -> Any:
+        first = self.at(0).start(actions)
+        return state_type(type(self))(*first, np.zeros(2), flat(first))
+
+    def learn(self, s: Any, seen: Full | Bandit) -> None:
+        learner, state = rule.inside(self, s)
+        rule.learn(learner, state, seen)
+        e = int(s.epoch[0])
+        s.epoch[1] += 1
+        if s.epoch[1] >= self.length[e]:  # the next epoch, from its start on; the last is repeated
+            s.epoch[0], s.epoch[1] = min(e + 1, self.length.size - 1), 0
+            restore(state, s.fresh)
+
+    @property
+    def parent(self) -> Learner | None:
+        """With floor 0 a learner that is then EWA is EWA, doubled."""
+        parents = [self.at(k).parent for k in range(self.length.size)]
+        if not all(isinstance(parent, Ewa) for parent in parents):
+            return None
+        return Doubling.of(Ewa).in_epochs([parent for parent in parents if parent], self.length)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        epochs, left = [], rounds
+        for k, length in enumerate(self.length.astype(int).tolist()):
+            if left > 0:
+                epochs.append((self.at(k), min(left, length)))
+                left -= length
+        return anytime.doubled(epochs, actions, rounds, self.floor, setting)

@@ -1,19 +1,21 @@
 """Entropic LP: all rewards so far and an entropy, maximised over what met the floors so far."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Tilt, Weights, average, ones, project, set_one, settle, share, upright
-from lewa.learners.base import check_feasible, check_positive, check_size, lawful, log_actions
+from lewa.kernels import Tilt, Weights, comparable, no_tilt, normalize, ones, prices, project, set_weights, update_means
+from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
 
 
-class Entropic(NamedTuple):
+@comparable
+class EntropicLpState(NamedTuple):
     weights: Weights  # exp(eta G), tilted
     multiplier: Vector  # (m,)    lambda, the price of each floor
     gains: Vector  # (K,)    G
@@ -22,7 +24,8 @@ class Entropic(NamedTuple):
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class EntropicLp(NamedTuple):
+@dataclass(frozen=True)
+class EntropicLp(Learner):
     """Entropic LP: exponential weights on all rewards so far, projected once onto what met the floors so far.
 
     A rival: the second heuristic of Mannor, Tsitsiklis and Yu, a linear program over the past that an entropy smooths. With
@@ -56,34 +59,27 @@ class EntropicLp(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
         """eta = sqrt(8 ln K/T)"""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        return lawful(cls(sqrt(8 * log_actions(actions) / horizon), floor))
+        K, T, floor = check_problem(actions, horizon, floor, means)
+        return cls(sqrt(8 * log_actions(K) / T), floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
-
-    def start(self, actions: int) -> Entropic:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta)
-        K, m = actions, self.floor.size
-        return Entropic(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), upright(K, m), np.zeros(1))
 
-    def play(self, s: Entropic, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> EntropicLpState:
+        K, m = self.sizes(actions)
+        return EntropicLpState(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), no_tilt(K, m), np.zeros(1))
 
-    def learn(self, s: Entropic, seen: Full) -> None:
+    def play(self, s: EntropicLpState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: EntropicLpState, seen: Full) -> None:
         s.clock[0] += 1
-        for j in range(s.multiplier.size):  # cbar <- cbar + (c - cbar)/t
-            average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
-        for k in range(s.gains.size):  # w = exp(eta G)
+        update_means(s.mean, seen.constraints, s.clock[0])  # cbar <- cbar + (c - cbar)/t
+        for k in range(s.gains.size):
             s.gains[k] += seen.rewards[k]
-            set_one(s.weights, k, self.eta * s.gains[k])
-        settle(s.weights)
+        set_weights(s.weights, self.eta, s.gains)  # w = exp(eta G)
         project(s.weights, s.mean, self.floor, s.tilt)  # w <- the nearest with p.cbar >= c0
-        for j in range(s.multiplier.size):
-            s.multiplier[j] = s.tilt.theta[j] / self.eta
+        prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return (none("Entropic LP", rivals.HEURISTIC),)

@@ -1,17 +1,17 @@
 """Epsilon-first: a share of the budget to explore, the rest for the largest reward per cost."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import ClassVar, Self
 
 from lewa.feedback import Bandit
-from lewa.kernels import densest, enter, opened, seldom, spend
-from lewa.learners.base import check_positive, check_size, lawful, require
-from lewa.learners.kube import Kept
-from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.kernels import play_densest, play_least_drawn, record_outcome, spend_budget
+from lewa.learners.base import check_problem, require
+from lewa.learners.budgeted import Budgeted, BudgetedState
 from lewa.types import Vector
 
 
-class EpsilonFirst(NamedTuple):
+@dataclass(frozen=True)
+class EpsilonFirst(Budgeted):
     """Epsilon-first: spend a share of the budget on exploring, and the rest on the largest reward per cost seen there.
 
     A rival, for rewards with a fixed mean, and the first for bandits with a budget. With d_k and B_t as in `kube`, and N_k,
@@ -43,6 +43,8 @@ class EpsilonFirst(NamedTuple):
     budget-limited multi-armed bandits, AAAI 2010.
     """
 
+    name: ClassVar = "Epsilon-first"
+
     explore: float
     rounds: float
     floor: Vector
@@ -50,35 +52,30 @@ class EpsilonFirst(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, explore: float | None = None) -> Self:
         """explore = T^(-1/3), at most 1/2"""
-        floor = check_size(actions, floor, horizon)
-        return lawful(cls(min(0.5, horizon ** (-1 / 3)) if explore is None else explore, float(horizon), floor))
+        _, T, floor = check_problem(actions, horizon, floor)
+        return cls(min(0.5, T ** (-1 / 3)) if explore is None else explore, T, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [  # one round explored: while a learner explores, no action gains
             (cls.tuned(3, 200, 0.5, explore=0.001), 3),
             (cls.tuned(5, 20, (0.4, 0.2), explore=0.001), 5),  # a budget that is soon spent
             (cls.tuned(1, 50, 0.5), 1),
         ]
 
-    def start(self, actions: int) -> Kept:
-        check_size(actions, self.floor)
-        check_positive(rounds=self.rounds)
+    def check(self) -> None:
+        super().check()
         require(0 < self.explore < 1, "explore must lie strictly between 0 and 1", explore=self.explore)
-        return Kept(opened(actions, self.floor.size))
 
-    def play(self, s: Kept, p: Vector) -> None:
+    def play(self, s: BudgetedState, p: Vector) -> None:
         if s.book.used[0] < self.explore * self.rounds:
-            seldom(s.book, p)
+            play_least_drawn(s.book, p)
         else:
             for k in range(p.size):  # value = rbar
                 p[k] = s.book.reward[k]
-            densest(s.book, self.rounds - s.book.used[0], p)
+            play_densest(s.book, self.rounds - s.book.used[0], p)
 
-    def learn(self, s: Kept, seen: Bandit) -> None:
+    def learn(self, s: BudgetedState, seen: Bandit) -> None:
         if s.book.used[0] < self.explore * self.rounds:
-            enter(s.book, seen.action, seen.reward, seen.constraints, self.floor)
-        spend(s.book, seen.constraints, self.floor)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return (none("Epsilon-first", rivals.BUDGETED),)
+            record_outcome(s.book, seen.action, seen.reward, seen.constraints, self.floor)
+        spend_budget(s.book, seen.constraints, self.floor)

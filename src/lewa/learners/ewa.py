@@ -1,21 +1,24 @@
 """Exponentially weighted average, the parent of every learner here."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, grow, ones, share
-from lewa.learners.base import check_positive, check_size, lawful, log_actions
+from lewa.kernels import Weights, comparable, grow, normalize, ones
+from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.theory import paper
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Primal(NamedTuple):
+@comparable
+class EwaState(NamedTuple):
     weights: Weights  # w
 
 
-class Ewa(NamedTuple):
+@dataclass(frozen=True)
+class Ewa(Learner):
     """EWA (Hedge): exponential weights on rewards, blind to constraints.
 
     Actions are played in proportion to the exponential of what they earned. Section 2 of the paper (no box).
@@ -50,23 +53,21 @@ class Ewa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, eta: float | None = None) -> Self:
         """eta = sqrt(8 ln K / T)"""
-        floor = check_size(actions, floor, horizon)
-        return lawful(cls(eta if eta is not None else sqrt(8 * log_actions(actions) / horizon), floor))
+        K, T, floor = check_problem(actions, horizon, floor)
+        return cls(eta if eta is not None else sqrt(8 * log_actions(K) / T), floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
-
-    def start(self, actions: int) -> Primal:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta)
-        return Primal(ones(actions))
 
-    def play(self, s: Primal, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> EwaState:
+        K, _ = self.sizes(actions)
+        return EwaState(ones(K))
 
-    def learn(self, s: Primal, seen: Full) -> None:
+    def play(self, s: EwaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: EwaState, seen: Full) -> None:
         grow(s.weights, self.eta, seen.rewards)  # w <- w exp(eta r)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.ewa(actions, rounds, self.floor, self.eta)
+        return paper.ewa(self, actions, rounds)

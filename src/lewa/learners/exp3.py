@@ -1,18 +1,20 @@
 """Exp3: exponential weights on estimated gains, when only the action drawn is seen."""
 
+from dataclasses import dataclass
 from math import e, sqrt
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 from lewa.feedback import Bandit
 from lewa.kernels import draw, grow_one, mix, ones
-from lewa.learners.base import check_size, lawful, log_actions, require
-from lewa.learners.ewa import Primal
+from lewa.learners.base import Learner, check_problem, log_actions, require
+from lewa.learners.ewa import EwaState
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Exp3(NamedTuple):
+@dataclass(frozen=True)
+class Exp3(Learner):
     """Exp3: EWA when only the action drawn is seen, blind to constraints.
 
     A rival, and the parent of BanditLEWA. With w_1 = 1, in round t, i the action drawn from p_t::
@@ -47,28 +49,26 @@ class Exp3(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gamma: float | None = None) -> Self:
         """gamma = min(1, sqrt(K ln K/((e - 1) T)))"""
-        floor = check_size(actions, floor, horizon)
-        best = min(1.0, sqrt(actions * log_actions(actions) / ((e - 1) * horizon)))
-        return lawful(cls(best if gamma is None else gamma, floor))
+        K, T, floor = check_problem(actions, horizon, floor)
+        best = min(1.0, sqrt(K * log_actions(K) / ((e - 1) * T)))
+        return cls(best if gamma is None else gamma, floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
-
-    def start(self, actions: int) -> Primal:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         require(0 < self.gamma <= 1, "gamma must lie in (0, 1]", gamma=self.gamma)
-        return Primal(ones(actions, drawn=True))
 
-    def play(self, s: Primal, p: Vector) -> None:
+    def start(self, actions: int) -> EwaState:
+        K, _ = self.sizes(actions)
+        return EwaState(ones(K, drawn=True))
+
+    def play(self, s: EwaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
 
-    def choose(self, s: Primal, u: float) -> tuple[int, float]:
+    def choose(self, s: EwaState, u: float) -> tuple[int, float]:
         return draw(s.weights, self.gamma, u)  # i ~ p, and p_i
 
-    def learn(self, s: Primal, seen: Bandit) -> None:
+    def learn(self, s: EwaState, seen: Bandit) -> None:
         K = s.weights.log.size
         grow_one(s.weights, seen.action, self.gamma * seen.reward / (K * seen.propensity))  # w_i <- w_i exp(gamma r/(K p_i))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return rivals.exp3(actions, rounds, self.floor, self.gamma, setting)
+        return rivals.exp3(self, actions, rounds, setting)

@@ -1,24 +1,27 @@
 """Exp3.P: Exp3 with a bonus for actions that are seldom drawn, and so with bounds for the single run."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, grow, mix, ones
-from lewa.learners.base import check_epsilon, check_gamma, check_positive, check_size, lawful, log_actions
+from lewa.kernels import Weights, comparable, estimate_gains, grow, mix, ones
+from lewa.learners.base import Learner, check_epsilon, check_gamma, check_positive, check_problem, log_actions
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Praised(NamedTuple):
+@comparable
+class Exp3PState(NamedTuple):
     weights: Weights  # w
     gain: Vector  # (K,)  rhat + bonus/p of the last round
 
 
-class Exp3P(NamedTuple):
+@dataclass(frozen=True)
+class Exp3P(Learner):
     """Exp3.P: Exp3 with bounds for the single run, blind to constraints.
 
     A rival. With w_1 = 1, in round t, i the action drawn from p_t, and rhat_t zero but at i, where it is r_t/p_{t,i}::
@@ -60,31 +63,26 @@ class Exp3P(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float = 0.05) -> Self:
         """gamma = min(3/5, 2 sqrt(3/5 K ln K/T)), eta = gamma/(3K), bonus = min(1, 2 sqrt(ln(KT/epsilon)/(KT)))"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor)
         check_epsilon(epsilon)
-        K, T = actions, horizon
         gamma = min(0.6, 2 * sqrt(0.6 * K * log_actions(K) / T))
         bonus = min(1.0, 2 * sqrt(log(K * T / epsilon) / (K * T)))
-        return lawful(cls(gamma / (3 * K), gamma, bonus, floor))
+        return cls(gamma / (3 * K), gamma, bonus, floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
-
-    def start(self, actions: int) -> Praised:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, bonus=self.bonus)
         check_gamma(self.gamma)
-        return Praised(ones(actions), np.zeros(actions))
 
-    def play(self, s: Praised, p: Vector) -> None:
+    def start(self, actions: int) -> Exp3PState:
+        K, _ = self.sizes(actions)
+        return Exp3PState(ones(K), np.zeros(K))
+
+    def play(self, s: Exp3PState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
 
-    def learn(self, s: Praised, seen: Bandit) -> None:
-        for k in range(s.gain.size):
-            s.gain[k] = self.bonus / seen.play[k]
-        s.gain[seen.action] += seen.reward / seen.propensity
+    def learn(self, s: Exp3PState, seen: Bandit) -> None:
+        estimate_gains(seen, self.bonus, s.gain)
         grow(s.weights, self.eta, s.gain)  # w <- w exp(eta (rhat + bonus/p))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return rivals.exp3_p(actions, rounds, self.floor, self.eta, self.gamma, self.bonus, setting)
+        return rivals.exp3_p(self, actions, rounds, setting)

@@ -1,25 +1,28 @@
 """ExpLEWA: an exponential price on the shortfall so far, for constraints that vary arbitrarily."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import SelfTuned, exp, grow_tuned, share_tuned, tied
-from lewa.learners.base import check_positive, check_size, lawful
+from lewa.kernels import AdaHedgeWeights, adahedge_weights, comparable, exp, grow_adahedge, normalize_adahedge
+from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.theory import adversarial
 from lewa.theory.adversarial import STEEPEST
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Hedged(NamedTuple):
-    weights: SelfTuned  # G and Delta
+@comparable
+class ExpLewaState(NamedTuple):
+    weights: AdaHedgeWeights  # G and Delta
     charge: Vector  # (m,)  what the price was in the last round: Phi'(Q) for the floor missed most, or 0
     missed: Vector  # (1,)  Q
 
 
-class ExpLewa(NamedTuple):
+@dataclass(frozen=True)
+class ExpLewa(Learner):
     """ExpLEWA: an exponential price on all shortfall so far, for constraints that vary arbitrarily.
 
     Actions are weighed by r alone while the floors are met. A round that misses one counts its constraint too, at a price
@@ -71,27 +74,24 @@ class ExpLewa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """b = 9/(10 C), C = 1 + sqrt(1 + T ln K)"""
-        floor = check_size(actions, floor, horizon)
-        return lawful(cls(0.9 / adversarial.adahedge(actions, horizon), floor))
+        K, T, floor = check_problem(actions, horizon, floor)
+        return cls(0.9 / adversarial.adahedge(K, T), floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls(2.0, np.array([0.6])), 4),  # a rate at which the price soon is as steep as it gets
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls(2.0, np.array([0.6])), 4)]  # a rate at which the price soon is as steep as it gets
 
-    def start(self, actions: int) -> Hedged:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(rate=self.rate)
-        return Hedged(tied(actions), np.zeros(self.floor.size), np.zeros(1))
 
-    def play(self, s: Hedged, p: Vector) -> None:
-        share_tuned(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
+    def start(self, actions: int) -> ExpLewaState:
+        K, m = self.sizes(actions)
+        return ExpLewaState(adahedge_weights(K), np.zeros(m), np.zeros(1))
 
-    def learn(self, s: Hedged, seen: Full) -> None:
+    def play(self, s: ExpLewaState, p: Vector) -> None:
+        normalize_adahedge(s.weights, p)  # p = exp(eta G) / sum exp(eta G)
+
+    def learn(self, s: ExpLewaState, seen: Full) -> None:
         worst, short = 0, 0.0
         for j in range(s.charge.size):  # the floor that is missed most
             s.charge[j] = 0.0
@@ -100,7 +100,7 @@ class ExpLewa(NamedTuple):
         s.missed[0] += short  # Q <- Q + [c0 - p.c]+
         if short > 0:
             s.charge[worst] = self.rate * exp(min(self.rate * s.missed[0], STEEPEST))  # b exp(b Q)
-        grow_tuned(s.weights, seen.rewards, s.charge, seen.constraints)  # G <- G + r + charge c, and Delta with it
+        grow_adahedge(s.weights, seen.rewards, s.charge, seen.constraints)  # G <- G + r + charge c, and Delta with it
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return adversarial.exp_lewa(actions, rounds, self.floor, self.rate, setting)
+        return adversarial.exp_lewa(self, actions, rounds, setting)

@@ -1,19 +1,33 @@
 """Explore-then-project: some rounds to estimate the constraints, then exponential weights on what the estimate allows."""
 
+from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import EMPTY, Tilt, Weights, average, grow, mix, ones, project, share, upright
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions, require
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    grow,
+    mix,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project_or_relax,
+    update_means,
+)
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions, require
 from lewa.theory import projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Explored(NamedTuple):
+@comparable
+class ExploreThenProjectState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  of the rounds explored
@@ -22,7 +36,8 @@ class Explored(NamedTuple):
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class ExploreThenProject(NamedTuple):
+@dataclass(frozen=True)
+class ExploreThenProject(Learner):
     """Explore-then-project: estimate the constraints first, then project onto what the estimate allows.
 
     The road that section 4 of the paper dismisses, as it is usually walked. OP-EWA estimates in every round and is better by
@@ -77,58 +92,50 @@ class ExploreThenProject(NamedTuple):
         means: object = None,
     ) -> Self:
         """eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        explore = float(ceil(horizon ** (2 / 3) - 1e-9)) if explore is None else explore
-        radius = projected.explore_radius(actions, floor.size, epsilon)
-        return lawful(cls(sqrt(8 * log_actions(actions) / horizon), explore, radius, optimism, floor))
+        explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore
+        return cls(sqrt(8 * log_actions(K) / T), explore, projected.explore_radius(K, floor.size, epsilon), optimism, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [  # explored for one round: while a learner explores, no action gains
             (cls.tuned(3, 200, 0.5, explore=1), 3),
             (cls.tuned(5, 100, (0.4, 0.2), explore=1), 5),
             (cls.tuned(1, 50, 0.5, explore=1), 1),
             (cls.tuned(4, 100, 0.6, optimism=0, explore=1), 4),
-            (cls.tuned(4, 100, (0.4, 0.6), optimism=0, explore=1)._replace(radius=0.05), 4),
+            (cls.tuned(4, 100, (0.4, 0.6), optimism=0, explore=1).replace(radius=0.05), 4),
         ]
 
-    def start(self, actions: int) -> Explored:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, radius=self.radius)
         check_explore(self.explore, self.optimism)
-        K, m = actions, self.floor.size
-        return Explored(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), upright(K, m), np.zeros(1))
 
-    def play(self, s: Explored, p: Vector) -> None:
+    def start(self, actions: int) -> ExploreThenProjectState:
+        K, m = self.sizes(actions)
+        return ExploreThenProjectState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), no_tilt(K, m), np.zeros(1))
+
+    def play(self, s: ExploreThenProjectState, p: Vector) -> None:
         if s.clock[0] < self.explore:
             mix(s.weights, 1.0, p)  # p = 1/K
         else:
-            share(s.weights, p)  # p = w / sum w
+            normalize(s.weights, p)  # p = w / sum w
 
-    def learn(self, s: Explored, seen: Full) -> None:
+    def learn(self, s: ExploreThenProjectState, seen: Full) -> None:
         s.clock[0] += 1
-        c0 = self.floor
         grow(s.weights, self.eta, seen.rewards)  # w <- w exp(eta r)
         if s.clock[0] <= self.explore:
-            for j in range(c0.size):  # cbar <- cbar + (c - cbar)/t
-                average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
-        if s.clock[0] >= self.explore:
-            for optimism in (self.optimism, 1.0):  # w <- the nearest with p.cbar >= c0 - optimism alpha
-                for j in range(c0.size):
-                    s.least[j] = c0[j] - optimism * self.radius / sqrt(self.explore) if c0[j] > 0 else 0.0
-                if project(s.weights, s.mean, s.least, s.tilt) != EMPTY:
-                    break
-            for j in range(c0.size):
-                s.multiplier[j] = s.tilt.theta[j] / self.eta
+            update_means(s.mean, seen.constraints, s.clock[0])  # cbar <- cbar + (c - cbar)/t
+        if s.clock[0] >= self.explore:  # w <- the nearest with p.cbar >= c0 - optimism alpha
+            alpha = self.radius / sqrt(self.explore)
+            project_or_relax(s.weights, s.mean, self.floor, self.optimism, alpha, s.least, s.tilt)
+            prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.explore, self.radius, self.optimism)
-        return projected.explore_then_project(actions, rounds, self.floor, *steps, setting)
+        return projected.explore_then_project(self, actions, rounds, setting)
 
 
 def check_explore(explore: float, optimism: float) -> None:
     """How many rounds are explored, and whether the estimate is eased by its radius."""
-    require(explore >= 1 and explore == int(explore), "explore must be a whole number of at least 1", explore=explore)
+    require(explore >= 1 and explore % 1 == 0, "explore must be a whole number of at least 1", explore=explore)
     require(optimism in (0, 1), "optimism must be 0 or 1", optimism=optimism)

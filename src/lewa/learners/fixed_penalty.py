@@ -1,13 +1,15 @@
 """EWA with a fixed penalty: what a Lagrange multiplier is when nobody adjusts it."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, grow_priced, ones, share
-from lewa.learners.base import LARGEST, check_positive, check_size, lawful, log_actions, require
+from lewa.kernels import grow_priced, normalize, ones
+from lewa.learners.base import LARGEST, Learner, check_positive, check_problem, log_actions, require
+from lewa.learners.ewa import EwaState
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Vector
 
@@ -17,11 +19,8 @@ BROKEN = (
 )
 
 
-class Penalised(NamedTuple):
-    weights: Weights  # w
-
-
-class FixedPenalty(NamedTuple):
+@dataclass(frozen=True)
+class FixedPenalty(Learner):
     """EWA with a fixed penalty: constraints count at a price that never changes.
 
     Actions are weighed by r + lambda c, with a lambda that is chosen beforehand. A straw man: section 4 of the paper names
@@ -61,29 +60,27 @@ class FixedPenalty(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
         """eta = sqrt(8 ln K/T)/(1 + sum penalty)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor)
         each = penalties(penalty, floor)
-        step = sqrt(8 * log_actions(actions) / horizon) / (1 + float(each.sum()))
-        return lawful(cls(step if eta is None else eta, each, floor))
+        step = sqrt(8 * log_actions(K) / T) / (1 + float(each.sum()))
+        return cls(step if eta is None else eta, each, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)), 5)]
 
-    def start(self, actions: int) -> Penalised:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta)
         check_penalty(self.penalty, self.floor)
-        return Penalised(ones(actions))
 
-    def play(self, s: Penalised, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> EwaState:
+        K, _ = self.sizes(actions)
+        return EwaState(ones(K))
 
-    def learn(self, s: Penalised, seen: Full) -> None:
+    def play(self, s: EwaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: EwaState, seen: Full) -> None:
         grow_priced(s.weights, self.eta, seen.rewards, self.penalty, seen.constraints)  # w <- w exp(eta (r + lambda c))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -91,7 +88,7 @@ class FixedPenalty(NamedTuple):
 
 
 def penalties(penalty: object, floor: Vector) -> Vector:
-    """One penalty per constraint; a single number stands for all of them."""
+    """Return one penalty per constraint; a single number stands for all of them."""
     try:
         each: Vector = np.broadcast_to(np.asarray(penalty, dtype=np.float64), floor.shape).copy()
     except (TypeError, ValueError):

@@ -1,33 +1,34 @@
 """Fixed-share LEWA: LEWA of which a share is spread evenly each round, so that no action falls too far behind."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Spread, evenly, grow_spread, positive, share_spread
-from lewa.learners.base import (
-    check_dual,
-    check_epsilon,
-    check_feasible,
-    check_positive,
-    check_size,
-    lawful,
-    log_actions,
-    require,
+from lewa.kernels import (
+    FixedShareWeights,
+    comparable,
+    dual_step,
+    fixed_share_weights,
+    grow_fixed_share,
+    normalize_fixed_share,
 )
-from lewa.theory import fixed_share as share
+from lewa.learners.base import PrimalDual, check_epsilon, check_problem, log_actions, require
+from lewa.theory import fixed_share
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class SharedDual(NamedTuple):
-    weights: Spread  # w
+@comparable
+class FixedShareLewaState(NamedTuple):
+    weights: FixedShareWeights  # w
     multiplier: Vector  # (m,)  lambda
 
 
-class FixedShareLewa(NamedTuple):
+@dataclass(frozen=True)
+class FixedShareLewa(PrimalDual):
     """Fixed-share LEWA: no action falls too far behind to be of use, and slack buys a violation of order sqrt(T).
 
     Plain LEWA lets an action that exceeds the floor fall behind by as much as it earned less; when it is needed, the
@@ -74,49 +75,39 @@ class FixedShareLewa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
         """LEWA's steps with ln K + 1 for ln K, share = 1/T; `means` (m, K), where known, refuse a floor no play can meet."""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        T, m, cost = horizon, floor.size, log_actions(actions) + 1
+        K, T, floor = check_problem(actions, horizon, floor, means)
+        m, cost = floor.size, log_actions(K) + 1
         if epsilon is not None:
             check_epsilon(epsilon)
-            cost += 0.5 * log(2 * actions / epsilon)
+            cost += 0.5 * log(2 * K / epsilon)
         eta = 2 * sqrt(cost / (m * T))
         delta = m * eta / 2 if epsilon is None else m * eta
-        return lawful(cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), min(1 / T, 0.5), floor))
+        return cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), min(1 / T, 0.5), floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), epsilon=0.1), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls(1e6, 0.5, 0.5, 1e-30, np.array([0.6])), 4),  # steps that no exponential holds
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        steep = cls(1e6, 0.5, 0.5, 1e-30, np.array([0.6]))  # steps that no exponential holds
+        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), epsilon=0.1), 5), (steep, 4)]
 
-    def start(self, actions: int) -> SharedDual:
-        check_size(actions, self.floor)
-        check_positive(eta=self.eta)
-        check_dual(self.delta, self.mu)
+    def check(self) -> None:
+        super().check()
         require(0 < self.share < 1, "share must lie strictly between 0 and 1", share=self.share)
-        return SharedDual(evenly(actions), np.zeros(self.floor.size))
 
-    def play(self, s: SharedDual, p: Vector) -> None:
-        share_spread(s.weights, self.share, p)  # p = (1 - share) w / sum w + share/K
+    def start(self, actions: int) -> FixedShareLewaState:
+        K, m = self.sizes(actions)
+        return FixedShareLewaState(fixed_share_weights(K), np.zeros(m))
 
-    def learn(self, s: SharedDual, seen: Full) -> None:
+    def play(self, s: FixedShareLewaState, p: Vector) -> None:
+        normalize_fixed_share(s.weights, self.share, p)  # p = (1 - share) w / sum w + share/K
+
+    def learn(self, s: FixedShareLewaState, seen: Full) -> None:
         lam = s.multiplier
-        grow_spread(s.weights, self.share, self.eta, seen.rewards, lam, seen.constraints)  # w <- p exp(eta (r + lam c))
-        for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (seen.met[j] - self.floor[j]))
-
-    @property
-    def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
-        return self.delta, self.mu
+        grow_fixed_share(s.weights, self.share, self.eta, seen.rewards, lam, seen.constraints)  # w <- p exp(eta (r + lam c))
+        dual_step(lam, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
 
     @property
     def parent(self) -> None:
         """With floor 0 it is Herbster and Warmuth's fixed share, which is not among these learners."""
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return share.fixed_share_lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, self.share, setting)
+        return fixed_share.fixed_share_lewa(self, actions, rounds, setting)

@@ -1,12 +1,28 @@
 """Forecast-LP: the best play for the round that is forecast, by a linear program."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import EMPTY, Tilt, Weights, average, ones, project, set_one, settle, share, upright
-from lewa.learners.base import check_feasible, check_size, lawful, require
+from lewa.kernels import (
+    EMPTY,
+    Tilt,
+    Weights,
+    comparable,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project,
+    refresh,
+    set_one,
+    set_weights,
+    update_mean,
+    update_means,
+)
+from lewa.learners.base import Learner, check_problem, require
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
@@ -14,7 +30,8 @@ from lewa.types import Matrix, Vector
 SHARP = 1e7  # the linear program is solved to within ln K/SHARP; ties are played evenly
 
 
-class Forecast(NamedTuple):
+@comparable
+class ForecastLpState(NamedTuple):
     weights: Weights  # exp(SHARP rhat), tilted
     multiplier: Vector  # (m,)    lambda, the price of each floor
     reward: Vector  # (K,)    rhat
@@ -23,7 +40,8 @@ class Forecast(NamedTuple):
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class ForecastLp(NamedTuple):
+@dataclass(frozen=True)
+class ForecastLp(Learner):
     """Forecast-LP: the play that is best for the round that is forecast, by a linear program.
 
     A rival: the first heuristic of Mannor, Tsitsiklis and Yu. They play the best response to a calibrated forecast of the
@@ -59,45 +77,36 @@ class ForecastLp(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gain: float = 0.0, means: object = None) -> Self:
         """gain = 0: the mean of all rounds"""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        return lawful(cls(gain, floor))
+        return cls(gain, check_problem(actions, horizon, floor, means)[2])
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), gain=0.2), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), gain=0.2), 5)]
 
-    def start(self, actions: int) -> Forecast:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         require(0 <= self.gain <= 1, "gain must lie in [0, 1]", gain=self.gain)
-        K, m = actions, self.floor.size
-        return Forecast(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), upright(K, m), np.zeros(1))
 
-    def play(self, s: Forecast, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> ForecastLpState:
+        K, m = self.sizes(actions)
+        return ForecastLpState(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), no_tilt(K, m), np.zeros(1))
 
-    def learn(self, s: Forecast, seen: Full) -> None:
+    def play(self, s: ForecastLpState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: ForecastLpState, seen: Full) -> None:
         s.clock[0] += 1
-        c0, n = self.floor, 1 / max(1 / s.clock[0], self.gain)
-        average(s.reward, seen.rewards, n, seen.play)  # rhat <- rhat + g (r - rhat)
-        for j in range(c0.size):
-            average(s.mean[j], seen.constraints[j], n, seen.play)
-        for k in range(s.reward.size):
-            set_one(s.weights, k, SHARP * s.reward[k])
-        settle(s.weights)
-        if project(s.weights, s.mean, c0, s.tilt) == EMPTY:
-            for k in range(s.reward.size):
+        n = 1 / max(1 / s.clock[0], self.gain)
+        update_mean(s.reward, seen.rewards, n, seen.play)  # rhat <- rhat + g (r - rhat)
+        update_means(s.mean, seen.constraints, n)  # chat <- chat + g (c - chat)
+        set_weights(s.weights, SHARP, s.reward)
+        if project(s.weights, s.mean, self.floor, s.tilt) == EMPTY:
+            for k in range(s.reward.size):  # the action with the largest min_j (chat_j - c0_j)
                 worst = 1.0
-                for j in range(c0.size):
-                    worst = min(worst, s.mean[j, k] - c0[j])
+                for j in range(self.floor.size):
+                    worst = min(worst, s.mean[j, k] - self.floor[j])
                 set_one(s.weights, k, SHARP * worst)
-            settle(s.weights)
-        for j in range(c0.size):
-            s.multiplier[j] = s.tilt.theta[j] / SHARP
+            refresh(s.weights)
+        prices(s.tilt, SHARP, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return (none("Forecast-LP", rivals.HEURISTIC),)

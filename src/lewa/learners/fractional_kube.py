@@ -1,18 +1,21 @@
 """Fractional KUBE: the largest optimistic reward per cost, until the budget is spent."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import ClassVar
 
-from lewa.feedback import Bandit
-from lewa.kernels import densest, enter, opened, seldom, spend, total, untried
-from lewa.learners.base import check_positive, check_size, lawful
-from lewa.learners.kube import Kept
-from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.kernels import (
+    play_densest,
+    play_least_drawn,
+    some_untried,
+    total,
+)
+from lewa.learners.budgeted import Budgeted, BudgetedState
 from lewa.types import Vector
 
 
-class FractionalKube(NamedTuple):
+@dataclass(frozen=True)
+class FractionalKube(Budgeted):
     """Fractional KUBE: play the largest optimistic reward per cost, until the budget is spent.
 
     A rival: KUBE with a knapsack whose items can be cut, which holds nothing but the densest. With N_k, rbar_k, d_k and B_t
@@ -40,41 +43,16 @@ class FractionalKube(NamedTuple):
     multi-armed bandits, AAAI 2012, arXiv 1204.1909.
     """
 
+    name: ClassVar = "Fractional KUBE"
+
     rounds: float
     floor: Vector
 
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """The budget is for the horizon."""
-        floor = check_size(actions, floor, horizon)
-        return lawful(cls(float(horizon), floor))
-
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 20, (0.4, 0.2)), 5),  # a budget that is soon spent
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
-
-    def start(self, actions: int) -> Kept:
-        check_size(actions, self.floor)
-        check_positive(rounds=self.rounds)
-        return Kept(opened(actions, self.floor.size))
-
-    def play(self, s: Kept, p: Vector) -> None:
-        N = s.book.drawn
-        if untried(s.book):
-            seldom(s.book, p)
+    def play(self, s: BudgetedState, p: Vector) -> None:
+        if some_untried(s.book):
+            play_least_drawn(s.book, p)
             return
-        t = total(N) + 1
+        t = total(s.book.drawn) + 1
         for k in range(p.size):  # value = rbar + sqrt(2 ln t/N)
-            p[k] = s.book.reward[k] + sqrt(2 * log(t) / N[k])
-        densest(s.book, self.rounds - s.book.used[0], p)
-
-    def learn(self, s: Kept, seen: Bandit) -> None:
-        enter(s.book, seen.action, seen.reward, seen.constraints, self.floor)
-        spend(s.book, seen.constraints, self.floor)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return (none("Fractional KUBE", rivals.BUDGETED),)
+            p[k] = s.book.reward[k] + sqrt(2 * log(t) / s.book.drawn[k])
+        play_densest(s.book, self.rounds - s.book.used[0], p)

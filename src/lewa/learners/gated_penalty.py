@@ -1,13 +1,14 @@
 """EWA with a gated penalty: a fixed one, charged only while the floor is missed."""
 
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, average, grow_priced, ones, share
-from lewa.learners.base import check_positive, check_size, lawful, log_actions
+from lewa.kernels import Weights, comparable, grow_priced, normalize, ones, update_mean
+from lewa.learners.base import Learner, check_positive, check_problem, log_actions
 from lewa.learners.fixed_penalty import check_penalty, penalties
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Matrix, Vector
@@ -18,14 +19,16 @@ BROKEN = (
 )
 
 
-class Gated(NamedTuple):
+@comparable
+class GatedPenaltyState(NamedTuple):
     weights: Weights  # w
     charge: Vector  # (m,)    what the penalty was in the last round: lambda or 0
     mean: Matrix  # (m, K)  cbar
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class GatedPenalty(NamedTuple):
+@dataclass(frozen=True)
+class GatedPenalty(Learner):
     """EWA with a gated penalty: a fixed price, charged only while the play misses the floor.
 
     Actions are weighed by r + lambda c while the running mean of the constraints says that the play is below the floor, and
@@ -64,33 +67,30 @@ class GatedPenalty(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
         """eta = sqrt(8 ln K/T)/(1 + sum penalty)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor)
         each = penalties(penalty, floor)
-        step = sqrt(8 * log_actions(actions) / horizon) / (1 + float(each.sum()))
-        return lawful(cls(step if eta is None else eta, each, floor))
+        step = sqrt(8 * log_actions(K) / T) / (1 + float(each.sum()))
+        return cls(step if eta is None else eta, each, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)), 5)]
 
-    def start(self, actions: int) -> Gated:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta)
         check_penalty(self.penalty, self.floor)
-        m = self.floor.size
-        return Gated(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(1))
 
-    def play(self, s: Gated, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> GatedPenaltyState:
+        K, m = self.sizes(actions)
+        return GatedPenaltyState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(1))
 
-    def learn(self, s: Gated, seen: Full) -> None:
+    def play(self, s: GatedPenaltyState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: GatedPenaltyState, seen: Full) -> None:
         s.clock[0] += 1
         for j in range(s.charge.size):  # cbar <- cbar + (c - cbar)/t; charge = lambda 1{p.cbar < c0}
-            met = average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
+            met = update_mean(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
             s.charge[j] = self.penalty[j] if met < self.floor[j] else 0.0
         grow_priced(s.weights, self.eta, seen.rewards, s.charge, seen.constraints)  # w <- w exp(eta (r + charge c))
 

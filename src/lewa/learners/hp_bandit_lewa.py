@@ -1,28 +1,21 @@
 """High-Probability BanditLEWA, repaired (box 4 of the paper)."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, clipped, grow_priced, mix, ones, positive
-from lewa.learners.base import (
-    check_dual,
-    check_epsilon,
-    check_feasible,
-    check_gamma,
-    check_positive,
-    check_size,
-    lawful,
-    log_actions,
-)
+from lewa.kernels import Weights, comparable, dual_step_one, estimate_gains, grow_priced, mix, ones, update_clipped_mean
+from lewa.learners.base import PrimalDual, check_epsilon, check_gamma, check_positive, check_problem, log_actions
 from lewa.theory import paper
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Estimated(NamedTuple):
+@comparable
+class HpBanditLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda
     gain: Vector  # (K,)    rhat + bonus/p of the last round
@@ -32,7 +25,8 @@ class Estimated(NamedTuple):
     clock: Vector  # (1,)    t, the rounds answered
 
 
-class HpBanditLewa(NamedTuple):
+@dataclass(frozen=True)
+class HpBanditLewa(PrimalDual):
     """High-Probability BanditLEWA, repaired: bounds for the single run.
 
     A bonus for actions rarely drawn, clipped means of the constraint estimates, and their confidence radius in the dual
@@ -83,56 +77,44 @@ class HpBanditLewa(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float = 0.05, means: object = None) -> Self:
         """gamma = min(1/2, 2 sqrt(K ln K/T)), eta = gamma/(4K), delta = 4 m eta, bonus = sqrt(ln(3K/epsilon)/(KT))."""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        K, T, m = actions, horizon, floor.size
+        m = floor.size
         gamma = min(0.5, 2 * sqrt(K * log_actions(K) / T))
         eta = gamma / (4 * K)
         bonus = min(1.0, sqrt(log(3 * K / epsilon) / (K * T)))
         mu = min(T**-0.5, 1 / (4 * m * eta))
-        return lawful(cls(eta, gamma, 4 * m * eta, mu, bonus, paper.hp_bandit_level(K, T, m, epsilon), floor))
+        return cls(eta, gamma, 4 * m * eta, mu, bonus, paper.hp_bandit_level(K, T, m, epsilon), floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6)._replace(level=0.001), 4),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(level=0.001), 4)]
 
-    def start(self, actions: int) -> Estimated:
-        check_size(actions, self.floor)
-        check_positive(eta=self.eta, bonus=self.bonus, level=self.level)
+    def check(self) -> None:
+        super().check()
+        check_positive(bonus=self.bonus, level=self.level)
         check_gamma(self.gamma)
-        check_dual(self.delta, self.mu)
-        K, m = actions, self.floor.size
-        return Estimated(ones(K), np.zeros(m), np.zeros(K), np.zeros((m, K)), np.zeros((m, K)), np.zeros(m), np.zeros(1))
 
-    def play(self, s: Estimated, p: Vector) -> None:
+    def start(self, actions: int) -> HpBanditLewaState:
+        K, m = self.sizes(actions)
+        sums, estimate = np.zeros((m, K)), np.zeros((m, K))
+        return HpBanditLewaState(ones(K), np.zeros(m), np.zeros(K), sums, estimate, np.zeros(m), np.zeros(1))
+
+    def play(self, s: HpBanditLewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
 
-    def learn(self, s: Estimated, seen: Bandit) -> None:
-        i, p, c, lam = seen.action, seen.play, seen.constraints, s.multiplier
+    def learn(self, s: HpBanditLewaState, seen: Bandit) -> None:
+        i, p, lam = seen.action, seen.play, s.multiplier
         s.clock[0] += 1
-        t, K, m = s.clock[0], p.size, lam.size
-        for j in range(m):  # ctilde = mean of chat, clipped; and q.ctilde, as p = (1 - gamma) q + gamma/K
-            s.sums[j, i] += c[j] / seen.propensity
-            s.met[j] = clipped(s.sums[j], t, s.estimate[j], p, self.gamma / K) / (1 - self.gamma)
-        for k in range(K):
-            s.gain[k] = self.bonus / p[k]
-        s.gain[i] += seen.reward / seen.propensity
+        t, K = s.clock[0], p.size
+        for j in range(lam.size):  # ctilde = mean of chat, clipped; and q.ctilde, as p = (1 - gamma) q + gamma/K
+            s.sums[j, i] += seen.constraints[j] / seen.propensity
+            s.met[j] = update_clipped_mean(s.sums[j], t, s.estimate[j], p, self.gamma / K) / (1 - self.gamma)
+        estimate_gains(seen, self.bonus, s.gain)
         grow_priced(s.weights, self.eta, s.gain, lam, s.estimate)  # w <- w exp(eta (rhat + bonus/p + lam ctilde))
         kappa = min(1.0, sqrt(2 * K * self.level / (self.gamma * t)) + 2 * K * self.level / (3 * self.gamma * t))
-        for j in range(m):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (s.met[j] + kappa - self.floor[j]))
-
-    @property
-    def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
-        return self.delta, self.mu
+        for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (q.ctilde + kappa - c0)]+
+            lam[j] = dual_step_one(lam[j], self.delta, self.mu, s.met[j] + kappa, self.floor[j])
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.gamma, self.delta, self.mu)
-        return paper.hp_bandit_lewa(actions, rounds, self.floor, *steps, self.bonus, self.level, setting)
+        return paper.hp_bandit_lewa(self, actions, rounds, setting)

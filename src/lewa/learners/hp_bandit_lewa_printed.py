@@ -1,25 +1,28 @@
 """High-Probability BanditLEWA as printed (box 4 of the paper): kept so that anyone can see what it does."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, mix, ones, positive, set_one, settle
-from lewa.learners.base import check_epsilon, check_feasible, check_gamma, check_positive, check_size, lawful, require
+from lewa.kernels import Weights, comparable, dual_step_one, mix, ones, refresh, set_one
+from lewa.learners.base import Learner, check_epsilon, check_gamma, check_positive, check_problem, require
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Matrix, Vector
 
 
-class Memoryless(NamedTuple):
+@comparable
+class PrintedHpBanditLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda
     sums: Matrix  # (m, K)  chat_1 + ... + chat_t
     clock: Vector  # (1,)    t, the rounds answered
 
 
-class PrintedHpBanditLewa(NamedTuple):
+@dataclass(frozen=True)
+class PrintedHpBanditLewa(Learner):
     """High-Probability BanditLEWA as printed: weights without memory.
 
     Exactly the box: the weights forget everything but the last round.
@@ -74,34 +77,29 @@ class PrintedHpBanditLewa(NamedTuple):
         means: object = None,
     ) -> Self:
         """gamma = T^(-1/2), delta = T^(-1/4), eta = gamma/(beta K) delta/(delta + 1), beta = max(3, 1 + 2 alpha_1)."""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        K, T = actions, horizon
         gamma = min(0.5, T**-0.5) if gamma is None else gamma
         delta = T**-0.25 if delta is None else delta
         radius = sqrt(0.5 * log(6 * K * T / epsilon))
         alpha = 2 * sqrt(log(4 * K * T / epsilon))
         check_positive(delta=delta)
         eta = gamma / (max(3.0, 1 + 2 * radius) * K) * delta / (delta + 1)
-        return lawful(cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor))
+        return cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
-
-    def start(self, actions: int) -> Memoryless:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, delta=self.delta, bonus=self.bonus, radius=self.radius)
         check_gamma(self.gamma)
         require(self.delta * self.eta <= 1, "delta*eta must be at most 1", delta=self.delta, eta=self.eta)
-        m = self.floor.size
-        return Memoryless(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(1))
 
-    def play(self, s: Memoryless, p: Vector) -> None:
+    def start(self, actions: int) -> PrintedHpBanditLewaState:
+        K, m = self.sizes(actions)
+        return PrintedHpBanditLewaState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(1))
+
+    def play(self, s: PrintedHpBanditLewaState, p: Vector) -> None:
         mix(s.weights, self.gamma, p)  # p = (1 - gamma) w / sum w + gamma/K
 
-    def learn(self, s: Memoryless, seen: Bandit) -> None:
+    def learn(self, s: PrintedHpBanditLewaState, seen: Bandit) -> None:
         i, p, c, lam, w = seen.action, seen.play, seen.constraints, s.multiplier, s.weights
         s.clock[0] += 1
         t, K = s.clock[0], p.size
@@ -115,23 +113,17 @@ class PrintedHpBanditLewa(NamedTuple):
             if k == i:
                 gain += seen.reward / seen.propensity
             set_one(w, k, self.eta * gain)
-        settle(w)
+        refresh(w)
         q = (seen.propensity - self.gamma / K) / (1 - self.gamma)
         for j in range(lam.size):  # lam <- [(1 - delta eta) lam - eta (q.chat + alpha_1/sqrt(t) - c0)]+
-            met = q * c[j] / seen.propensity + radius
-            lam[j] = positive((1 - self.delta * self.eta) * lam[j] - self.eta * (met - self.floor[j]))
+            lam[j] = dual_step_one(lam[j], self.delta, self.eta, q * c[j] / seen.propensity + radius, self.floor[j])
 
     @property
     def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
         return self.delta, self.eta
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         if actions == 1:
             return one_action(self.floor)
-        return (
-            none(
-                "HP-BanditLEWA as printed",
-                "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear",
-            ),
-        )
+        reason = "the box has no memory, so nothing is learned: at the tunings of the theorem regret is linear"
+        return (none("HP-BanditLEWA as printed", reason),)

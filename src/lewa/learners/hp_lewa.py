@@ -1,20 +1,22 @@
 """High-Probability LEWA: LEWA on running means, with a confidence radius in the dual step (box 2 of the paper)."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, average, grow_priced, ones, positive, share
-from lewa.learners.base import check_dual, check_epsilon, check_feasible, check_positive, check_size, lawful
-from lewa.learners.lewa import steps
+from lewa.kernels import Weights, comparable, dual_step_one, grow_priced, normalize, ones, update_mean
+from lewa.learners.base import PrimalDual, Tuning, check_epsilon, check_positive, check_problem, check_tuning
+from lewa.learners.lewa import paper_steps, recommended_steps
 from lewa.theory import paper
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Averaged(NamedTuple):
+@comparable
+class HpLewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda
     mean: Matrix  # (m, K)  cbar
@@ -22,7 +24,8 @@ class Averaged(NamedTuple):
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class HpLewa(NamedTuple):
+@dataclass(frozen=True)
+class HpLewa(PrimalDual):
     """High-Probability LEWA: running means and a confidence radius.
 
     Both updates see the running mean of the constraints, the dual one plus a radius.
@@ -63,6 +66,12 @@ class HpLewa(NamedTuple):
     radius: float
     floor: Vector
 
+    tunings = {
+        "recommended": Tuning(),
+        "paper": Tuning(),
+        "printed": Tuning("High-Probability LEWA with the paper's tuning: one step, and the stated radius.", fixes=("mu",)),
+    }
+
     @classmethod
     def tuned(
         cls,
@@ -71,50 +80,45 @@ class HpLewa(NamedTuple):
         floor: object,
         tuning: str = "recommended",
         epsilon: float = 0.05,
+        eta: float | None = None,
         means: object = None,
     ) -> Self:
         """LEWA's steps, and the radius that covers every action, constraint and round with probability 1 - epsilon."""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        eta, delta, mu = steps(actions, horizon, floor.size, tuning, None, None)
-        corrected = paper.hp_radius(actions, horizon, floor.size, epsilon)
-        return lawful(cls(eta, delta, mu, sqrt(0.5 * log(2 / epsilon)) if tuning == "paper" else corrected, floor))
+        check_tuning(cls, tuning)
+        if tuning == "recommended":
+            step, delta, mu = recommended_steps(K, T, floor.size)
+            radius = paper.hp_radius(K, T, floor.size, epsilon)
+        else:
+            step, delta, mu = paper_steps(K, T, floor.size, eta if tuning == "printed" else None)
+            radius = sqrt(0.5 * log(2 / epsilon))
+        return cls(step if eta is None else eta, delta, mu, radius, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6)._replace(radius=0.05), 4),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(radius=0.05), 4)]
 
-    def start(self, actions: int) -> Averaged:
-        check_size(actions, self.floor)
-        check_positive(eta=self.eta, radius=self.radius)
-        check_dual(self.delta, self.mu)
-        m = self.floor.size
-        return Averaged(ones(actions), np.zeros(m), np.zeros((m, actions)), np.zeros(m), np.zeros(1))
+    def check(self) -> None:
+        super().check()
+        check_positive(radius=self.radius)
 
-    def play(self, s: Averaged, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> HpLewaState:
+        K, m = self.sizes(actions)
+        return HpLewaState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), np.zeros(1))
 
-    def learn(self, s: Averaged, seen: Full) -> None:
+    def play(self, s: HpLewaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: HpLewaState, seen: Full) -> None:
         lam, cbar = s.multiplier, s.mean
         s.clock[0] += 1
         t = s.clock[0]
         for j in range(lam.size):  # cbar <- cbar + (c - cbar)/t
-            s.met[j] = average(cbar[j], seen.constraints[j], t, seen.play)
+            s.met[j] = update_mean(cbar[j], seen.constraints[j], t, seen.play)
         grow_priced(s.weights, self.eta, seen.rewards, lam, cbar)  # w <- w exp(eta (r + lam cbar))
         for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.cbar + alpha_1/sqrt(t) - c0)]+
-            met = s.met[j] + self.radius / sqrt(t)
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (met - self.floor[j]))
-
-    @property
-    def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
-        return self.delta, self.mu
+            lam[j] = dual_step_one(lam[j], self.delta, self.mu, s.met[j] + self.radius / sqrt(t), self.floor[j])
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.hp_lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, self.radius, setting)
+        return paper.hp_lewa(self, actions, rounds, setting)

@@ -1,21 +1,24 @@
 """KUBE: a knapsack of optimistic values, filled anew each round, until the budget is spent."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import ClassVar
 
-from lewa.feedback import Bandit
-from lewa.kernels import CENT, Ledger, densest, enter, opened, seldom, spend, total, untried
-from lewa.learners.base import check_positive, check_size, lawful
-from lewa.theory import rivals
-from lewa.theory.guarantees import Guarantee, Setting, none
+from lewa.kernels import (
+    CENT,
+    BudgetStatistics,
+    play_densest,
+    play_least_drawn,
+    rule,
+    some_untried,
+    total,
+)
+from lewa.learners.budgeted import Budgeted, BudgetedState
 from lewa.types import Vector
 
 
-class Kept(NamedTuple):
-    book: Ledger  # what actions earn and cost, and what was spent
-
-
-class Kube(NamedTuple):
+@dataclass(frozen=True)
+class Kube(Budgeted):
     """KUBE: fill a knapsack by optimistic reward per cost, and draw from it, until the budget is spent.
 
     A rival, for rewards with a fixed mean. Floors are a budget: a round costs 1 - c, and T (1 - c0) is there for T rounds.
@@ -54,57 +57,38 @@ class Kube(NamedTuple):
     multi-armed bandits, AAAI 2012, arXiv 1204.1909.
     """
 
+    name: ClassVar = "KUBE"
+
     rounds: float
     floor: Vector
 
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """The budget is for the horizon."""
-        floor = check_size(actions, floor, horizon)
-        return lawful(cls(float(horizon), floor))
-
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 20, (0.4, 0.2)), 5),  # a budget that is soon spent
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
-
-    def start(self, actions: int) -> Kept:
-        check_size(actions, self.floor)
-        check_positive(rounds=self.rounds)
-        return Kept(opened(actions, self.floor.size))
-
-    def play(self, s: Kept, p: Vector) -> None:
-        N, d, B = s.book.drawn, s.book.cost, self.rounds - s.book.used[0] + CENT
-        if untried(s.book):
-            seldom(s.book, p)
+    def play(self, s: BudgetedState, p: Vector) -> None:
+        if some_untried(s.book):
+            play_least_drawn(s.book, p)
             return
-        t, count = total(N) + 1, 0.0
+        t, B = total(s.book.drawn) + 1, self.rounds - s.book.used[0]
+        if fill_knapsack(s.book, t, B + CENT, p) == 0:  # p = m / sum m
+            play_densest(s.book, B, p)  # nothing is affordable: the cheapest
+
+
+@rule
+def fill_knapsack(book: BudgetStatistics, t: float, budget: float, p: Vector) -> float:
+    """p <- m / sum m, where m is filled by the largest value/cost that is affordable; return sum m, which may be 0"""
+    count = 0.0
+    for k in range(p.size):
+        p[k] = 0.0
+    for _ in range(p.size):
+        best, most = -1, -1.0
         for k in range(p.size):
-            p[k] = 0.0
-        for _ in range(p.size):  # m by the largest value/cost that B affords
-            best, most = -1, -1.0
-            for k in range(p.size):
-                value = s.book.reward[k] + sqrt(2 * log(t) / N[k])
-                if d[k] <= B and value / d[k] > most:
-                    best, most = k, value / d[k]
-            if best < 0:
-                break
-            m = B // d[best]
-            p[best] += m
-            count += m
-            B -= m * d[best]
-        if count > 0:
-            for k in range(p.size):  # p = m / sum m
-                p[k] /= count
-        else:
-            densest(s.book, B - CENT, p)  # nothing is affordable: the cheapest
-
-    def learn(self, s: Kept, seen: Bandit) -> None:
-        enter(s.book, seen.action, seen.reward, seen.constraints, self.floor)
-        spend(s.book, seen.constraints, self.floor)
-
-    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return (none("KUBE", rivals.BUDGETED),)
+            value = book.reward[k] + sqrt(2 * log(t) / book.drawn[k])
+            if book.cost[k] <= budget and value / book.cost[k] > most:
+                best, most = k, value / book.cost[k]
+        if best < 0:
+            break
+        m = budget // book.cost[best]
+        p[best] += m
+        count += m
+        budget -= m * book.cost[best]
+    for k in range(p.size):
+        p[k] /= max(count, 1.0)
+    return count

@@ -1,19 +1,20 @@
 """LEWA: exponential weights with a Lagrange multiplier (box 1 of the paper)."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Weights, grow_priced, ones, positive, share
+from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize, ones
 from lewa.learners.base import (
-    check_dual,
+    PrimalDual,
+    Tuning,
     check_epsilon,
-    check_feasible,
-    check_positive,
-    check_size,
-    lawful,
+    check_exponent,
+    check_problem,
+    check_tuning,
     log_actions,
     require,
 )
@@ -22,12 +23,14 @@ from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class PrimalDual(NamedTuple):
+@comparable
+class LewaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)  lambda
 
 
-class Lewa(NamedTuple):
+@dataclass(frozen=True)
+class Lewa(PrimalDual):
     """LEWA: exponential weights with a Lagrange multiplier.
 
     Actions are weighed by r + lambda c, and the multiplier lambda rises while the floor is missed.
@@ -68,6 +71,12 @@ class Lewa(NamedTuple):
     mu: float
     floor: Vector
 
+    tunings = {
+        "recommended": Tuning(),
+        "paper": Tuning(),
+        "printed": Tuning("LEWA with the paper's tuning: one step for both updates.", fixes=("mu", "b")),
+    }
+
     @classmethod
     def tuned(
         cls,
@@ -77,63 +86,58 @@ class Lewa(NamedTuple):
         tuning: str = "recommended",
         b: float | None = None,
         epsilon: float | None = None,
+        eta: float | None = None,
         means: object = None,
     ) -> Self:
         """The parameters the theorem asks for; `means` (m, K), where known, refuse a floor that no play can meet."""
-        floor = check_size(actions, floor, horizon)
-        check_feasible(floor, means)
-        eta, delta, mu = steps(actions, horizon, floor.size, tuning, b, epsilon)
-        return lawful(cls(eta, delta, mu, floor))
+        K, T, floor = check_problem(actions, horizon, floor, means)
+        check_tuning(cls, tuning)
+        if tuning == "recommended":
+            step, delta, mu = recommended_steps(K, T, floor.size, b, epsilon)
+        else:
+            require(b is None and epsilon is None, "the paper's tuning has neither b nor epsilon", b=b, epsilon=epsilon)
+            step, delta, mu = paper_steps(K, T, floor.size, eta if tuning == "printed" else None)
+        return cls(step if eta is None else eta, delta, mu, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(4, 100, 0.6, tuning="paper"), 4),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6, tuning="paper"), 4)]
 
-    def start(self, actions: int) -> PrimalDual:
-        check_size(actions, self.floor)
-        check_positive(eta=self.eta)
-        check_dual(self.delta, self.mu)
-        return PrimalDual(ones(actions), np.zeros(self.floor.size))
+    def start(self, actions: int) -> LewaState:
+        K, m = self.sizes(actions)
+        return LewaState(ones(K), np.zeros(m))
 
-    def play(self, s: PrimalDual, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def play(self, s: LewaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
 
-    def learn(self, s: PrimalDual, seen: Full) -> None:
-        lam = s.multiplier
-        grow_priced(s.weights, self.eta, seen.rewards, lam, seen.constraints)  # w <- w exp(eta (r + lam c))
-        for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (seen.met[j] - self.floor[j]))
-
-    @property
-    def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
-        return self.delta, self.mu
+    def learn(self, s: LewaState, seen: Full) -> None:
+        grow_priced(s.weights, self.eta, seen.rewards, s.multiplier, seen.constraints)  # w <- w exp(eta (r + lam c))
+        dual_step(s.multiplier, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return paper.lewa(actions, rounds, self.floor, self.eta, self.delta, self.mu, setting)
+        return paper.lewa(self, actions, rounds, setting)
 
 
-def steps(
-    actions: int, horizon: int, constraints: int, tuning: str, b: float | None, epsilon: float | None
+def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None = None) -> tuple[float, float, float]:
+    """Return (eta, delta, mu) of Theorem 1, or those that go with another eta: the box has one step."""
+    T, m = horizon, constraints
+    if eta is not None:
+        return eta, m * eta / 2, eta
+    eta = sqrt(4 * log_actions(actions) / (9 * T))
+    return eta, m * eta / 2, min(eta, 2 / (m * eta))
+
+
+def recommended_steps(
+    actions: int, horizon: int, constraints: int, b: float | None = None, epsilon: float | None = None
 ) -> tuple[float, float, float]:
-    """(eta, delta, mu) of the two tunings; the dual step is held to delta mu <= 1 on very short horizons."""
+    """Return (eta, delta, mu) with two steps; the dual one is held to delta mu <= 1 on very short horizons."""
     T, m, ln_K = horizon, constraints, log_actions(actions)
-    require(tuning in ("paper", "recommended"), "tuning must be 'paper' or 'recommended'", tuning=tuning)
-    if tuning == "paper":
-        require(b is None and epsilon is None, "the paper's tuning has neither b nor epsilon", b=b, epsilon=epsilon)
-        eta = sqrt(4 * ln_K / (9 * T))
-        return eta, m * eta / 2, min(eta, 2 / (m * eta))
     if epsilon is not None:
         require(b is None, "b and epsilon cannot be chosen together", b=b, epsilon=epsilon)
         check_epsilon(epsilon)
         eta = 2 * sqrt((ln_K + 0.5 * log(2 * actions / epsilon)) / (m * T))
         return eta, m * eta, min(1 / sqrt(m * T), 1 / (m * eta))
     b = 0.5 if b is None else b
-    require(0.5 <= b < 1, "b must lie in [1/2, 1)", b=b)
+    check_exponent(b)
     eta = 2 * sqrt(ln_K / m) * T**-b
     return eta, m * eta / 2, min(T ** (b - 1) / sqrt(m), 2 / (m * eta))

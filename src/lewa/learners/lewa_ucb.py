@@ -1,28 +1,21 @@
 """LEWA-UCB: implicit exploration for the rewards, upper confidence bounds for the constraints."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, grow_priced, means, ones, positive, share
-from lewa.learners.base import (
-    check_dual,
-    check_epsilon,
-    check_feasible,
-    check_positive,
-    check_size,
-    lawful,
-    log_actions,
-    require,
-)
+from lewa.kernels import Weights, comparable, confidence_bound, dual_step, grow_priced, ix_loss, means, normalize, ones
+from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_positive, check_problem, log_actions
 from lewa.theory import bandit
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Optimistic(NamedTuple):
+@comparable
+class LewaUcbState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda
     gain: Vector  # (K,)    minus the estimated loss of the last round
@@ -32,7 +25,8 @@ class Optimistic(NamedTuple):
     met: Vector  # (m,)    p.u of the last round
 
 
-class LewaUcb(NamedTuple):
+@dataclass(frozen=True)
+class LewaUcb(PrimalDual):
     """LEWA-UCB: bounds for the single run, with a multiplier that many actions do not slow down.
 
     Rewards change at will and are estimated anew each round; constraints have a mean, and what is known of it is an upper
@@ -82,53 +76,42 @@ class LewaUcb(NamedTuple):
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, epsilon: float = 0.05, means: object = None
     ) -> Self:
         """eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K)) T^(-b), delta = 2 m eta, mu = T^(b-1)/sqrt(m), L as needed."""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        require(0.5 <= b < 1, "b must lie in [1/2, 1)", b=b)
-        K, T, m = actions, horizon, floor.size
+        check_exponent(b)
+        m = floor.size
         eta = sqrt((log_actions(K) + log(4 * K / epsilon)) / (1.5 * m * K)) * T**-b
         delta = 2 * m * eta
         mu = min(T ** (b - 1) / sqrt(m), 1 / delta)
-        return lawful(cls(eta, delta, mu, bandit.ucb_level(K, T, m, epsilon), floor))
+        return cls(eta, delta, mu, bandit.ucb_level(K, T, m, epsilon), floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6)._replace(level=0.001), 4),
-        ]
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6).replace(level=0.001), 4)]
 
-    def start(self, actions: int) -> Optimistic:
-        check_size(actions, self.floor)
-        check_positive(eta=self.eta, level=self.level)
-        check_dual(self.delta, self.mu)
-        K, m = actions, self.floor.size
-        return Optimistic(ones(K), np.zeros(m), np.zeros(K), np.zeros(K), np.zeros((m, K)), np.ones((m, K)), np.zeros(m))
+    def check(self) -> None:
+        super().check()
+        check_positive(level=self.level)
 
-    def play(self, s: Optimistic, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> LewaUcbState:
+        K, m = self.sizes(actions)
+        sums, upper = np.zeros((m, K)), np.ones((m, K))
+        return LewaUcbState(ones(K), np.zeros(m), np.zeros(K), np.zeros(K), sums, upper, np.zeros(m))
 
-    def learn(self, s: Optimistic, seen: Bandit) -> None:
-        i, c, lam, u = seen.action, seen.constraints, s.multiplier, s.upper
+    def play(self, s: LewaUcbState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: LewaUcbState, seen: Bandit) -> None:
+        i, lam, u = seen.action, s.multiplier, s.upper
         means(seen.play, u, s.met)  # p.u
-        s.gain[i] = -(1 - seen.reward) / (seen.propensity + self.eta / 2)
+        s.gain[i] = -ix_loss(1 - seen.reward, seen.propensity, self.eta / 2)
         grow_priced(s.weights, self.eta, s.gain, lam, u)  # w <- w exp(-eta (lhat + lam (1 - u))), up to a common factor
         s.gain[i] = 0.0
-        for j in range(lam.size):  # lam <- [(1 - delta mu) lam - mu (p.u - c0)]+
-            lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (s.met[j] - self.floor[j]))
+        dual_step(lam, self.delta, self.mu, s.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.u - c0)]+
         s.drawn[i] += 1
-        radius = sqrt(self.level / (2 * s.drawn[i]))
-        for j in range(lam.size):
-            s.sums[j, i] += c[j]
-            u[j, i] = min(1.0, s.sums[j, i] / s.drawn[i] + radius)
-
-    @property
-    def dual(self) -> tuple[float, float]:
-        """The shrinkage and the step of the multiplier's update, for the certificate of a run."""
-        return self.delta, self.mu
+        for j in range(lam.size):  # u_i = min(1, mean_i + sqrt(L/(2 N_i)))
+            s.sums[j, i] += seen.constraints[j]
+            u[j, i] = confidence_bound(s.sums[j, i] / s.drawn[i], s.drawn[i], self.level, 1.0, 1.0)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.lewa_ucb(actions, rounds, self.floor, self.eta, self.delta, self.mu, self.level, setting)
+        return bandit.lewa_ucb(self, actions, rounds, setting)

@@ -1,20 +1,23 @@
 """NormalHedge: weights that look at regrets only, without a step."""
 
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 from lewa.feedback import Full
-from lewa.kernels import Regrets, blameless, dot, grow_regrets, share_regrets
-from lewa.learners.base import check_size, lawful
+from lewa.kernels import NormalHedgeWeights, comparable, dot, grow_normalhedge, normalhedge_weights, normalize_normalhedge
+from lewa.learners.base import Learner, check_problem
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 
-class Regretful(NamedTuple):
-    weights: Regrets  # R, and w
+@comparable
+class NormalHedgeState(NamedTuple):
+    weights: NormalHedgeWeights  # R, and w
 
 
-class NormalHedge(NamedTuple):
+@dataclass(frozen=True)
+class NormalHedge(Learner):
     """NormalHedge: weights that look at regrets only, without a step, blind to constraints.
 
     A rival. Actions that earned less than the learner get no weight at all. With R_0 = 0, in round t::
@@ -51,21 +54,17 @@ class NormalHedge(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """There is nothing to tune."""
-        return lawful(cls(check_size(actions, floor, horizon)))
+        return cls(check_problem(actions, horizon, floor)[2])
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+    def start(self, actions: int) -> NormalHedgeState:
+        K, _ = self.sizes(actions)
+        return NormalHedgeState(normalhedge_weights(K))
 
-    def start(self, actions: int) -> Regretful:
-        check_size(actions, self.floor)
-        return Regretful(blameless(actions))
+    def play(self, s: NormalHedgeState, p: Vector) -> None:
+        normalize_normalhedge(s.weights, p)  # p = w / sum w
 
-    def play(self, s: Regretful, p: Vector) -> None:
-        share_regrets(s.weights, p)  # p = w / sum w
-
-    def learn(self, s: Regretful, seen: Full) -> None:
-        grow_regrets(s.weights, seen.rewards, dot(seen.play, seen.rewards))  # R <- R + r - p.r, and w with it
+    def learn(self, s: NormalHedgeState, seen: Full) -> None:
+        grow_normalhedge(s.weights, seen.rewards, dot(seen.play, seen.rewards))  # R <- R + r - p.r, and w with it
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return rivals.normalhedge(actions, rounds, self.floor)

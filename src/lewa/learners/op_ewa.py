@@ -1,19 +1,33 @@
 """OP-EWA: exponential weights, projected each round onto the plays that may still meet the floors."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import EMPTY, Tilt, Weights, average, grow, lift, ones, project, share, upright
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions, require
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    grow,
+    lift,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project_or_relax,
+    update_means,
+)
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions, require
 from lewa.theory import paper, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
 
 
-class Projected(NamedTuple):
+@comparable
+class OpEwaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  cbar
@@ -22,7 +36,8 @@ class Projected(NamedTuple):
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class OpEwa(NamedTuple):
+@dataclass(frozen=True)
+class OpEwa(Learner):
     """OP-EWA: exponential weights projected onto an optimistic estimate of what meets the floors.
 
     The road that the paper dismisses, estimate the constraints and project: no play that meets the floors is ever cut off,
@@ -86,63 +101,51 @@ class OpEwa(NamedTuple):
         means: object = None,
     ) -> Self:
         """The radius covers all means with probability 1 - epsilon; share = 0 for kappa = 1, else 1/T; eta goes with it."""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        share = (0.0 if kappa == 1 else min(0.5, 1 / horizon)) if share is None else share
+        share = (0.0 if kappa == 1 else min(0.5, 1 / T)) if share is None else share
         check_bonus(kappa, share)
-        behind = log_actions(actions)  # how far behind an action may be when its turn comes
+        behind = log_actions(K)  # how far behind an action may be when its turn comes
         if kappa < 1 and share > 0:
             behind += log((1 + share) / share)
-        radius = paper.hp_radius(actions, horizon, floor.size, epsilon)
-        return lawful(cls(sqrt(8 * (behind / horizon + share)), radius, kappa, share, floor))
+        return cls(sqrt(8 * (behind / T + share)), paper.hp_radius(K, T, floor.size, epsilon), kappa, share, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [
-            (cls.tuned(3, 200, 0.5), 3),
-            (cls.tuned(5, 100, (0.4, 0.2)), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-            (cls.tuned(4, 100, 0.6, kappa=0)._replace(radius=0.05), 4),
-            (cls.tuned(4, 100, (0.3, 0.5), kappa=-1)._replace(radius=0.05), 4),
+            *super().examples(),
+            (cls.tuned(4, 100, 0.6, kappa=0).replace(radius=0.05), 4),
+            (cls.tuned(4, 100, (0.3, 0.5), kappa=-1).replace(radius=0.05), 4),
         ]
 
-    def start(self, actions: int) -> Projected:
-        check_size(actions, self.floor)
+    def check(self) -> None:
         check_positive(eta=self.eta, radius=self.radius)
         check_bonus(self.kappa, self.share)
-        K, m = actions, self.floor.size
-        return Projected(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), upright(K, m), np.zeros(1))
 
-    def play(self, s: Projected, p: Vector) -> None:
-        share(s.weights, p)  # p = w / sum w
+    def start(self, actions: int) -> OpEwaState:
+        K, m = self.sizes(actions)
+        return OpEwaState(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), no_tilt(K, m), np.zeros(1))
 
-    def learn(self, s: Projected, seen: Full) -> None:
+    def play(self, s: OpEwaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def learn(self, s: OpEwaState, seen: Full) -> None:
         s.clock[0] += 1
-        alpha, c0 = self.radius / sqrt(s.clock[0]), self.floor
-        for j in range(c0.size):  # cbar <- cbar + (c - cbar)/t
-            average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
+        alpha = self.radius / sqrt(s.clock[0])
+        update_means(s.mean, seen.constraints, s.clock[0])  # cbar <- cbar + (c - cbar)/t
         grow(s.weights, self.eta, seen.rewards)  # w <- p exp(eta r)
-        for kappa in (self.kappa, 1.0):  # w <- the nearest with p.cbar >= c0 - kappa alpha
-            for j in range(c0.size):
-                s.least[j] = c0[j] - kappa * alpha if c0[j] > 0 else 0.0
-            if project(s.weights, s.mean, s.least, s.tilt) != EMPTY:
-                break
+        project_or_relax(s.weights, s.mean, self.floor, self.kappa, alpha, s.least, s.tilt)  # p.cbar >= c0 - kappa alpha
         if self.share > 0:
             lift(s.weights, self.share)  # w <- max(w, share/K sum w)
-        for j in range(c0.size):
-            s.multiplier[j] = s.tilt.theta[j] / self.eta
+        prices(s.tilt, self.eta, s.multiplier)
 
     @property
-    def parent(self) -> Any:
+    def parent(self) -> Learner | None:
         """With floor 0 it is EWA, unless it has a share."""
-        from lewa.learners.ewa import Ewa
-
-        return None if self.share else Ewa(self.eta, self.floor)
+        return None if self.share else super().parent
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.radius, self.kappa, self.share)
-        return projected.op_ewa(actions, rounds, self.floor, *steps, setting)
+        return projected.op_ewa(self, actions, rounds, setting)
 
 
 def check_bonus(kappa: float, share: float) -> None:

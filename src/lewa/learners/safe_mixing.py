@@ -1,13 +1,36 @@
 """Safe mixing: no round below the floors, given an action that is known to be safe."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import Tilt, Weights, average, grow, meets, ones, project, share, upright
-from lewa.learners.base import check_epsilon, check_feasible, check_positive, check_size, lawful, log_actions, require
+from lewa.kernels import (
+    Tilt,
+    Weights,
+    comparable,
+    ease_floors,
+    excess_mean,
+    grow,
+    mix_one,
+    no_tilt,
+    normalize,
+    ones,
+    prices,
+    project,
+    update_means,
+)
+from lewa.learners.base import (
+    Learner,
+    check_epsilon,
+    check_positive,
+    check_problem,
+    log_actions,
+    require,
+)
 from lewa.theory import paper, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -15,7 +38,27 @@ from lewa.types import Matrix, Vector
 UNKNOWN = -1.0  # in place of the number of a safe action
 
 
-class Mixed(NamedTuple):
+class WithSafeAction(Learner):
+    """A learner that is told of a safe action, and plays it with probability sigma."""
+
+    safe: float
+    margin: float
+
+    def check(self) -> None:
+        check_safe(self.safe, self.margin, self.floor)
+
+    def first_safety(self, actions: int) -> Vector:
+        """Return sigma_1 = max_j c0/(c0 + margin): nothing is known, so all but the safe action may meet nothing."""
+        check_safe(self.safe, self.margin, self.floor, actions)
+        floors = [c0 for c0 in self.floor.tolist() if c0 > 0 and self.safe >= 0]
+        return np.array([max((c0 / (c0 + self.margin) for c0 in floors), default=0.0)])
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(safe=float(list(order).index(int(self.safe)))) if self.safe >= 0 else self
+
+
+@comparable
+class SafeMixingState(NamedTuple):
     weights: Weights  # w, of x
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  cbar
@@ -25,7 +68,8 @@ class Mixed(NamedTuple):
     clock: Vector  # (1,)    t, the rounds seen
 
 
-class SafeMixing(NamedTuple):
+@dataclass(frozen=True)
+class SafeMixing(WithSafeAction):
     """Safe mixing: every round within the line, given one action that is known to be safe.
 
     OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. The paper's "one shot"
@@ -81,69 +125,55 @@ class SafeMixing(NamedTuple):
         means: object = None,
     ) -> Self:
         """eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2)"""
-        floor = check_size(actions, floor, horizon)
+        K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        check_feasible(floor, means)
-        check_safe(actions, safe, margin, floor)
-        radius = paper.hp_radius(actions, horizon, floor.size, epsilon)
-        return lawful(cls(sqrt(8 * log_actions(actions) / horizon), radius, float(safe), margin, floor))
+        check_safe(safe, margin, floor, K)
+        return cls(sqrt(8 * log_actions(K) / T), paper.hp_radius(K, T, floor.size, epsilon), safe, margin, floor)
 
     @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
+    def examples(cls) -> list[tuple[Self, int]]:
         return [
             (cls.tuned(3, 200, 0.5), 3),
             (cls.tuned(5, 100, (0.4, 0.2), safe=2, margin=0.1), 5),
             (cls.tuned(1, 50, 0.5, safe=0, margin=0.1), 1),
-            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4)._replace(radius=0.05), 4),
+            (cls.tuned(4, 100, 0.6, safe=3, margin=0.4).replace(radius=0.05), 4),
         ]
 
-    def start(self, actions: int) -> Mixed:
-        check_size(actions, self.floor)
+    def check(self) -> None:
+        super().check()
         check_positive(eta=self.eta, radius=self.radius)
-        check_safe(actions, self.safe, self.margin, self.floor)
-        K, m = actions, self.floor.size
-        safety = first_safety(self.floor, self.safe, self.margin)
-        return Mixed(ones(K), np.zeros(m), np.zeros((m, K)), np.zeros(m), upright(K, m), safety, np.zeros(1))
 
-    def play(self, s: Mixed, p: Vector) -> None:
-        share(s.weights, p)  # x = w / sum w
-        for i in range(p.size):  # p = sigma e_safe + (1 - sigma) x
-            p[i] *= 1 - s.safety[0]
-        p[min(int(self.safe), p.size - 1)] += s.safety[0]
+    def start(self, actions: int) -> SafeMixingState:
+        K, m = self.sizes(actions)
+        mean, least, sigma = np.zeros((m, K)), np.zeros(m), self.first_safety(K)
+        return SafeMixingState(ones(K), np.zeros(m), mean, least, no_tilt(K, m), sigma, np.zeros(1))
 
-    def learn(self, s: Mixed, seen: Full) -> None:
+    def play(self, s: SafeMixingState, p: Vector) -> None:
+        normalize(s.weights, p)  # x = w / sum w
+        mix_one(p, int(self.safe), s.safety[0])  # p = sigma e_safe + (1 - sigma) x
+
+    def learn(self, s: SafeMixingState, seen: Full) -> None:
         s.clock[0] += 1
         alpha, c0 = self.radius / sqrt(s.clock[0]), self.floor
         grow(s.weights, self.eta, seen.rewards)  # w <- x exp(eta r)
-        for j in range(c0.size):  # cbar <- cbar + (c - cbar)/t
-            average(s.mean[j], seen.constraints[j], s.clock[0], seen.play)
-            s.least[j] = c0[j] - alpha if c0[j] > 0 else 0.0
+        update_means(s.mean, seen.constraints, s.clock[0])  # cbar <- cbar + (c - cbar)/t
+        ease_floors(c0, alpha, s.least)
         project(s.weights, s.mean, s.least, s.tilt)  # w <- the nearest with p.cbar >= c0 - alpha
+        prices(s.tilt, self.eta, s.multiplier)
         s.safety[0] = 0.0
         for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.[cbar - alpha]+]+
-            short = c0[j] - meets(s.weights, s.mean[j], alpha)
+            short = c0[j] - excess_mean(s.weights, s.mean[j], alpha)
             if short > 0 and self.safe >= 0:
                 s.safety[0] = max(s.safety[0], short / (short + self.margin))
-            s.multiplier[j] = s.tilt.theta[j] / self.eta
-
-    def relabelled(self, order: Any) -> Self:
-        """The same learner where action k is what was action order[k]."""
-        return self._replace(safe=float(list(order).index(self.safe))) if self.safe >= 0 else self
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        steps = (self.eta, self.radius, self.safe, self.margin)
-        return projected.safe_mixing(actions, rounds, self.floor, *steps, setting)
+        return projected.safe_mixing(self, actions, rounds, setting)
 
 
-def check_safe(actions: int, safe: float, margin: float, floor: Vector) -> None:
+def check_safe(safe: float, margin: float, floor: Vector, actions: int | None = None) -> None:
     """The safe action is one of them (of one action it is that one, whatever its number), and no constraint exceeds 1."""
-    known = 0 <= safe < float("inf") and safe == int(safe) and (safe < actions or actions == 1)
-    require(known or safe == UNKNOWN, f"safe must be the number of an action, 0 .. {actions - 1}", safe=safe)
+    known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions or actions == 1)
+    last = "" if actions is None else f", 0 .. {actions - 1}"
+    require(known or safe == UNKNOWN, f"safe must be the number of an action{last}", safe=safe)
     most = 1 - float(floor.max())
     require(0 <= margin <= most + 1e-12, f"margin must lie between 0 and 1 - floor = {most:.6g}", margin=margin)
-
-
-def first_safety(floor: Vector, safe: float, margin: float) -> Vector:
-    """sigma_1 = max_j c0/(c0 + margin): nothing is known, so all but the safe action may meet nothing."""
-    asked = [c0 for c0 in floor.tolist() if c0 > 0 and safe >= 0]
-    return np.array([max((c0 / (c0 + margin) for c0 in asked), default=0.0)])

@@ -1,16 +1,14 @@
 """Tightened: any tuned learner held to floors a little above those asked for, so that in the long run none is missed."""
 
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Sequence
 from numbers import Real
-from typing import Any, get_type_hints
+from typing import Any, Self
 
 import numpy as np
 
-from lewa.kernels import builder
-from lewa.kernels import dispatch as methods
-from lewa.learners.base import check_size, require
-from lewa.learners.wrapper import about, fields, settle
+from lewa.kernels import compiled_form, field_types, state_type
+from lewa.learners.base import Learner, check_problem, require
+from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee, Setting
 from lewa.types import Vector
@@ -18,9 +16,8 @@ from lewa.types import Vector
 HALVINGS = 50  # of the slack's range
 
 
-@cache
-def tightened(kind: Any) -> Any:
-    """The class of learners that hold one of this kind to the floors c0 + s.
+class Tightened(Wrapper):
+    """The learner inside, held to the floors c0 + s, so that in the long run c0 is not missed.
 
     Box: the learner inside, with c0 + s in place of c0; a floor of 0 asks for nothing, and stays.
 
@@ -47,105 +44,102 @@ def tightened(kind: Any) -> Any:
 
     Reference: docs/theory_anytime.md.
     """
-    State: Any = get_type_hints(kind.start)["return"]
-    Parameters: Any = fields("Parameters", {**get_type_hints(kind), "slack": float})
-    Raised = fields("Raised", {**get_type_hints(State), "line": Vector})
-    own = [name for name in kind._fields if name != "floor"]
-    rule = builder(kind, "self, s", floor="s.line", **{name: f"self.{name}" for name in own})
-    inner = builder(State, "s", **{name: f"s.{name}" for name in State._fields})
 
-    class Tightened(Parameters):  # type: ignore[misc]
-        __slots__ = ()
+    slack: float
 
-        @classmethod
-        def tuned(cls, actions: int, horizon: int, floor: object, slack: float | None = None, **settings: Any) -> Any:
-            """The tuning for the floors c0 + s; s is the least slack that is proved to be enough, or 0 if none is."""
-            return cls.made(kind.tuned, actions, horizon, floor, slack, **settings)
+    ending = "held to a floor above the one that is asked for"
 
-        @classmethod
-        def made(
-            cls,
-            make: Callable[..., Any],
-            actions: int,
-            horizon: int,
-            floor: object,
-            slack: float | None = None,
-            **settings: Any,
-        ) -> Any:
-            """The same, of a learner that `make` makes."""
-            floor = check_size(actions, floor, horizon)
-            slack = least_slack(make, actions, horizon, floor, settings) if slack is None else slack
-            line = raised(floor, slack)
-            made = make(actions, horizon, line, **settings)
-            learner = cls(**{**made._asdict(), "floor": floor}, slack=slack)
-            learner.start(1)
-            return learner
+    @classmethod
+    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+        return {**field_types(kind), "slack": float}
 
-        @classmethod
-        def examples(cls) -> list[tuple[Any, int]]:
-            return [
-                (cls.tuned(3, 200, 0.5, slack=0.1), 3),
-                (cls.tuned(5, 100, (0.4, 0.2), slack=0.3), 5),
-                (cls.tuned(1, 50, 0.5), 1),
-            ]
+    @classmethod
+    def state_around(cls) -> dict[str, Any]:
+        return {"line": Vector}  # (m,)  c0 + s
 
-        def held(self) -> Any:
-            """The learner inside."""
-            return kind(**{name: getattr(self, name) for name in own}, floor=raised(self.floor, self.slack))
+    @classmethod
+    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+        form, state = compiled_form(kind), state_type(kind)
+        k, parameters, numbers = list(field_types(kind)).index("floor"), len(field_types(kind)), len(state._fields)
 
-        def start(self, actions: int) -> Any:
-            held = self.held()
-            return Raised(*held.start(actions), held.floor)
+        def inside(self: Any, s: Any) -> Any:
+            entries = self[:k] + (s.line,) + self[k + 1 : parameters]  # noqa: RUF005 (Numba has no star here)
+            return form(*entries), state(*s[:numbers])
 
-        def play(self, s: Any, p: Vector) -> None:
-            methods.play(rule(self, s), inner(s), p)
+        return inside
 
-        def choose(self, s: Any, u: float) -> Any:
-            return methods.choose(rule(self, s), inner(s), u)
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, slack: float | None = None, **settings: Any) -> Self:
+        """The tuning for the floors c0 + s; s is the least slack that is proved to be enough, or 0 if none is."""
+        return cls.made_by(cls.kind.tuned, actions, horizon, floor, slack, **settings)
 
-        def learn(self, s: Any, seen: Any) -> None:
-            methods.learn(rule(self, s), inner(s), seen)
+    @classmethod
+    def made_by(
+        cls,
+        make: Callable[..., Learner],
+        actions: int,
+        horizon: int,
+        floor: object,
+        slack: float | None = None,
+        **settings: Any,
+    ) -> Self:
+        K, T, floor = check_problem(actions, horizon, floor)
+        slack = least_slack(make, K, T, floor, settings) if slack is None else slack
+        learner = make(K, T, raised(floor, slack), **settings)
+        return cls(**{**learner.parameters, "floor": floor}, slack=slack)  # type: ignore[call-arg]
 
-        @property
-        def parent(self) -> Any:
-            """That of the learner inside."""
-            return self.held().parent
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5, slack=0.1), 3),
+            (cls.tuned(5, 100, (0.4, 0.2), slack=0.3), 5),
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
 
-        def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-            return anytime.tightened(self.held(), actions, rounds, self.floor, self.slack, setting)
+    def held(self) -> Learner:
+        """Return the learner inside."""
+        parameters = {name: self.parameters[name] for name in field_types(self.kind)}
+        return self.kind(**{**parameters, "floor": raised(self.floor, self.slack)})
 
-        def __reduce__(self) -> Any:
-            return _again, (kind, tuple(self))
+    def check(self) -> None:
+        """The learner inside obeys its laws."""
+        self.held()
 
-    for name in ("choose", "parent"):
-        if not hasattr(kind, name):
-            delattr(Tightened, name)
-    Tightened.__doc__ = f"{about(kind)}; held to a floor above the one that is asked for."
-    Tightened.start.__annotations__["return"] = Raised
-    Tightened.learn.__annotations__["seen"] = get_type_hints(kind.learn)["seen"]
-    settle(Tightened, kind, "Tightened", globals())
-    settle(Raised, kind, "Raised", globals())
-    return Tightened
+    def start(self, actions: int) -> Any:
+        learner = self.held()
+        return state_type(type(self))(*learner.start(actions), learner.floor.copy())
+
+    @property
+    def parent(self) -> Learner | None:
+        """That of the learner inside."""
+        return self.held().parent
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        parameters = {**self.held().relabelled(order).parameters, "floor": self.floor}
+        return self.replace(**parameters)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return anytime.tightened(self.held(), actions, rounds, self.floor, self.slack, setting)
 
 
 def raised(floor: Vector, slack: float) -> Vector:
-    """c0 + s, but 0 where c0 is 0."""
+    """Return c0 + s, but 0 where c0 is 0."""
     number = isinstance(slack, Real) and 0 <= slack <= 1 - floor.max() + 1e-12
     require(number or not floor.any(), "slack must lie in [0, 1 - floor]", slack=slack, floor=floor.tolist())
     line: Vector = np.where(floor > 0, np.minimum(floor + slack, 1.0), 0.0)
     return line
 
 
-def least_slack(make: Callable[..., Any], actions: int, horizon: int, floor: Vector, settings: dict[str, Any]) -> float:
-    """The least s such that the learner for the floors c0 + s is proved to miss them by at most s T; 0 if there is none."""
+def least_slack(make: Callable[..., Learner], actions: int, horizon: int, floor: Vector, settings: dict[str, Any]) -> float:
+    """Return the least s such that the learner for the floors c0 + s is proved to miss them by at most s T; 0 if none is."""
     blind = {name: value for name, value in settings.items() if name != "means"}  # a floor that is only tried may be high
     setting = Setting(epsilon=settings.get("epsilon"))
 
     def enough(slack: float) -> bool:
-        said = make(actions, horizon, raised(floor, slack), **blind).guarantees(actions, horizon, setting)[0]
-        if said.violation is None or said.kind == EXPECTED_INSIDE:
+        best = make(actions, horizon, raised(floor, slack), **blind).guarantees(actions, horizon, setting)[0]
+        if best.violation is None or best.kind == EXPECTED_INSIDE:
             return False
-        return all(v <= slack * horizon for v, c0 in zip(said.violation, floor.tolist(), strict=True) if c0 > 0)
+        return all(v <= slack * horizon for v, c0 in zip(best.violation, floor.tolist(), strict=True) if c0 > 0)
 
     low, high = 0.0, 1 - float(floor.max())
     if enough(low) or not enough(high):
@@ -154,7 +148,3 @@ def least_slack(make: Callable[..., Any], actions: int, horizon: int, floor: Vec
         middle = (low + high) / 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
-
-
-def _again(kind: Any, values: tuple[Any, ...]) -> Any:
-    return tightened(kind)(*values)

@@ -1,13 +1,14 @@
 """UCB1: the action whose mean could be the largest."""
 
+from dataclasses import dataclass
 from math import log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import crown, total
-from lewa.learners.base import check_size, lawful
+from lewa.kernels import comparable, play_largest, total
+from lewa.learners.base import Learner, check_problem
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
@@ -15,12 +16,14 @@ from lewa.types import Vector
 UNTRIED = 1e300  # the index of an action that was never drawn
 
 
-class Counted(NamedTuple):
+@comparable
+class Ucb1State(NamedTuple):
     drawn: Vector  # (K,)  N
     mean: Vector  # (K,)  of what each action earned
 
 
-class Ucb1(NamedTuple):
+@dataclass(frozen=True)
+class Ucb1(Learner):
     """UCB1: the action whose mean reward could be the largest, blind to constraints.
 
     A rival, for rewards with a fixed mean. With N_k and mean_k of what was seen of action k, and n = sum N_k, in round t::
@@ -55,23 +58,19 @@ class Ucb1(NamedTuple):
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
         """There is nothing to tune."""
-        return lawful(cls(check_size(actions, floor, horizon)))
+        return cls(check_problem(actions, horizon, floor)[2])
 
-    @classmethod
-    def examples(cls) -> list[tuple[Any, int]]:
-        return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
+    def start(self, actions: int) -> Ucb1State:
+        K, _ = self.sizes(actions)
+        return Ucb1State(np.zeros(K), np.zeros(K))
 
-    def start(self, actions: int) -> Counted:
-        check_size(actions, self.floor)
-        return Counted(np.zeros(actions), np.zeros(actions))
-
-    def play(self, s: Counted, p: Vector) -> None:
+    def play(self, s: Ucb1State, p: Vector) -> None:
         n = total(s.drawn)
         for k in range(p.size):  # index = mean + sqrt(2 ln n/N)
             p[k] = s.mean[k] + sqrt(2 * log(n) / s.drawn[k]) if s.drawn[k] > 0 else UNTRIED
-        crown(p)
+        play_largest(p)
 
-    def learn(self, s: Counted, seen: Bandit) -> None:
+    def learn(self, s: Ucb1State, seen: Bandit) -> None:
         i = seen.action
         s.drawn[i] += 1
         s.mean[i] += (seen.reward - s.mean[i]) / s.drawn[i]

@@ -1,23 +1,99 @@
 """What the learners that run another one inside them have in common."""
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import make_dataclass
+from typing import Any, ClassVar, NamedTuple, Self
+
+from lewa.feedback import Bandit, Full, feedback_kind
+from lewa.kernels import comparable, field_types, state_type
+from lewa.kernels import dispatch as rule
+from lewa.learners.base import Learner
+from lewa.types import Vector
 
 
-def about(kind: Any) -> str:
-    """The first line of its docstring, without the full stop."""
-    return str(kind.__doc__ or kind.__name__).strip().splitlines()[0].removesuffix(".")
+class Wrapper(Learner):
+    """A learner that runs another one inside. Which parameters it has, and what its state is, depends on the one inside.
+
+    So there is a class for each: `Doubling.of(Lewa)` makes it, once, and it is `Lewa.Doubling` from then on. By that name
+    another process finds what was compiled for it. The methods are written here, for all of them: compiled code asks
+    `rule.inside` for the learner inside and its state, which is found by the type of the wrapped learner.
+    """
+
+    kind: ClassVar[type[Learner]]  # of the learner inside
+    ending: ClassVar[str]  # of the one line for lists
+
+    @classmethod
+    def of(cls, kind: type[Learner]) -> type[Self]:
+        """Return the class of learners that run one of this kind inside."""
+        made: Any = vars(kind).get(cls.__name__)
+        if made is None:
+            state = _state(cls, kind)
+            about = (kind.__doc__ or kind.__name__).strip().splitlines()[0].removesuffix(".")
+            attributes = {
+                "__doc__": f"{about}; {cls.ending}.",
+                "__module__": kind.__module__,
+                "__qualname__": f"{kind.__qualname__}.{cls.__name__}",
+                "kind": kind,
+                "State": state,
+                "feedback": feedback_kind(kind),
+                "inside": cls.opener(kind),
+            }
+            fields = list(cls.fields_around(kind).items())
+            made = make_dataclass(f"{kind.__name__}{cls.__name__}", fields, bases=(cls,), namespace=attributes, frozen=True)
+            made.__module__, made.__qualname__ = kind.__module__, f"{kind.__qualname__}.{cls.__name__}"
+            setattr(kind, cls.__name__, made)
+        return made  # type: ignore[no-any-return]
+
+    @classmethod
+    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+        """Return the parameters of the wrapped learner, and their types."""
+        raise NotImplementedError
+
+    @classmethod
+    def state_around(cls) -> dict[str, Any]:
+        """Return what the state has besides that of the learner inside."""
+        raise NotImplementedError
+
+    @classmethod
+    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+        """Return the function that compiled code gets the learner inside and its state from."""
+        raise NotImplementedError
+
+    @classmethod
+    def made_by(cls, make: Callable[..., Learner], *sizes: Any, **settings: Any) -> Self:
+        """Return the wrapped learner around those that `make` makes: `tuned` with another tuning inside."""
+        raise NotImplementedError
+
+    def play(self, s: Any, p: Vector) -> None:
+        learner, state = rule.inside(self, s)
+        rule.play(learner, state, p)
+
+    def choose(self, s: Any, u: float) -> tuple[int, float]:
+        """Draw an action, where the learner inside draws by itself."""
+        learner, state = rule.inside(self, s)
+        return rule.choose(learner, state, u)
+
+    def learn(self, s: Any, seen: Full | Bandit) -> None:
+        learner, state = rule.inside(self, s)
+        rule.learn(learner, state, seen)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        wrapper = type(self).__mro__[1]
+        return _again, (wrapper, self.kind, tuple(self.parameters.values()))
 
 
-def fields(name: str, kinds: dict[str, Any]) -> Any:
-    """A named tuple of these fields; which ones they are depends on the learner inside, and no type checker can know."""
-    named: Any = NamedTuple
-    return named(name, list(kinds.items()))
+def _state(wrapper: type[Wrapper], kind: type[Learner]) -> Any:
+    named: Any = NamedTuple  # its fields depend on the learner inside, and no type checker can know them
+    fields = {**field_types(state_type(kind)), **wrapper.state_around()}
+    state = comparable(named(f"{kind.__name__}{wrapper.__name__}State", list(fields.items())))
+    state.__module__, state.__qualname__ = kind.__module__, f"{kind.__qualname__}.{wrapper.__name__}.State"
+    setattr(state, "__reduce__", lambda self: (_state_again, (wrapper, kind, tuple(self))))  # noqa: B010 (typed otherwise)
+    return state
 
 
-def settle(made: Any, kind: Any, suffix: str, home: dict[str, Any]) -> None:
-    """Give a class that was made for the learner inside a name of its own, by which its module has it: so what is compiled
-    for it is found on disk again, and its instances can be pickled."""
-    made.__name__ = kind.__name__ + suffix
-    made.__qualname__ = f"{kind.__module__}_{kind.__qualname__}{suffix}".replace(".", "_").replace("<locals>", "")
-    made.__module__ = home["__name__"]
-    home[made.__qualname__] = made
+def _again(wrapper: type[Wrapper], kind: type[Learner], values: Sequence[Any]) -> Wrapper:
+    return wrapper.of(kind)(*values)
+
+
+def _state_again(wrapper: type[Wrapper], kind: type[Learner], values: Sequence[Any]) -> Any:
+    return state_type(wrapper.of(kind))(*values)

@@ -63,7 +63,7 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     """
     if trace.plays is None or trace.multipliers is None:
         raise ValueError("the certificate of regret is read off every round: play with every_round=True")
-    if trace.learner._fields != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
+    if tuple(trace.learner.parameters) != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
         raise ValueError(f"the certificate of regret is LEWA's, got {type(trace.learner).__name__}")
     if trace.game.setting.outside_theory:
         raise ValueError(f"the certificate of regret is of LEWA's own plays, got {trace.game.setting.beyond}")
@@ -164,7 +164,7 @@ def certificate(trace: Trace) -> Matrix:
     BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
-    if getattr(trace.learner, "dual", None) is None:
+    if trace.learner.dual is None:
         raise ValueError(f"{type(trace.learner).__name__} has no multiplier with one shrinkage and one step: no certificate")
     if trace.game.setting.outside_theory:
         raise ValueError(f"a run carries its certificate if each round is learned at once, got {trace.game.setting.beyond}")

@@ -8,12 +8,12 @@ from lewa.engine.loops import loops
 from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import pack, unpack
 from lewa.types import Vector
-from lewa.validation import as_floor, in_unit, plain
+from lewa.validation import in_unit, plain
 
 
 def start(learner: Any, actions: int) -> Any:
     """The state before the first round."""
-    return learner._replace(floor=as_floor(learner.floor)).start(actions)
+    return learner.start(actions)
 
 
 def current_play(learner: Any, state: Any) -> Vector:
@@ -36,7 +36,7 @@ def learn(learner: Any, state: Any, seen: Full | Bandit) -> Any:
     [0.5415, 0.4585]
     """
     memory = _packed(learner, state)
-    K, m = actions_of(state), as_floor(learner.floor).size
+    K, m = actions_of(state), learner.floor.size
     kind = feedback_kind(type(learner))
     expected = Full if kind == "full" else Bandit
     if not isinstance(seen, expected):
@@ -74,7 +74,6 @@ def actions_of(state: Any) -> int:
 
 
 def _packed(learner: Any, state: Any) -> Vector:
-    learner = learner._replace(floor=as_floor(learner.floor))
     fresh, memory = pack(learner, learner.start(actions_of(state))), pack(learner, state)
     if fresh.size != memory.size:
         raise ValueError(f"the state must be one of this learner's, {learner.floor.size} constraints, got {state}")

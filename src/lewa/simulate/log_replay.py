@@ -10,7 +10,7 @@ from lewa.engine.loops import loops
 from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.kernels.random_streams import uniform
-from lewa.simulate.run import ready, seed_names
+from lewa.simulate.run import seed_names
 from lewa.types import Cube, Matrix, Vector
 
 
@@ -34,7 +34,6 @@ def replay_log(learner: Any, log: Log, seeds: int | Iterable[int] = 1, every_row
 
     With `every_row` the play at each row is kept too.
     """
-    learner = ready(learner)
     if feedback_kind(type(learner)) == "full":
         raise ValueError(f"a bandit log cannot feed {type(learner).__name__}, which needs to see every action")
     if learner.floor.size != log.constraints:

@@ -10,7 +10,7 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, keys, pack, unpack
 from lewa.simulate.functional import check_distribution, check_drawn, check_shapes, least_propensity, seen_full
 from lewa.types import Vector
-from lewa.validation import as_floor, in_unit, plain
+from lewa.validation import in_unit, plain
 
 
 class Player:
@@ -28,7 +28,7 @@ class Player:
     """
 
     def __init__(self, learner: Any, actions: int, seed: int = 0) -> None:
-        self.learner = learner._replace(floor=as_floor(learner.floor))
+        self.learner = learner
         self.actions, self.rounds, self._round = actions, 0, count()
         kind = type(learner)
         self._memory = np.append(pack(self.learner, self.learner.start(actions)), 0.0)  # and a spare number, for learn_one

@@ -21,7 +21,7 @@ from lewa.measures.best_play import best_fixed_play
 from lewa.simulate.python_loop import OneByOne
 from lewa.trace import Trace
 from lewa.types import Indices, Matrix, Vector, Words
-from lewa.validation import as_floor, in_unit, plain
+from lewa.validation import in_unit, plain
 
 BLOCK = 1 << 16  # numbers of a block that is laid out at a time
 LONGEST = 1 << 20  # rounds that are played without a look at the clock, where nothing is laid out
@@ -52,7 +52,6 @@ def play(
     that play the same seeds meet the same nature. Seeds run in `workers` threads, as many as there are cores by default;
     the results do not depend on it. `progress` is called with the number of rounds that were played since the last call.
     """
-    learner = ready(learner)
     rounds = _length(game, rounds)
     names = seed_names(seeds)
     if learner.floor.size != game.constraints:
@@ -269,8 +268,3 @@ def _checked(game: Any, block: Block, start: int, stop: int) -> Block:
 def _ours(game: Any) -> bool:
     """Whether the game and what is inside it lays out what it should."""
     return type(game).__module__.startswith("lewa.") and (not hasattr(game, "game") or _ours(game.game))
-
-
-def ready(learner: Any) -> Any:
-    """The learner with its floor as a checked vector, so that `Lewa(0.1, 0.05, 0.1, 0.5)` works too."""
-    return learner._replace(floor=as_floor(learner.floor))

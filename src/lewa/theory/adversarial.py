@@ -2,6 +2,7 @@
 
 from math import log, sqrt
 
+from lewa.theory import parameters
 from lewa.theory.guarantees import (
     CONSTANT,
     EVERY_ROUND,
@@ -14,7 +15,6 @@ from lewa.theory.guarantees import (
     one_action,
     proved,
 )
-from lewa.types import Vector
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors
 
@@ -24,8 +24,9 @@ def adahedge(actions: int, rounds: int) -> float:
     return 1 + sqrt(1 + rounds * log(actions))
 
 
-def exp_lewa(actions: int, rounds: int, floor: Vector, rate: float, setting: Setting) -> tuple[Guarantee, ...]:
+def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Regret at most C + rate C, positive violation at most ln((T + C + 1)/(1 - rate C))/rate, on every path."""
+    floor, rate = learner.floor, learner.rate
     if actions == 1:
         return one_action(floor)
     source, T, C = "ExpLEWA", rounds, adahedge(actions, rounds)

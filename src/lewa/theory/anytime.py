@@ -8,24 +8,23 @@ from collections.abc import Sequence
 from math import fsum, inf, sqrt
 from typing import Any
 
-from lewa.theory import paper
+from lewa.theory import paper, parameters
 from lewa.theory.guarantees import EXPECTED_INSIDE, FEASIBLE, Bound, Guarantee, Setting, none, one_action, proved
 from lewa.types import Vector
 
 # Anytime LEWA ------------------------------------------------------------------------------------------------------------
 
 
-def anytime_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def anytime_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """At every T what LEWA has with eta/sqrt(T), delta/(2 sqrt(T)) and mu = 2/(delta sqrt(T)), and eta^2/4 added to ln K."""
+    floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
     name, root, most = "Anytime LEWA", sqrt(rounds), floor.size * eta
     if delta < most * (1 - 1e-12):
         return (none(name, f"needs delta >= m*eta, got {delta=:.6g}, m*eta={most:.6g}"),)
-    steps = (eta / root, delta / (2 * root), 2 / (delta * root))
-    statements = paper.lewa(actions, rounds, floor, *steps, setting, name, eta * eta / 4)
+    steps = parameters.Steps(eta / root, delta / (2 * root), 2 / (delta * root), floor)
+    statements = paper.lewa(steps, actions, rounds, setting, name, eta * eta / 4)
     return tuple(_in_own_terms(said, f"needs delta > m*eta, got {delta=:.6g}, m*eta={most:.6g}") for said in statements)
 
 

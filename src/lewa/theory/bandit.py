@@ -6,6 +6,7 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu as in the lear
 from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
+from lewa.theory import parameters
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
@@ -44,10 +45,9 @@ class Averaged(NamedTuple):
     price: float  # the most that the multipliers add up to in a round
 
 
-def loss_bandit_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def loss_bandit_lewa(learner: parameters.Dual, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """E Regret <= B = ln K/eta + eta K T + m mu T/2 and [E V]+ <= sqrt(A (T + B)), if delta >= 2 m eta K."""
+    floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "BanditLEWA, losses", actions, rounds, floor.size
@@ -58,10 +58,9 @@ def loss_bandit_lewa(
     return _only_expected(source, Averaged(B, width(delta, mu, T), _cap(floor, delta, mu, T)), T, floor, setting)
 
 
-def anytime_bandit_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """The same with B = sqrt(T) (ln K/eta + 2 eta K + m/delta) and A = 2 delta sqrt(T), if delta >= 4 m eta K."""
+    floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "Anytime BanditLEWA", actions, rounds, floor.size
@@ -119,10 +118,9 @@ def _expected(
 # LEWA-IX ---------------------------------------------------------------------------------------------------------------
 
 
-def lewa_ix(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Expectations if delta >= 4 m eta K; bounds at the epsilon asked for if delta > 4 m eta K, also if rewards react."""
+    floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "LEWA-IX", actions, rounds, floor.size
@@ -159,10 +157,9 @@ def ucb_level(actions: int, rounds: int, constraints: int, epsilon: float) -> fl
     return log(8 * actions * constraints * rounds / epsilon)
 
 
-def lewa_ucb(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, level: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """At the smallest epsilon that the level covers (or the one asked for, if it is covered), if delta >= 2 m eta."""
+    floor, eta, delta, mu, level = learner.floor, learner.eta, learner.delta, learner.mu, learner.level
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "LEWA-UCB", actions, rounds, floor.size

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.theory import paper
+from lewa.theory import paper, parameters
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED_INSIDE,
@@ -23,7 +23,6 @@ from lewa.theory.guarantees import (
     proved,
     steady,
 )
-from lewa.types import Vector
 
 NAME = "Fixed-share LEWA"
 SLATER = f"{NAME}, Slater"
@@ -37,13 +36,14 @@ class Held(NamedTuple):
 
 
 def fixed_share_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, share: float, setting: Setting
+    learner: parameters.FixedShareLewa, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """What LEWA has, with ln K + (T - 1) ln(1/(1 - share)) for ln K; and under Slater's condition sqrt(T) violation."""
+    floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
     if actions == 1:
         return one_action(floor)
     moving = -(rounds - 1) * log1p(-share)
-    ordinary = paper.lewa(actions, rounds, floor, eta, delta, mu, setting, NAME, moving)
+    ordinary = paper.lewa(learner, actions, rounds, setting, NAME, moving)
     if setting.slater is None or delta * mu > 1:
         return ordinary
     paper.check_slater(floor, setting)
@@ -58,19 +58,19 @@ def fixed_share_lewa(
     fixed, slack = steady(setting), paper.exceeded(setting)
 
     if setting.constraints == "arbitrary":
-        V = held(K, T, floor, eta, delta, mu, share, S, 0.0, 0.0).violation
+        V = held(learner, K, T, S, 0.0, 0.0).violation
         return (*ordinary, proved(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round")))
     if setting.constraints == "constant":
-        Lam, V = held(K, T, floor, eta, delta, mu, share, S, C, 0.0)
+        Lam, V = held(learner, K, T, S, C, 0.0)
         sharper = proved(Bound(B + sqrt(m) * Lam * C, V), T, floor, PATHWISE, SLATER + with_f, (slack, fixed))
     elif setting.epsilon is not None:
         each = setting.epsilon / 3
-        Lam, V = held(K, T, floor, eta, delta, mu, share, S, C, log(T / each) / theta)
+        Lam, V = held(learner, K, T, S, C, log(T / each) / theta)
         noise = min(log(K / each) / theta_of_regret if absorbs else inf, sqrt(m) * Lam * sqrt(T / 2 * log(K / each)))
         bound = Bound(B + sqrt(m) * Lam * C + noise, V + sqrt(T / 2 * log(m / each)))
         sharper = proved(bound, T, floor, PROBABLE, f"{SLATER}, high probability", (slack, fixed), setting.epsilon)
     else:
-        Lam, V = held(K, T, floor, eta, delta, mu, share, S, C, 2 * log(T) / theta)  # but for a chance of 1/T
+        Lam, V = held(learner, K, T, S, C, 2 * log(T) / theta)  # but for a chance of 1/T
         regret = B + (sqrt(m) * Lam + float(floor.sum()) / (delta * T)) * C
         world: tuple[str, ...] = (slack, fixed, OBLIVIOUS)
         if setting.adversary != "oblivious":
@@ -82,18 +82,10 @@ def fixed_share_lewa(
 
 
 def held(
-    actions: int,
-    rounds: int,
-    floor: Vector,
-    eta: float,
-    delta: float,
-    mu: float,
-    share: float,
-    slater: float,
-    corruption: float,
-    noise: float,
+    learner: parameters.FixedShareLewa, actions: int, rounds: int, slater: float, corruption: float, noise: float
 ) -> Held:
     """How far the multipliers can rise, and what that leaves of violation, when noise adds so much to what weights cost."""
+    floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
     T, m, moving, most = rounds, floor.size, -(rounds - 1) * log1p(-share), float(np.linalg.norm(floor))
     slope = slater - eta / 4
     level = (1 + m * mu / 2 + eta / 8) / slope  # above it |lambda|_1 falls on average

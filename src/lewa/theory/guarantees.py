@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from lewa.types import Vector
-from lewa.validation import as_floor, nearest
+from lewa.validation import nearest
 
 TINY = 1e-300  # the least epsilon that is spoken of
 
@@ -67,8 +67,6 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     for name in setting:
         if name not in Setting._fields:
             raise ValueError(f"a setting has no {name!r}{nearest(name, list(Setting._fields))}")
-    learner = learner._replace(floor=as_floor(learner.floor))
-    learner.start(1)  # nothing is proved of parameters that break a law
     asked = checked(Setting(**setting))
     return applicable(learner.guarantees(actions, rounds, asked)[0], asked)
 

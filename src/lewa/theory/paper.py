@@ -5,6 +5,7 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in t
 
 from math import e, exp, inf, log, sqrt
 
+from lewa.theory import parameters
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
@@ -32,8 +33,9 @@ from lewa.types import Vector
 # EWA -------------------------------------------------------------------------------------------------------------------
 
 
-def ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee, ...]:
+def ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
     """ln K/eta + eta T/8 against every fixed play, for every sequence; of violation only the trivial bound."""
+    floor, eta = learner.floor, learner.eta
     if actions == 1:
         return one_action(floor)
     regret = log(actions) / eta + eta * rounds / 8
@@ -56,20 +58,13 @@ def budget(
 
 
 def lewa(
-    actions: int,
-    rounds: int,
-    floor: Vector,
-    eta: float,
-    delta: float,
-    mu: float,
-    setting: Setting,
-    name: str = "LEWA",
-    moving: float = 0.0,
+    learner: parameters.Dual, actions: int, rounds: int, setting: Setting, name: str = "LEWA", moving: float = 0.0
 ) -> tuple[Guarantee, ...]:
     """Theorem 1 corrected: (a)-(f), the high-probability form of the unmodified algorithm, and the variation bound.
 
     Fixed share has them too, under its own name and with `moving` added to ln K.
     """
+    floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
     if delta * mu > 1:
@@ -163,10 +158,9 @@ def hp_radius(actions: int, rounds: int, constraints: int, epsilon: float) -> fl
     return sqrt(log(2 * actions * constraints * rounds / epsilon) / 2)
 
 
-def hp_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, radius: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Theorem 2 corrected, at the smallest epsilon that the radius covers (or the one asked for, if it is covered)."""
+    floor, eta, delta, mu, radius = learner.floor, learner.eta, learner.delta, learner.mu, learner.radius
     if actions == 1:
         return one_action(floor)
     source, T, m = "HP-LEWA", rounds, floor.size
@@ -194,10 +188,9 @@ def hp_lewa(
 # BanditLEWA ------------------------------------------------------------------------------------------------------------
 
 
-def bandit_lewa(
-    actions: int, rounds: int, floor: Vector, eta: float, gamma: float, delta: float, mu: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def bandit_lewa(learner: parameters.BanditLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Theorem 3 repaired. For the printed box delta is the gamma that its dual step shrinks by, and mu is eta."""
+    floor, eta, gamma, delta, mu = learner.floor, learner.eta, learner.gamma, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "BanditLEWA", actions, rounds, floor.size
@@ -244,19 +237,10 @@ def sum_of_radii(actions: int, gamma: float, level: float, rounds: int) -> float
     return ones + 2 * a * (sqrt(rounds) - sqrt(ones)) + b * log(rounds / ones)
 
 
-def hp_bandit_lewa(
-    actions: int,
-    rounds: int,
-    floor: Vector,
-    eta: float,
-    gamma: float,
-    delta: float,
-    mu: float,
-    bonus: float,
-    level: float,
-    setting: Setting,
-) -> tuple[Guarantee, ...]:
+def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Theorem 4 repaired, at the smallest epsilon that the level covers (or the one asked for, if it is covered)."""
+    floor, eta, gamma, delta, mu = learner.floor, learner.eta, learner.gamma, learner.delta, learner.mu
+    bonus, level = learner.bonus, learner.level
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "HP-BanditLEWA", actions, rounds, floor.size

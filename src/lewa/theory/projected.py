@@ -8,6 +8,7 @@ bounds hold on every path.
 from math import ceil, exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
+from lewa.theory import parameters
 from lewa.theory.guarantees import (
     FEASIBLE,
     MEAN,
@@ -39,6 +40,15 @@ class Event(NamedTuple):
     lacks: str = ""
 
 
+class Estimate(NamedTuple):
+    """The means of the rounds explored: how many, how far off, by what they are eased, and by what they may be."""
+
+    explored: int
+    off: float
+    bonus: float
+    radius: float
+
+
 def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
     """So many means are within their radius at once, at the smallest epsilon it covers or the one that is asked for."""
     if setting.constraints == "constant":
@@ -53,10 +63,9 @@ def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
 # OP-EWA ----------------------------------------------------------------------------------------------------------------
 
 
-def op_ewa(
-    actions: int, rounds: int, floor: Vector, eta: float, radius: float, kappa: float, share: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Optimistic: regret <= (ln K + share T)/eta + eta T/8, without slack. Else only with slack, and violation without."""
+    floor, eta, radius, kappa, share = learner.floor, learner.eta, learner.radius, learner.kappa, learner.share
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "OP-EWA", actions, rounds, floor.size
@@ -106,10 +115,9 @@ def _first(root: float, whole: float, least: float) -> int:
 # Bandit OP-EWA ---------------------------------------------------------------------------------------------------------
 
 
-def bandit_op_ewa(
-    actions: int, rounds: int, floor: Vector, eta: float, level: float, kappa: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Regret <= (ln K + ln(4K/epsilon))/eta + eta K T + ln(4/epsilon); violation by the radii of the actions drawn."""
+    floor, eta, level, kappa = learner.floor, learner.eta, learner.level, learner.kappa
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit OP-EWA", actions, rounds
@@ -159,9 +167,10 @@ def explore_radius(actions: int, constraints: int, epsilon: float) -> float:
 
 
 def explore_then_project(
-    actions: int, rounds: int, floor: Vector, eta: float, explore: float, radius: float, optimism: float, setting: Setting
+    learner: parameters.ExploreThenProject, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """n rounds explored at most a unit each, then EWA on one set, in which every round is short by at most two radii."""
+    floor, eta, explore, radius, optimism = learner.floor, learner.eta, learner.explore, learner.radius, learner.optimism
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "Explore-then-project", actions, rounds, floor.size
@@ -173,14 +182,15 @@ def explore_then_project(
         return (none(source, event.lacks),)
     n = int(min(explore, T))
     alpha, off = radius / sqrt(explore), event.noise / sqrt(explore) + (setting.corruption or 0.0) / explore
-    regret = n * (1 - 1 / K) + log(K) / eta + eta * T / 8
-    return _one_set(source, regret, T, n, off, optimism * alpha, alpha, floor, setting, event, (steady(setting),))
+    regret, estimate = n * (1 - 1 / K) + log(K) / eta + eta * T / 8, Estimate(n, off, optimism * alpha, alpha)
+    return _one_set(source, regret, T, estimate, floor, setting, event, (steady(setting),))
 
 
 def bandit_explore_then_project(
-    actions: int, rounds: int, floor: Vector, eta: float, explore: float, level: float, optimism: float, setting: Setting
+    learner: parameters.BanditExploreThenProject, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """The same with implicit exploration afterwards; each action is drawn about n/K times while exploring."""
+    floor, eta, explore, level, optimism = learner.floor, learner.eta, learner.explore, learner.level, learner.optimism
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit explore-then-project", actions, rounds
@@ -197,23 +207,22 @@ def bandit_explore_then_project(
         )
     alpha = sqrt(level / (2 * least))
     regret, event = n + _ix(K, T - n, eta, epsilon), Event(0.0, PROBABLE, epsilon)
-    return _one_set(source, regret, T, n, alpha, optimism * alpha, alpha, floor, setting, event, (MEAN, UNSEEN))
+    estimate = Estimate(n, alpha, optimism * alpha, alpha)
+    return _one_set(source, regret, T, estimate, floor, setting, event, (MEAN, UNSEEN))
 
 
 def _one_set(
     source: str,
     regret: float,
     rounds: int,
-    explored: int,
-    off: float,
-    bonus: float,
-    radius: float,
+    estimate: Estimate,
     floor: Vector,
     setting: Setting,
     event: Event,
     world: tuple[str, ...],
 ) -> tuple[Guarantee, ...]:
     """Regret against the plays of one set, moved to those that meet the floors: they miss its lines by `short` at most."""
+    explored, off, bonus, radius = estimate
     left, short, S = rounds - explored, off - bonus, setting.slater
     if short <= 1e-12 * radius:
         world = (FEASIBLE, *world)
@@ -231,10 +240,9 @@ def _one_set(
 # Safe mixing -----------------------------------------------------------------------------------------------------------
 
 
-def safe_mixing(
-    actions: int, rounds: int, floor: Vector, eta: float, radius: float, safe: float, margin: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """No round below the line; regret <= ln K/eta + eta T/8 + what the safe action costs while the means are not known."""
+    floor, eta, radius, safe, margin = learner.floor, learner.eta, learner.radius, learner.safe, learner.margin
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "Safe mixing", actions, rounds, floor.size
@@ -254,9 +262,10 @@ def safe_mixing(
 
 
 def bandit_safe_mixing(
-    actions: int, rounds: int, floor: Vector, eta: float, level: float, safe: float, margin: float, setting: Setting
+    learner: parameters.BanditSafeMixing, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """The same for bandits: regret <= that of bandit OP-EWA + its bound on violation/margin."""
+    floor, eta, level, safe, margin = learner.floor, learner.eta, learner.level, learner.safe, learner.margin
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit safe mixing", actions, rounds

@@ -5,7 +5,7 @@ K actions, T rounds. Most rivals are blind to constraints: of their violation no
 
 from math import e, exp, inf, log, pi, sqrt
 
-from lewa.theory import adversarial, projected
+from lewa.theory import adversarial, parameters, projected
 from lewa.theory.guarantees import (
     EXPECTED,
     FEASIBLE,
@@ -40,8 +40,9 @@ def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guara
     return (proved(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 
-def anytime_ewa(actions: int, rounds: int, floor: Vector, eta: float) -> tuple[Guarantee, ...]:
+def anytime_ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
     """sqrt(T) (ln K/eta + eta/4) at every T; sqrt(T ln K) for eta = 2 sqrt(ln K)."""
+    floor, eta = learner.floor, learner.eta
     if actions == 1:
         return one_action(floor)
     return blind(sqrt(rounds) * (log(actions) / eta + eta / 4), rounds, floor, "Anytime EWA")
@@ -77,8 +78,9 @@ def normal_rate(steep: float) -> float:
 # Bandits ---------------------------------------------------------------------------------------------------------------
 
 
-def exp3(actions: int, rounds: int, floor: Vector, gamma: float, setting: Setting) -> tuple[Guarantee, ...]:
+def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """E Regret <= (e - 1) gamma T + K ln K/gamma; 2.63 sqrt(K T ln K) as tuned."""
+    floor, gamma = learner.floor, learner.gamma
     if actions == 1:
         return one_action(floor)
     source, K, T = "Exp3", actions, rounds
@@ -91,10 +93,9 @@ def exp3(actions: int, rounds: int, floor: Vector, gamma: float, setting: Settin
     return none(source, "the theorem is about expectations, and nothing is proved of single runs: see exp3-p"), said
 
 
-def exp3_p(
-    actions: int, rounds: int, floor: Vector, eta: float, gamma: float, bonus: float, setting: Setting
-) -> tuple[Guarantee, ...]:
+def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """gamma T + (e - 2)(1 + b) eta K T + b K T + (1 - gamma) ln K/eta + ln(K/epsilon)/b; on average 1 for ln(1/epsilon)."""
+    floor, eta, gamma, bonus = learner.floor, learner.eta, learner.gamma, learner.bonus
     if actions == 1:
         return one_action(floor)
     source, K, T, b = "Exp3.P", actions, rounds, bonus
@@ -134,9 +135,10 @@ def epochs(rounds: int) -> float:
 
 
 def bandit_epoch_project(
-    actions: int, rounds: int, floor: Vector, eta: float, level: float, optimism: float, setting: Setting
+    learner: parameters.BanditEpochProject, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """Regret and violation of bandit OP-EWA, and a unit of each for every round explored; plain, of violation only."""
+    floor, eta, level, optimism = learner.floor, learner.eta, learner.level, learner.optimism
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit epoch-project", actions, rounds

@@ -18,14 +18,16 @@ import numpy as np
 from lewa.kernels.algebra import positive
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
-from lewa.kernels.weights.fixed_share import price
+from lewa.kernels.records import comparable
+from lewa.kernels.weights.fixed_share import priced_gains
 from lewa.types import Matrix, Vector
 
 SUM, GAP = 0, 1  # places in head
 STEEPEST = 1e300  # of eta: a gap that is hardly a number leaves the weights numbers
 
 
-class SelfTuned(NamedTuple):
+@comparable
+class AdaHedgeWeights(NamedTuple):
     """One weight per action; rules use the functions below, never the fields."""
 
     behind: Vector  # (K,)  max G - G
@@ -34,9 +36,9 @@ class SelfTuned(NamedTuple):
     head: Vector  # (2,)  sum of value, Delta
 
 
-def tied(actions: int) -> SelfTuned:
+def adahedge_weights(actions: int) -> AdaHedgeWeights:
     """G = 0, Delta = 0"""
-    return SelfTuned(np.zeros(actions), np.ones(actions), np.zeros(actions), np.array([float(actions), 0.0]))
+    return AdaHedgeWeights(np.zeros(actions), np.ones(actions), np.zeros(actions), np.array([float(actions), 0.0]))
 
 
 @rule
@@ -56,9 +58,9 @@ def _weigh(behind: Vector, value: Vector, gap: float) -> float:
 
 
 @rule
-def grow_tuned(w: SelfTuned, r: Vector, lam: Vector, c: Matrix) -> None:
+def grow_adahedge(w: AdaHedgeWeights, r: Vector, lam: Vector, c: Matrix) -> None:
     """One round with the gains g = r + lam . c; without prices (m = 0) it is AdaHedge on rewards."""
-    price(r, lam, c, w.gain)
+    priced_gains(r, lam, c, w.gain)
     gap, before = w.head[GAP], w.head[SUM]
     earned, least = 0.0, w.behind[0] - w.gain[0]
     for i in range(w.gain.size):
@@ -76,7 +78,7 @@ def grow_tuned(w: SelfTuned, r: Vector, lam: Vector, c: Matrix) -> None:
 
 
 @rule
-def share_tuned(w: SelfTuned, p: Vector) -> None:
+def normalize_adahedge(w: AdaHedgeWeights, p: Vector) -> None:
     """p <- value / sum of value"""
     z = 1 / w.head[SUM]
     for i in range(p.size):

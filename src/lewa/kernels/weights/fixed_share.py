@@ -11,12 +11,14 @@ import numpy as np
 from lewa.kernels.algebra import total
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
+from lewa.kernels.records import comparable
 from lewa.types import Matrix, Vector
 
 STEEP = 700.0  # a larger exponent could overflow: the largest one of the round is then taken off first
 
 
-class Spread(NamedTuple):
+@comparable
+class FixedShareWeights(NamedTuple):
     """One weight per action; rules use the functions below, never the fields."""
 
     value: Vector  # (K,)  w, before its share is spread
@@ -24,13 +26,13 @@ class Spread(NamedTuple):
     gain: Vector  # (K,)  room for the gains of one round
 
 
-def evenly(actions: int) -> Spread:
+def fixed_share_weights(actions: int) -> FixedShareWeights:
     """w = 1"""
-    return Spread(np.ones(actions), np.array([float(actions)]), np.zeros(actions))
+    return FixedShareWeights(np.ones(actions), np.array([float(actions)]), np.zeros(actions))
 
 
 @rule
-def price(r: Vector, lam: Vector, c: Matrix, gain: Vector) -> float:
+def priced_gains(r: Vector, lam: Vector, c: Matrix, gain: Vector) -> float:
     """gain <- r + lam . c, and the largest of them"""
     for i in range(r.size):
         gain[i] = r[i]
@@ -45,37 +47,37 @@ def price(r: Vector, lam: Vector, c: Matrix, gain: Vector) -> float:
 
 
 @rule
-def _sweep(value: Vector, kept: float, least: float, eta: float, gain: Vector, top: float) -> float:
+def _sweep(value: Vector, rest: float, least: float, eta: float, gain: Vector, top: float) -> float:
     z = 0.0
     for i in range(value.size):
-        value[i] = (kept * value[i] + least) * exp(eta * (gain[i] - top))
+        value[i] = (rest * value[i] + least) * exp(eta * (gain[i] - top))
         z += value[i]
     return z
 
 
 @rule
-def _sweep_priced(value: Vector, kept: float, least: float, eta: float, r: Vector, lam: float, c: Vector) -> float:
+def _sweep_priced(value: Vector, rest: float, least: float, eta: float, r: Vector, lam: float, c: Vector) -> float:
     z = 0.0
     for i in range(value.size):
-        value[i] = (kept * value[i] + least) * exp(eta * (r[i] + lam * c[i]))
+        value[i] = (rest * value[i] + least) * exp(eta * (r[i] + lam * c[i]))
         z += value[i]
     return z
 
 
 @rule
-def grow_spread(w: Spread, share: float, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
+def grow_fixed_share(w: FixedShareWeights, share: float, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
     """w <- ((1 - share) w / sum w + share / K) exp(eta (r + lam . c))"""
-    kept, least = (1 - share) / w.head[0], share / w.value.size
+    rest, least = (1 - share) / w.head[0], share / w.value.size
     if lam.size == 1 and eta * (1 + total(lam)) <= STEEP:
-        w.head[0] = _sweep_priced(w.value, kept, least, eta, r, lam[0], c[0])
+        w.head[0] = _sweep_priced(w.value, rest, least, eta, r, lam[0], c[0])
     else:
-        top = price(r, lam, c, w.gain)
-        w.head[0] = _sweep(w.value, kept, least, eta, w.gain, top)
+        top = priced_gains(r, lam, c, w.gain)
+        w.head[0] = _sweep(w.value, rest, least, eta, w.gain, top)
 
 
 @rule
-def share_spread(w: Spread, share: float, p: Vector) -> None:
+def normalize_fixed_share(w: FixedShareWeights, share: float, p: Vector) -> None:
     """p <- (1 - share) w / sum w + share / K"""
-    kept, least = (1 - share) / w.head[0], share / p.size
+    rest, least = (1 - share) / w.head[0], share / p.size
     for i in range(p.size):
-        p[i] = kept * w.value[i] + least
+        p[i] = rest * w.value[i] + least

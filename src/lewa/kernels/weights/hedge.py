@@ -11,6 +11,7 @@ import numpy as np
 from lewa.kernels.algebra import total
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
+from lewa.kernels.records import comparable
 from lewa.types import Matrix, Vector
 
 SUM, ANCHOR, FRESH = 0, 1, 2  # places in head
@@ -20,6 +21,7 @@ LEAST = -1e300  # of a logarithm that losses lower, be their estimates infinite
 CROSSOVER = 640  # actions from which a tree is faster than a scan
 
 
+@comparable
 class Weights(NamedTuple):
     """One weight per action; rules use the functions below, never the fields."""
 
@@ -43,7 +45,7 @@ def ones(actions: int, drawn: bool = False) -> Weights:
     tree = np.zeros(int(level[-1]))
     weights = Weights(np.zeros(actions), np.ones(actions), head, tree, level)
     if tree.size:
-        settle(weights)
+        refresh(weights)
     return weights
 
 
@@ -51,7 +53,7 @@ def ones(actions: int, drawn: bool = False) -> Weights:
 
 
 @rule
-def _refresh(log: Vector, value: Vector, anchor: float) -> float:
+def _exponentiate(log: Vector, value: Vector, anchor: float) -> float:
     z = 0.0
     for i in range(log.size):
         value[i] = exp(log[i] - anchor)
@@ -175,13 +177,13 @@ def _scan(value: Vector, left: float) -> int:
 
 
 @rule
-def settle(w: Weights) -> None:
+def refresh(w: Weights) -> None:
     """Make the cache anew from the logarithms, with the largest weight as 1."""
     largest = w.log[0]
     for i in range(w.log.size):
         largest = max(largest, w.log[i])
     w.head[ANCHOR] = largest
-    w.head[SUM] = _refresh(w.log, w.value, largest)
+    w.head[SUM] = _exponentiate(w.log, w.value, largest)
     w.head[FRESH] = w.head[SUM]
     if w.tree.size > 0:
         _sum_tree(w)
@@ -192,7 +194,7 @@ def grow(w: Weights, eta: float, r: Vector) -> None:
     """w <- w exp(eta r)"""
     w.head[SUM] = _sweep(w.log, w.value, w.head[ANCHOR], eta, r)
     if w.tree.size > 0 or not SMALL < w.head[SUM] < LARGE:
-        settle(w)
+        refresh(w)
 
 
 @rule
@@ -202,15 +204,23 @@ def grow_priced(w: Weights, eta: float, r: Vector, lam: Vector, c: Matrix) -> No
         w.head[SUM] = _sweep_priced(w.log, w.value, w.head[ANCHOR], eta, r, lam[0], c[0])
     else:
         _add(w.log, eta, r, lam, c)
-        w.head[SUM] = _refresh(w.log, w.value, w.head[ANCHOR])
+        w.head[SUM] = _exponentiate(w.log, w.value, w.head[ANCHOR])
     if w.tree.size > 0 or not SMALL < w.head[SUM] < LARGE:
-        settle(w)
+        refresh(w)
 
 
 @rule
 def set_one(w: Weights, i: int, x: float) -> None:
-    """w_i <- exp(x), without its past; `settle` has to follow when all are set."""
+    """w_i <- exp(x), without its past; `refresh` has to follow when all are set."""
     w.log[i] = max(x, LEAST)
+
+
+@rule
+def set_weights(w: Weights, eta: float, gain: Vector) -> None:
+    """w <- exp(eta gain), without its past"""
+    for i in range(gain.size):
+        set_one(w, i, eta * gain[i])
+    refresh(w)
 
 
 @rule
@@ -223,7 +233,7 @@ def grow_one(w: Weights, i: int, x: float) -> None:
     if w.tree.size > 0:
         _sum_path(w, i)
     if not SMALL < w.head[SUM] < LARGE:
-        settle(w)
+        refresh(w)
 
 
 @rule
@@ -239,11 +249,11 @@ def shrink_one(w: Weights, i: int, x: float) -> None:
         w.head[SUM] = total(w.value)
         w.head[FRESH] = w.head[SUM]
     if not SMALL < w.head[SUM] < LARGE:
-        settle(w)
+        refresh(w)
 
 
 @rule
-def share(w: Weights, p: Vector) -> None:
+def normalize(w: Weights, p: Vector) -> None:
     """p <- w / sum w"""
     z = 1 / w.head[SUM]
     for i in range(p.size):
@@ -257,6 +267,14 @@ def mix(w: Weights, gamma: float, p: Vector) -> None:
     least = gamma / p.size
     for i in range(p.size):
         p[i] = w.value[i] * z + least
+
+
+@rule
+def mix_one(p: Vector, i: int, sigma: float) -> None:
+    """p <- (1 - sigma) p + sigma e_i; of one action it is that one, whatever its number"""
+    for k in range(p.size):
+        p[k] *= 1 - sigma
+    p[min(i, p.size - 1)] += sigma
 
 
 @rule

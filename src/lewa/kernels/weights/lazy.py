@@ -10,11 +10,13 @@ import numpy as np
 
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import rule
+from lewa.kernels.records import comparable
 from lewa.kernels.weights.hedge import LARGE, SMALL
 from lewa.types import Matrix, Vector
 
 
-class Gains(NamedTuple):
+@comparable
+class LazyWeights(NamedTuple):
     """One gain per action; rules use the functions below, never the fields."""
 
     total: Vector  # (K,)  G, less some number that is the same for all
@@ -22,9 +24,9 @@ class Gains(NamedTuple):
     head: Vector  # (1,)  sum of value
 
 
-def unearned(actions: int) -> Gains:
+def lazy_weights(actions: int) -> LazyWeights:
     """G = 0"""
-    return Gains(np.zeros(actions), np.ones(actions), np.array([float(actions)]))
+    return LazyWeights(np.zeros(actions), np.ones(actions), np.array([float(actions)]))
 
 
 @rule
@@ -47,7 +49,7 @@ def _sweep_priced(gain: Vector, value: Vector, eta: float, r: Vector, lam: float
 
 
 @rule
-def earn(w: Gains, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
+def grow_lazy(w: LazyWeights, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
     """G <- G + r + lam . c, then w <- exp(eta G)"""
     if lam.size == 1:
         w.head[0] = _sweep_priced(w.total, w.value, eta, r, lam[0], c[0])
@@ -68,7 +70,7 @@ def earn(w: Gains, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
 
 
 @rule
-def share_gains(w: Gains, p: Vector) -> None:
+def normalize_lazy(w: LazyWeights, p: Vector) -> None:
     """p <- w / sum w"""
     z = 1 / w.head[0]
     for i in range(p.size):

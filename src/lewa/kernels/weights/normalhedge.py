@@ -16,13 +16,15 @@ import numpy as np
 
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import routine, rule
+from lewa.kernels.records import comparable
 from lewa.types import Vector
 
 STEPS = 100  # of Newton's method, at most; some six are taken
 NEAR = 1e-15
 
 
-class Regrets(NamedTuple):
+@comparable
+class NormalHedgeWeights(NamedTuple):
     """One regret per action; rules use the functions below, never the fields."""
 
     total: Vector  # (K,)  R
@@ -30,9 +32,9 @@ class Regrets(NamedTuple):
     head: Vector  # (1,)  sum of value
 
 
-def blameless(actions: int) -> Regrets:
+def normalhedge_weights(actions: int) -> NormalHedgeWeights:
     """R = 0"""
-    return Regrets(np.zeros(actions), np.ones(actions), np.array([float(actions)]))
+    return NormalHedgeWeights(np.zeros(actions), np.ones(actions), np.array([float(actions)]))
 
 
 @routine
@@ -54,7 +56,7 @@ def scale(total: Vector, top: float) -> float:
 
 
 @rule
-def grow_regrets(w: Regrets, r: Vector, earned: float) -> None:
+def grow_normalhedge(w: NormalHedgeWeights, r: Vector, earned: float) -> None:
     """R <- R + r - earned, and the weights with it"""
     for i in range(r.size):
         w.total[i] += r[i] - earned
@@ -70,7 +72,7 @@ def grow_regrets(w: Regrets, r: Vector, earned: float) -> None:
 
 
 @rule
-def share_regrets(w: Regrets, p: Vector) -> None:
+def normalize_normalhedge(w: NormalHedgeWeights, p: Vector) -> None:
     """p <- w / sum w"""
     z = 1 / w.head[0]
     for i in range(p.size):

@@ -1,0 +1,68 @@
+"""What a learner is made of: parameters in a dataclass, a state in a named tuple; their fields, types and numbers."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+
+from lewa.types import Vector
+
+T = TypeVar("T")
+
+
+def field_types(kind: type) -> dict[str, Any]:
+    """Return the fields of a dataclass or a named tuple, and the type of each."""
+    return _field_types(kind)
+
+
+@cache
+def _field_types(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    return {name: hints[name] for name in names}
+
+
+def state_type(learner: type) -> Any:
+    """Return the type of a learner's state: the attribute `State`, or what `start` says that it returns."""
+    return getattr(learner, "State", None) or get_type_hints(learner.start)["return"]  # type: ignore[attr-defined]
+
+
+def is_record(kind: object) -> bool:
+    """Return whether a type is a named tuple or a dataclass."""
+    return isinstance(kind, type) and (hasattr(kind, "_fields") or is_dataclass(kind))
+
+
+def leaves(record: object) -> Iterator[Any]:
+    """Yield the numbers and arrays of a record and of the records inside it, in order."""
+    if is_record(type(record)):
+        for name in field_types(type(record)):
+            yield from leaves(getattr(record, name))
+    elif isinstance(record, tuple):
+        for part in record:
+            yield from leaves(part)
+    else:
+        yield record
+
+
+def comparable(kind: type[T]) -> type[T]:
+    """Let a named tuple of arrays be compared: two of one type are equal if all their numbers are.
+
+    Without this `==` would end in the truth value of an array.
+    """
+
+    def equal(self: object, other: object) -> bool:
+        return type(self) is type(other) and all(map(np.array_equal, leaves(self), leaves(other)))
+
+    def differ(self: object, other: object) -> bool:
+        return not equal(self, other)
+
+    for name, method in (("__eq__", equal), ("__ne__", differ), ("__hash__", None)):
+        setattr(kind, name, method)
+    return kind
+
+
+def flat(record: object) -> Vector:
+    """Return the numbers of a record's arrays, one after the other."""
+    return np.concatenate([np.ravel(leaf) for leaf in leaves(record)])

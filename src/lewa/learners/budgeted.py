@@ -1,0 +1,48 @@
+"""What the rivals with a budget have in common: floors are a budget, of which every round spends some."""
+
+from typing import ClassVar, NamedTuple, Self
+
+from lewa.feedback import Bandit
+from lewa.kernels import BudgetStatistics, comparable, no_statistics, record_outcome, spend_budget
+from lewa.learners.base import Learner, check_positive, check_problem
+from lewa.theory import rivals
+from lewa.theory.guarantees import Guarantee, Setting, none
+
+
+@comparable
+class BudgetedState(NamedTuple):
+    book: BudgetStatistics  # what actions earn and cost, and what was spent
+
+
+class Budgeted(Learner):
+    """A learner for T = rounds > 0 rounds, which spends 1 - c a round of a budget of T (1 - c0)."""
+
+    rounds: float
+    name: ClassVar[str]  # for a guarantee's source
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
+        """The budget is for the horizon."""
+        _, T, floor = check_problem(actions, horizon, floor)
+        return cls(rounds=T, floor=floor)  # type: ignore[call-arg]  # the fields of the dataclasses below it
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [
+            (cls.tuned(3, 200, 0.5), 3),
+            (cls.tuned(5, 20, (0.4, 0.2)), 5),  # a budget that is soon spent
+            (cls.tuned(1, 50, 0.5), 1),
+        ]
+
+    def check(self) -> None:
+        check_positive(rounds=self.rounds)
+
+    def start(self, actions: int) -> BudgetedState:
+        return BudgetedState(no_statistics(*self.sizes(actions)))
+
+    def learn(self, s: BudgetedState, seen: Bandit) -> None:
+        record_outcome(s.book, seen.action, seen.reward, seen.constraints, self.floor)
+        spend_budget(s.book, seen.constraints, self.floor)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return (none(self.name, rivals.BUDGETED),)
