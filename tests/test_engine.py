@@ -87,7 +87,7 @@ def test_a_long_run_takes_little_memory() -> None:
 def test_ten_million_extreme_rounds_leave_no_nan(name: str) -> None:
     rounds = 10**7 if name in ("lewa", "bandit-lewa") else 10**6
     learner = make(name, 2, 1000, 0.9)
-    learner = learner._replace(**{step: 0.5 for step in ("eta", "rate") if hasattr(learner, step)})  # far above any tuning
+    learner = learner.replace(**{step: 0.5 for step in ("eta", "rate") if hasattr(learner, step)})  # far above any tuning
     game = Bernoulli([1.0, 0.0], [[0.0, 1.0]])
     trace = play(learner, game, rounds)
     p = current_play(trace.learner, trace.states[0])
@@ -202,7 +202,7 @@ def test_a_player_refuses_bad_feedback_and_stays_as_it_was() -> None:
 @pytest.mark.parametrize("K", [1024, 5000, 70_000])
 def test_many_actions_are_drawn_as_an_exact_reference_draws_them(K: int) -> None:
     rounds = 1000
-    learner = BanditLewa.tuned(K, rounds, 0.5)._replace(eta=1e-3)
+    learner = BanditLewa.tuned(K, rounds, 0.5).replace(eta=1e-3)
     game = Bernoulli(np.random.default_rng(3).random(K), np.random.default_rng(4).random((1, K)))
     trace = play(learner, game, rounds, seeds=[1])
     player, log_w, lam = Player(learner, K, seed=1), np.zeros(K), 0.0

@@ -26,7 +26,7 @@ def tabled(rounds: int = 300) -> lewa.games.Table:
 
 
 def learner(name: str, horizon: int = 300) -> Any:
-    return lewa.learners.ALL[name].tuned(actions=3, horizon=horizon, floor=FLOOR)
+    return lewa.learners.make(name, actions=3, horizon=horizon, floor=FLOOR)
 
 
 def assert_same(one: Any, other: Any) -> None:
@@ -129,10 +129,13 @@ def test_a_bandit_earns_what_full_information_would_have_seen_there(name: str) -
 # Compiled code on disk
 
 RULE = """
+from dataclasses import dataclass
 from typing import NamedTuple
 
-from lewa.kernels import Weights, grow, ones, share
-from lewa.rounds import Full, Vector
+from lewa.feedback import Full
+from lewa.kernels import Weights, grow, normalize, ones
+from lewa.learners.base import Learner
+from lewa.types import Vector
 from step import scaled
 
 
@@ -140,14 +143,15 @@ class State(NamedTuple):
     weights: Weights
 
 
-class Mine(NamedTuple):
+@dataclass(frozen=True)
+class Mine(Learner):
     floor: Vector
 
     def start(self, actions: int) -> State:
         return State(ones(actions))
 
     def play(self, s: State, p: Vector) -> None:
-        share(s.weights, p)
+        normalize(s.weights, p)
 
     def learn(self, s: State, seen: Full) -> None:
         grow(s.weights, scaled(0.5), seen.rewards)
@@ -164,7 +168,7 @@ RUN = """
 import numpy as np
 
 import lewa
-from lewa.engine import loops
+from lewa.engine.loops import loops
 from mine import Mine
 
 game = lewa.games.Table(rewards=[[1, 0], [1, 0], [0, 1]], constraints=[1, 1])
@@ -221,7 +225,7 @@ def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_pat
 def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     game = lewa.games.Bernoulli(rewards=[1, 0, 0], constraints=[[0, 1, 1], [1, 0, 1]])
     tuned = learner(name, horizon=200_000)
-    large = tuned._replace(**{step: 20.0 for step in ("eta", "rate") if hasattr(tuned, step)})
+    large = tuned.replace(**{step: 20.0 for step in ("eta", "rate") if hasattr(tuned, step)})
     trace = lewa.play(large, game, rounds=200_000)
     assert np.isfinite(pack(large, trace.states[0])).all()
     assert all(
@@ -279,7 +283,7 @@ def test_bad_means_are_refused_with_a_sentence(rewards: object, constraints: obj
 
 
 def floored(floor: object) -> Any:
-    return learner("ewa")._replace(floor=floor)
+    return lambda: learner("ewa").replace(floor=floor)
 
 
 @pytest.mark.parametrize(
@@ -296,18 +300,29 @@ def floored(floor: object) -> Any:
         ),
         ({"game": BERNOULLI}, r"^rounds must be a whole number of at least 1, got None$"),
         ({"learner": floored(0.5)}, r"^the learner must have one floor per constraint, got 1 for a game with 2$"),
-        ({"learner": floored([0.5, 1.5])}, r"^floor must be finite numbers in \[0, 1\], got 1.5 at index \(1,\); scale"),
-        ({"learner": floored([0.5, np.nan])}, r"^floor must be finite numbers in \[0, 1\], got nan at index \(1,\)$"),
+        (
+            {"learner": floored([0.5, 1.5])},
+            r"^floor must be finite numbers in \[0, 1\], got 1.5 at index \(1,\); scale",
+        ),
+        (
+            {"learner": floored([0.5, np.nan])},
+            r"^floor must be finite numbers in \[0, 1\], got nan at index \(1,\)$",
+        ),
         (
             {"learner": floored([[0.5, 0.5]])},
             r"^floor must be one number per constraint, .* got an array of shape \(1, 2\)$",
         ),
-        ({"learner": learner("lewa")._replace(mu=1e9)}, r"^delta\*mu must be at most 1, got delta=.*, mu=1000000000.0$"),
+        (
+            {"learner": lambda: learner("lewa").replace(mu=1e9)},
+            r"^delta\*mu must be at most 1, got delta=.*, mu=1000000000.0$",
+        ),
     ],
 )
 def test_a_bad_request_is_refused_with_a_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    arguments = {"learner": lambda: learner("ewa"), "game": tabled(), **arguments}
+    made = arguments.pop("learner")
     with pytest.raises(ValueError, match=sentence):
-        lewa.play(**{"learner": learner("ewa"), "game": tabled(), **arguments})
+        lewa.play(made(), **arguments)
 
 
 @pytest.mark.parametrize(
@@ -318,7 +333,7 @@ def test_a_bad_request_is_refused_with_a_sentence(arguments: dict[str, Any], sen
     ],
 )
 def test_a_floor_that_no_play_meets_is_warned_about_and_played(game: Any) -> None:
-    demanding = learner("lewa")._replace(floor=np.array(FLOOR[: game.constraints]))
+    demanding = learner("lewa").replace(floor=np.array(FLOOR[: game.constraints]))
     with pytest.warns(UserWarning, match="no play meets the floor"):
         assert lewa.play(demanding, game, rounds=50).rounds == 50
 

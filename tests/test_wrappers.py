@@ -5,6 +5,8 @@ import os
 import pickle
 import subprocess
 import sys
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,40 +16,46 @@ import pytest
 import lewa
 from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.feedback import Full, feedback_kind
-from lewa.kernels import dump, grow, load, ones, pack, share
+from lewa.kernels import compiled_form, dump, grow, load, normalize, ones, pack, state_type
 from lewa.lab.study import expand, parse
-from lewa.learners import ALL, Lewa, find, make, settings_of
-from lewa.learners.doubling import doubling
-from lewa.learners.tightened import tightened
+from lewa.learners import ALL, WRAPPERS, Lewa, find, make, settings_of
+from lewa.learners.base import Learner
+from lewa.learners.doubling import Doubling
+from lewa.learners.tightened import Tightened
 from lewa.types import Vector
 
 GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("wrapper", [doubling, tightened])
-def test_any_registered_learner_can_be_run_inside(name: str, wrapper: Any) -> None:
-    wrapped = find(f"{name}+{wrapper.__name__}")
-    assert wrapped is wrapper(ALL[name])
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+def test_any_registered_learner_can_be_run_inside(name: str, wrapper: str) -> None:
+    wrapped: Any = find(f"{name}+{wrapper}")
+    assert wrapped is WRAPPERS[wrapper].of(ALL[name])
     assert feedback_kind(wrapped) == feedback_kind(ALL[name])
-    assert wrapped.__doc__.startswith(ALL[name].__doc__.splitlines()[0].rstrip(".").strip())
-    learner: Any = make(f"{name}+{wrapper.__name__}", 3, 10_000, (0.5, 0.4))
+    assert wrapped.__doc__.startswith(str(ALL[name].__doc__).splitlines()[0].rstrip(".").strip())
+    learner: Any = make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4))
+    assert learner == make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4)) != make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.3))
+    assert hash(learner) == hash(make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4)))
     state = lewa.start(learner, 3)
     for record in (learner, state):
         again = load(type(record), json.loads(json.dumps(dump(record))))
         assert pack(again).tobytes() == pack(record).tobytes()
+        assert again == record
     for rounds in (1, 10_000):
         said = lewa.guarantee(learner, 3, rounds)
         assert (said.regret is None) == bool(said.reason)
-    again, _ = pickle.loads(pickle.dumps((learner, state)))
+    again, same = pickle.loads(pickle.dumps((learner, state)))
     assert type(again) is wrapped
     assert pack(again).tobytes() == pack(learner).tobytes()
+    assert type(same) is type(state)
+    assert (again, same) == (learner, state)
 
 
 def test_names_are_found_with_the_printed_reading_too_and_unknown_ones_are_refused() -> None:
     printed: Any = make("lewa@printed+doubling", 3, 1, 0.5)
     for k in (0, 5):
-        assert printed.at(k)[:3] == make("lewa@printed", 3, 2**k, 0.5)[:3]  # type: ignore[index]
+        assert printed.at(k) == make("lewa@printed", 3, 2**k, 0.5)
     with pytest.raises(ValueError, match=r"unknown learner 'lewa\+dubling'; did you mean 'lewa\+doubling'"):
         find("lewa+dubling")
     with pytest.raises(ValueError, match="unknown learner 'lewaa'; did you mean 'lewa'"):
@@ -59,9 +67,9 @@ def test_settings_are_the_wrappers_and_those_of_the_learner_inside() -> None:
     assert settings_of("bandit-lewa+tightened") == sorted([*settings_of("bandit-lewa"), "slack"])
     learner: Any = make("lewa+doubling", 3, 1, 0.5, first=4, tuning="paper", mu=0.125)
     assert learner.length[:3].tolist() == [4, 8, 16]
-    assert learner.at(2)[:3] == make("lewa", 3, 16, 0.5, tuning="paper", mu=0.125)[:3]  # type: ignore[index]
+    assert learner.at(2) == make("lewa", 3, 16, 0.5, tuning="paper", mu=0.125)
     same: Any = make("bandit-lewa+doubling", 3, 1, 0.5, tuning="recommended")  # the only one there is
-    np.testing.assert_array_equal(same.gamma, find("bandit-lewa+doubling").tuned(3, 1, 0.5).gamma)
+    np.testing.assert_array_equal(same.gamma, find("bandit-lewa+doubling").tuned(3, 1, 0.5).gamma)  # type: ignore[attr-defined]
     with pytest.raises(ValueError, match=r"lewa\+doubling has no parameter 'frist'; did you mean 'first'"):
         make("lewa+doubling", 3, 1, 0.5, frist=4)
     with pytest.raises(ValueError, match="slack must be a number"):
@@ -133,47 +141,84 @@ def test_the_command_line_takes_them_by_name(capsys: pytest.CaptureFixture[str])
     assert list(found["learners"]) == ["lewa+doubling", "lewa"]
 
 
-class Mine(NamedTuple):
+class MineState(NamedTuple):
     weights: Any
 
 
-class Rule(NamedTuple):
+class Rule(Learner):
     """A learner of a user's."""
 
     eta: float
+
+    def start(self, actions: int) -> MineState:
+        return MineState(ones(actions))
+
+    def play(self, s: MineState, p: Vector) -> None:
+        normalize(s.weights, p)
+
+
+@dataclass(frozen=True)
+class Mine(Rule):
+    eta: float
     floor: Vector
 
-    def start(self, actions: int) -> Mine:
-        return Mine(ones(actions))
-
-    def play(self, s: Mine, p: Vector) -> None:
-        share(s.weights, p)
-
-    def learn(self, s: Mine, seen: Full) -> None:
+    def learn(self, s: MineState, seen: Full) -> None:
         grow(s.weights, self.eta, seen.rewards)
 
 
-def test_what_is_compiled_is_named_and_stamped_by_the_learner_inside(monkeypatch: pytest.MonkeyPatch) -> None:
-    kinds = [wrapper(kind) for wrapper in (doubling, tightened) for kind in (*ALL.values(), Rule)]
-    assert len({(kind.__module__, kind.__qualname__) for kind in kinds}) == len(kinds)
-    assert len({stamp_of(kind) for kind in kinds}) == len(kinds)
-    for kind in kinds:  # pickled by its name: so the key of what is on disk is the same in every process
-        assert getattr(sys.modules[kind.__module__], kind.__qualname__) is kind
-    before = [stamp_of(wrapper(Rule)) for wrapper in (doubling, tightened)]
+@dataclass(frozen=True)
+class Other(Rule):
+    eta: float
+    floor: Vector
 
-    def other(self: Any, s: Mine, seen: Full) -> None:
+    def learn(self, s: MineState, seen: Full) -> None:
         grow(s.weights, 2 * self.eta, seen.rewards)
 
-    monkeypatch.setattr(Rule, "learn", other)
-    assert all(stamp_of(wrapper(Rule)) != stamp for wrapper, stamp in zip((doubling, tightened), before, strict=True))
-    monkeypatch.setattr(Rule, "__module__", "__main__")
-    assert [stamp_of(wrapper(Rule)) for wrapper in (doubling, tightened)] == [UNSAVED, UNSAVED]
+
+def stamp_by_name(kind: type[Learner]) -> str:
+    return stamp_of(compiled_form(kind))
+
+
+def test_what_is_compiled_is_named_and_stamped_by_the_learner_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    kinds = [wrapper.of(kind) for wrapper in WRAPPERS.values() for kind in {*ALL.values(), Mine, Other}]
+    assert len({(kind.__module__, kind.__qualname__) for kind in kinds}) == len(kinds)
+    assert len({stamp_by_name(kind) for kind in kinds}) == len(kinds)
+    for kind in [*kinds, *map(compiled_form, kinds), *map(state_type, kinds)]:
+        # It is pickled by its name: so the key of what is on disk is the same in every process.
+        assert attrgetter(kind.__qualname__)(sys.modules[kind.__module__]) is kind
+    for wrapper in WRAPPERS.values():
+        assert stamp_by_name(wrapper.of(Mine)) != stamp_by_name(wrapper.of(Other))  # the rule inside is another
+    monkeypatch.setattr(compiled_form(Mine), "__module__", "__main__")
+    assert [stamp_by_name(wrapper.of(Mine)) for wrapper in WRAPPERS.values()] == [UNSAVED, UNSAVED]
+
+
+PICKLED = """
+import pickle, sys
+import numpy as np
+learner, state = pickle.loads(bytes.fromhex(sys.argv[1]))[::-1]
+print(type(learner).__name__, type(state).__name__, learner.start(3) == state)
+"""
+
+
+@pytest.mark.parametrize("name", ["lewa+doubling", "bandit-lewa+tightened"])
+def test_another_process_reads_what_is_pickled_before_it_made_the_class(name: str) -> None:
+    learner = make(name, 3, 100, (0.6, 0.5))
+    words = [sys.executable, "-c", PICKLED, pickle.dumps((learner.start(3), learner)).hex()]
+    kind = type(learner).__name__
+    assert subprocess.check_output(words, text=True).split() == [kind, f"{kind}State", "True"]
+
+
+def test_the_modules_of_wrappers_are_not_hidden_by_a_function() -> None:
+    import lewa.learners.doubling as doubling
+    import lewa.learners.tightened as tightened
+
+    assert (doubling.Doubling, tightened.Tightened) == (Doubling, Tightened)
 
 
 FOUND = """
 import sys
 import lewa
-from lewa.engine import loops
+from lewa.engine.loops import loops
 learner = lewa.learners.make(sys.argv[1], 3, 100, 0.6)
 trace = lewa.play(learner, lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]]), 100)
 print(sum(loops(type(learner)).run.stats.cache_misses.values()), trace.reward[0, -1])

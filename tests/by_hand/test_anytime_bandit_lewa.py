@@ -84,4 +84,4 @@ def test_the_tuning_is_the_same_for_every_horizon() -> None:
     delta = math.sqrt(2 * 2 * (4 * 4 * math.log(4) + 1))
     for horizon in (1, 10**6):
         learner = lewa.learners.AnytimeBanditLewa.tuned(actions=4, horizon=horizon, floor=(0.5, 0.2))
-        assert learner[:2] == pytest.approx((delta / (4 * 2 * 4), delta), rel=1e-12)
+        assert tuple(learner.parameters.values())[:2] == pytest.approx((delta / (4 * 2 * 4), delta), rel=1e-12)

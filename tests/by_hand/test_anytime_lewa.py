@@ -59,14 +59,18 @@ def test_the_multiplier_is_a_queue_divided_by_its_clock() -> None:
 def test_the_tuning_needs_no_horizon() -> None:
     for horizon in (1, 10**6):
         learner = lewa.learners.AnytimeLewa.tuned(3, horizon, 0.5)
-        assert learner[:2] == pytest.approx((math.sqrt(2 * (math.log(3) + 1)),) * 2, rel=1e-12)
+        assert tuple(learner.parameters.values())[:2] == pytest.approx((math.sqrt(2 * (math.log(3) + 1)),) * 2, rel=1e-12)
 
 
 def test_the_tuning_for_two_constraints_and_for_high_probability() -> None:
     eta = math.sqrt(2 * (math.log(3) + 1) / 2)
-    assert lewa.learners.AnytimeLewa.tuned(3, 1, (0.5, 0.2))[:2] == pytest.approx((eta, 2 * eta), rel=1e-12)
+    assert tuple(lewa.learners.AnytimeLewa.tuned(3, 1, (0.5, 0.2)).parameters.values())[:2] == pytest.approx(
+        (eta, 2 * eta), rel=1e-12
+    )
     eta = math.sqrt((2 * math.log(3) + math.log(2 * 3 / 0.05) + 1) / 2)
-    assert lewa.learners.AnytimeLewa.tuned(3, 1, (0.5, 0.2), epsilon=0.05)[:2] == pytest.approx((eta, 4 * eta), rel=1e-12)
+    assert tuple(lewa.learners.AnytimeLewa.tuned(3, 1, (0.5, 0.2), epsilon=0.05).parameters.values())[:2] == pytest.approx(
+        (eta, 4 * eta), rel=1e-12
+    )
 
 
 def test_the_bounds_by_hand() -> None:
@@ -89,7 +93,7 @@ def test_the_bounds_by_hand() -> None:
 def test_what_the_proof_needs_is_said_with_the_parameters_that_were_given() -> None:
     few = lewa.learners.AnytimeLewa(1.0, 1.5, np.array([0.7, 0.6]))
     assert lewa.guarantee(few, 4, 50_000).reason == "needs delta >= m*eta, got delta=1.5, m*eta=2"
-    just = few._replace(delta=2.0)
+    just = few.replace(delta=2.0)
     reason = lewa.guarantee(just, 4, 50_000, epsilon=0.1).reason
     assert reason == "needs delta > m*eta, got delta=2, m*eta=2; tuned(..., epsilon=...) sets it so"
     said = lewa.guarantee(just, 4, 50_000, adversary="adaptive")

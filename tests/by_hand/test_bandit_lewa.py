@@ -59,14 +59,16 @@ def test_six_rounds_of_box_3_with_two_steps_by_hand(floor: list[float], seed: in
 def test_the_tuning_on_a_long_horizon() -> None:
     learner = lewa.learners.BanditLewa.tuned(actions=2, horizon=10**8, floor=0.5)
     gamma, delta = math.sqrt(2 * math.log(2)) / 100, 1e-4
-    assert learner[:4] == pytest.approx((gamma / 2 * delta / (1 + delta), gamma, delta, 1e-4), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx(
+        (gamma / 2 * delta / (1 + delta), gamma, delta, 1e-4), rel=1e-12
+    )
 
 
 def test_the_tuning_for_two_constraints_on_a_short_horizon_explores_a_fifth_of_the_time() -> None:
     learner = lewa.learners.BanditLewa.tuned(actions=3, horizon=100, floor=(0.5, 0.2))
-    assert learner[:4] == pytest.approx((0.2 / 3 * 0.1 / (2 + 0.1), 0.2, 0.1, 0.1), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx((0.2 / 3 * 0.1 / (2 + 0.1), 0.2, 0.1, 0.1), rel=1e-12)
 
 
 def test_the_step_follows_the_exploration_and_the_shrinkage_that_are_given() -> None:
     learner = lewa.learners.BanditLewa.tuned(actions=4, horizon=100, floor=0.5, gamma=0.4, delta=0.25, mu=0.5)
-    assert learner[:4] == pytest.approx((0.4 / 4 * 0.25 / 1.25, 0.4, 0.25, 0.5), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx((0.4 / 4 * 0.25 / 1.25, 0.4, 0.25, 0.5), rel=1e-12)

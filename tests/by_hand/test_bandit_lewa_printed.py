@@ -23,7 +23,7 @@ KEPT = [
 def test_six_rounds_of_box_3_as_printed_by_hand(floor: list[float], seed: int) -> None:
     eta, gamma, m = 0.5, 0.3, len(floor)
     kept = [[action[:m] for action in row] for row in KEPT]
-    learner = lewa.learners.PrintedBanditLewa(eta, gamma, np.array(floor))
+    learner = lewa.learners.BanditLewa(eta, gamma, delta=gamma, mu=eta, floor=np.array(floor))
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
 
     w, lam = [1.0, 1.0, 1.0], [0.0] * m
@@ -60,15 +60,15 @@ def test_six_rounds_of_box_3_as_printed_by_hand(floor: list[float], seed: int) -
 
 
 def test_the_tuning_is_where_the_proof_of_theorem_3_ends() -> None:
-    learner = lewa.learners.PrintedBanditLewa.tuned(actions=2, horizon=10_000, floor=0.5)
-    assert learner[:2] == pytest.approx((0.01 / 2 * 0.01 / 1.01, 0.01), rel=1e-12)
+    learner = lewa.learners.BanditLewa.tuned(actions=2, horizon=10_000, floor=0.5, tuning="printed")
+    assert tuple(learner.parameters.values())[:2] == pytest.approx((0.01 / 2 * 0.01 / 1.01, 0.01), rel=1e-12)
 
 
 def test_delta_enters_through_the_step_only() -> None:
-    learner = lewa.learners.PrintedBanditLewa.tuned(actions=2, horizon=10_000, floor=0.5, delta=0.125)
-    assert learner[:2] == pytest.approx((0.01 / 2 * 0.125 / 1.125, 0.01), rel=1e-12)
+    learner = lewa.learners.BanditLewa.tuned(actions=2, horizon=10_000, floor=0.5, tuning="printed", delta=0.125)
+    assert tuple(learner.parameters.values())[:2] == pytest.approx((0.01 / 2 * 0.125 / 1.125, 0.01), rel=1e-12)
 
 
 def test_on_a_very_short_horizon_gamma_and_delta_are_a_half() -> None:
-    learner = lewa.learners.PrintedBanditLewa.tuned(actions=2, horizon=1, floor=0.5)
-    assert learner[:2] == pytest.approx((0.5 / 2 * 0.5 / 1.5, 0.5), rel=1e-12)
+    learner = lewa.learners.BanditLewa.tuned(actions=2, horizon=1, floor=0.5, tuning="printed")
+    assert tuple(learner.parameters.values())[:2] == pytest.approx((0.5 / 2 * 0.5 / 1.5, 0.5), rel=1e-12)

@@ -100,4 +100,4 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed
 def test_the_tuning() -> None:
     learner = lewa.learners.BanditOpEwa.tuned(actions=3, horizon=10_000, floor=(0.5, 0.2), epsilon=0.1)
     eta = math.sqrt((math.log(3) + math.log(4 * 3 / 0.1)) / (3 * 10_000))
-    assert learner[:3] == pytest.approx((eta, math.log(8 * 3 * 2 * 10_000 / 0.1), 1), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx((eta, math.log(8 * 3 * 2 * 10_000 / 0.1), 1), rel=1e-12)

@@ -137,10 +137,12 @@ def test_six_rounds_for_bandits_by_hand(floor: list[float], explore: int, optimi
 def test_the_tunings() -> None:
     learner = lewa.learners.ExploreThenProject.tuned(actions=3, horizon=1000, floor=(0.5, 0.2), epsilon=0.1)
     radius = math.sqrt(math.log(2 * 3 * 2 / 0.1) / 2)
-    assert learner[:4] == pytest.approx((math.sqrt(8 * math.log(3) / 1000), 100, radius, 1), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx(
+        (math.sqrt(8 * math.log(3) / 1000), 100, radius, 1), rel=1e-12
+    )
     blind = lewa.learners.BanditExploreThenProject.tuned(actions=3, horizon=1000, floor=(0.5, 0.2), epsilon=0.1)
     eta = math.sqrt((math.log(3) + math.log(4 * 3 / 0.1)) / (3 * 1000))
-    assert blind[:4] == pytest.approx((eta, 100, math.log(8 * 3 * 2 * 1000 / 0.1), 1), rel=1e-12)
+    assert tuple(blind.parameters.values())[:4] == pytest.approx((eta, 100, math.log(8 * 3 * 2 * 1000 / 0.1), 1), rel=1e-12)
 
 
 @pytest.mark.parametrize(

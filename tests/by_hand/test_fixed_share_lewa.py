@@ -52,7 +52,7 @@ def test_six_rounds_by_hand(floor: list[float]) -> None:
 
 
 def check(learner: lewa.learners.FixedShareLewa, eta: float, delta: float, mu: float, share: float) -> None:
-    assert learner[:4] == pytest.approx((eta, delta, mu, share), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx((eta, delta, mu, share), rel=1e-12)
 
 
 def test_the_tuning_is_lewas_with_one_more_for_the_share() -> None:

@@ -71,10 +71,10 @@ def test_the_tuning_on_a_long_horizon() -> None:
     eta = gamma / (4 * 3)
     bonus = math.sqrt(math.log(3 * 3 / 0.1) / (3 * 10_000))
     level = math.log(6 * 3 * 2 * 10_000 / 0.1)
-    assert learner[:6] == pytest.approx((eta, gamma, 4 * 2 * eta, 0.01, bonus, level), rel=1e-12)
+    assert tuple(learner.parameters.values())[:6] == pytest.approx((eta, gamma, 4 * 2 * eta, 0.01, bonus, level), rel=1e-12)
 
 
 def test_the_tuning_on_a_short_horizon_explores_half_of_the_time() -> None:
     learner = lewa.learners.HpBanditLewa.tuned(actions=3, horizon=1, floor=0.5)
     level = math.log(6 * 3 / 0.05)
-    assert learner[:6] == pytest.approx((0.5 / 12, 0.5, 0.5 / 3, 1.0, 1.0, level), rel=1e-12)
+    assert tuple(learner.parameters.values())[:6] == pytest.approx((0.5 / 12, 0.5, 0.5 / 3, 1.0, 1.0, level), rel=1e-12)

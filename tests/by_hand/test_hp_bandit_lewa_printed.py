@@ -70,7 +70,9 @@ def test_the_tuning_is_that_of_theorem_4_and_its_corollary() -> None:
     radius = math.sqrt(math.log(6 * 3 * 10_000 / 0.1) / 2)
     alpha = 2 * math.sqrt(math.log(4 * 3 * 10_000 / 0.1))
     eta = 0.01 / ((1 + 2 * radius) * 3) * 0.1 / 1.1
-    assert learner[:5] == pytest.approx((eta, 0.01, 0.1, alpha / math.sqrt(3 * 10_000), radius), rel=1e-12)
+    assert tuple(learner.parameters.values())[:5] == pytest.approx(
+        (eta, 0.01, 0.1, alpha / math.sqrt(3 * 10_000), radius), rel=1e-12
+    )
 
 
 def test_the_step_has_a_beta_of_at_least_three() -> None:

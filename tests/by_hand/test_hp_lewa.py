@@ -57,10 +57,12 @@ def test_the_recommended_radius_covers_every_action_constraint_and_round() -> No
     learner = lewa.learners.HpLewa.tuned(3, 400, (0.5, 0.2), epsilon=0.1)
     eta = 2 * math.sqrt(math.log(3) / (2 * 400))
     radius = math.sqrt(math.log(2 * 3 * 2 * 400 / 0.1) / 2)
-    assert learner[:4] == pytest.approx((eta, eta, 1 / math.sqrt(2 * 400), radius), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx((eta, eta, 1 / math.sqrt(2 * 400), radius), rel=1e-12)
 
 
 def test_the_papers_tuning_has_one_step_and_the_radius_of_the_statement() -> None:
     learner = lewa.learners.HpLewa.tuned(3, 400, 0.5, tuning="paper", epsilon=0.1)
     eta = math.sqrt(4 * math.log(3) / (9 * 400))
-    assert learner[:4] == pytest.approx((eta, eta / 2, eta, math.sqrt(math.log(2 / 0.1) / 2)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx(
+        (eta, eta / 2, eta, math.sqrt(math.log(2 / 0.1) / 2)), rel=1e-12
+    )

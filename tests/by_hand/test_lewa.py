@@ -67,7 +67,7 @@ def test_the_box_as_printed_is_the_one_with_a_single_step() -> None:
 
 
 def check(learner: lewa.learners.Lewa, eta: float, delta: float, mu: float) -> None:
-    assert learner[:3] == pytest.approx((eta, delta, mu), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx((eta, delta, mu), rel=1e-12)
 
 
 def test_the_papers_tuning() -> None:

@@ -90,18 +90,22 @@ def test_no_weight_moves_by_more_than_a_factor_e_squared_however_small_the_chanc
 def test_the_tuning_for_two_constraints() -> None:
     learner = lewa.learners.LewaIx.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), epsilon=0.1)
     eta = math.sqrt((math.log(4) + math.log(4 * 4 / 0.1)) / (2 * 2 * 4 * 10_000))
-    assert learner[:3] == pytest.approx((eta, 8 * 2 * eta * 4, 1 / math.sqrt(2 * 10_000)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx(
+        (eta, 8 * 2 * eta * 4, 1 / math.sqrt(2 * 10_000)), rel=1e-12
+    )
 
 
 def test_the_dual_step_is_held_back_on_a_short_horizon() -> None:
     learner = lewa.learners.LewaIx.tuned(actions=3, horizon=1, floor=0.5)
     eta = math.sqrt((math.log(3) + math.log(12 / 0.05)) / 6)
-    assert learner[:3] == pytest.approx((eta, 24 * eta, 1 / (24 * eta)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx((eta, 24 * eta, 1 / (24 * eta)), rel=1e-12)
 
 
 def test_the_tuning_that_trades_regret_for_violation() -> None:
     learner = lewa.learners.LewaIx.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), b=2 / 3)
     eta = math.sqrt((math.log(4) + math.log(16 / 0.05)) / 16) * 10_000 ** (-2 / 3)
-    assert learner[:3] == pytest.approx((eta, 64 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx(
+        (eta, 64 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12
+    )
     with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
         lewa.learners.LewaIx.tuned(actions=4, horizon=10_000, floor=0.5, b=0.4)

@@ -86,18 +86,24 @@ def test_the_tuning_for_two_constraints() -> None:
     learner = lewa.learners.LewaUcb.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), epsilon=0.1)
     eta = math.sqrt((math.log(4) + math.log(4 * 4 / 0.1)) / (1.5 * 2 * 4 * 10_000))
     level = math.log(8 * 4 * 2 * 10_000 / 0.1)
-    assert learner[:4] == pytest.approx((eta, 2 * 2 * eta, 1 / math.sqrt(2 * 10_000), level), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx(
+        (eta, 2 * 2 * eta, 1 / math.sqrt(2 * 10_000), level), rel=1e-12
+    )
 
 
 def test_the_dual_step_is_held_back_on_a_short_horizon() -> None:
     learner = lewa.learners.LewaUcb.tuned(actions=3, horizon=1, floor=0.5)
     eta = math.sqrt((math.log(3) + math.log(12 / 0.05)) / 4.5)
-    assert learner[:4] == pytest.approx((eta, 2 * eta, 1 / (2 * eta), math.log(24 / 0.05)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx(
+        (eta, 2 * eta, 1 / (2 * eta), math.log(24 / 0.05)), rel=1e-12
+    )
 
 
 def test_the_tuning_that_trades_regret_for_violation() -> None:
     learner = lewa.learners.LewaUcb.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), b=2 / 3)
     eta = math.sqrt((math.log(4) + math.log(16 / 0.05)) / 12) * 10_000 ** (-2 / 3)
-    assert learner[:3] == pytest.approx((eta, 4 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx(
+        (eta, 4 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12
+    )
     with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
         lewa.learners.LewaUcb.tuned(actions=4, horizon=10_000, floor=0.5, b=0.4)

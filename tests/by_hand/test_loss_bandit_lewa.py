@@ -89,18 +89,22 @@ def test_over_the_draws_the_estimate_is_the_loss_even_if_it_comes_late(late: boo
 def test_the_tuning_for_two_constraints() -> None:
     learner = lewa.learners.LossBanditLewa.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2))
     eta = math.sqrt(math.log(4) / (2 * 4 * 10_000))
-    assert learner[:3] == pytest.approx((eta, 2 * 2 * eta * 4, 1 / math.sqrt(2 * 10_000)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx(
+        (eta, 2 * 2 * eta * 4, 1 / math.sqrt(2 * 10_000)), rel=1e-12
+    )
 
 
 def test_the_dual_step_is_held_back_on_a_short_horizon() -> None:
     learner = lewa.learners.LossBanditLewa.tuned(actions=3, horizon=1, floor=0.5)
     eta = math.sqrt(math.log(3) / 3)
-    assert learner[:3] == pytest.approx((eta, 6 * eta, 1 / (6 * eta)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx((eta, 6 * eta, 1 / (6 * eta)), rel=1e-12)
 
 
 def test_the_tuning_that_trades_regret_for_violation() -> None:
     learner = lewa.learners.LossBanditLewa.tuned(actions=4, horizon=10_000, floor=(0.5, 0.2), b=2 / 3)
     eta = math.sqrt(math.log(4) / 8) * 10_000 ** (-2 / 3)
-    assert learner[:3] == pytest.approx((eta, 16 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12)
+    assert tuple(learner.parameters.values())[:3] == pytest.approx(
+        (eta, 16 * eta, 10_000 ** (-1 / 3) / math.sqrt(2)), rel=1e-12
+    )
     with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
         lewa.learners.LossBanditLewa.tuned(actions=4, horizon=10_000, floor=0.5, b=0.4)

@@ -97,10 +97,10 @@ def test_the_tunings() -> None:
     T, K, m = 400, 3, 2
     radius = math.sqrt(math.log(2 * K * m * T / 0.1) / 2)
     bold = lewa.learners.OpEwa.tuned(K, T, (0.5, 0.2), epsilon=0.1)
-    assert bold[:4] == pytest.approx((math.sqrt(8 * math.log(3) / T), radius, 1, 0), rel=1e-12)
+    assert tuple(bold.parameters.values())[:4] == pytest.approx((math.sqrt(8 * math.log(3) / T), radius, 1, 0), rel=1e-12)
     cautious = lewa.learners.OpEwa.tuned(K, T, (0.5, 0.2), kappa=-1, epsilon=0.1)
     eta = math.sqrt(8 * (math.log(K * (T + 1)) + 1) / T)
-    assert cautious[:4] == pytest.approx((eta, radius, -1, 1 / T), rel=1e-12)
+    assert tuple(cautious.parameters.values())[:4] == pytest.approx((eta, radius, -1, 1 / T), rel=1e-12)
 
 
 @pytest.mark.parametrize(("wrong", "law"), [({"kappa": 1.5}, "kappa must lie in"), ({"share": 1.0}, "share must lie in")])

@@ -75,5 +75,7 @@ def test_the_tunings_are_those_of_the_paper() -> None:
     gamma = 2 * math.sqrt(3 / 5 * K * math.log(K) / T)
     alpha = 2 * math.sqrt(math.log(K * T / epsilon))
     learner = lewa.learners.Exp3P.tuned(K, T, 0.5, epsilon=epsilon)
-    assert learner[:3] == pytest.approx((gamma / (3 * K), gamma, alpha / math.sqrt(K * T)), rel=1e-12)
-    assert lewa.learners.Exp3P.tuned(K, 2, 0.5)[:3] == pytest.approx((0.05, 0.6, 1.0))
+    assert tuple(learner.parameters.values())[:3] == pytest.approx(
+        (gamma / (3 * K), gamma, alpha / math.sqrt(K * T)), rel=1e-12
+    )
+    assert tuple(lewa.learners.Exp3P.tuned(K, 2, 0.5).parameters.values())[:3] == pytest.approx((0.05, 0.6, 1.0))

@@ -140,10 +140,12 @@ def test_six_rounds_for_bandits_by_hand(floor: list[float], safe: int, level: fl
 def test_the_tunings() -> None:
     learner = lewa.learners.SafeMixing.tuned(actions=3, horizon=400, floor=(0.5, 0.2), epsilon=0.1)
     radius = math.sqrt(math.log(2 * 3 * 2 * 400 / 0.1) / 2)
-    assert learner[:4] == pytest.approx((math.sqrt(8 * math.log(3) / 400), radius, -1, 0), rel=1e-12)
+    assert tuple(learner.parameters.values())[:4] == pytest.approx(
+        (math.sqrt(8 * math.log(3) / 400), radius, -1, 0), rel=1e-12
+    )
     blind = lewa.learners.BanditSafeMixing.tuned(actions=3, horizon=400, floor=(0.5, 0.2), safe=2, margin=0.1, epsilon=0.1)
     eta = math.sqrt((math.log(3) + math.log(4 * 3 / 0.1)) / (3 * 400))
-    assert blind[:4] == pytest.approx((eta, math.log(8 * 3 * 2 * 400 / 0.1), 2, 0.1), rel=1e-12)
+    assert tuple(blind.parameters.values())[:4] == pytest.approx((eta, math.log(8 * 3 * 2 * 400 / 0.1), 2, 0.1), rel=1e-12)
 
 
 def test_without_a_safe_action_nothing_is_mixed_in_and_nothing_proved() -> None:

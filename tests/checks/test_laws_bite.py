@@ -1,6 +1,5 @@
 """The laws can fail: each is broken by a learner or a game with the one fault that it is there to catch, and by no other."""
 
-from collections import namedtuple
 from collections.abc import Callable
 from math import exp, floor
 from typing import Any
@@ -13,14 +12,13 @@ from lewa.checks import games, learners
 from lewa.checks.laws import Law
 from lewa.feedback import Bandit, Full
 from lewa.games import Bernoulli, Table
-from lewa.kernels import dot, draw, grow, grow_one, grow_priced, ones, positive, share
+from lewa.kernels import dot, draw, grow, grow_one, grow_priced, normalize, ones, positive
 from lewa.learners import BanditLewa, Ewa, Lewa
-from lewa.learners.ewa import Primal
-from lewa.learners.lewa import PrimalDual
+from lewa.learners.ewa import EwaState
+from lewa.learners.lewa import LewaState
 from lewa.theory.guarantees import PATHWISE, Guarantee, Setting, none
 from lewa.types import Indices, Matrix, Vector, Words
 
-METHODS = ("tuned", "examples", "start", "play", "choose", "learn", "dual", "guarantees")
 FAULTY: dict[str, tuple[Any, Law, str]] = {}  # a class, the law it breaks, and what the sentence says
 
 
@@ -29,11 +27,7 @@ def fault(parent: Any, method: str, breaks: Law, says: str, **more: Any) -> Call
 
     def faulty(function: Any) -> Any:
         name = function.__name__
-        kind: Any = namedtuple(name, parent._fields, module=__name__)  # type: ignore[misc]
-        kind.__doc__, kind.__annotations__ = parent.__doc__, parent.__annotations__
-        own = {method: vars(parent)[method] for method in METHODS if method in vars(parent)}
-        for attribute, value in {**own, **more, method: function}.items():
-            setattr(kind, attribute, value)
+        kind: Any = type(name, (parent,), {"__doc__": parent.__doc__, "__module__": __name__, **more, method: function})
         FAULTY[name] = kind, breaks, says
         return kind
 
@@ -44,14 +38,14 @@ def fault(parent: Any, method: str, breaks: Law, says: str, **more: Any) -> Call
 
 
 @fault(Ewa, "learn", breaks=learners.the_action_that_alone_pays_gains, says="action 0 alone paid and the play went from")
-def integer_weights(self: Ewa, s: Primal, seen: Full) -> None:
+def integer_weights(self: Ewa, s: EwaState, seen: Full) -> None:
     w = s.weights
     for i in range(w.log.size):
         w.value[i] = floor(w.value[i] * exp(self.eta * seen.rewards[i]))  # 1.2 is 1 again, for ever
 
 
-@fault(Ewa, "learn", breaks=learners.extreme_rounds_leave_no_nan, says="100,000 rounds of all ones lead to Primal(weights")
-def raw_weights(self: Ewa, s: Primal, seen: Full) -> None:
+@fault(Ewa, "learn", breaks=learners.extreme_rounds_leave_no_nan, says="100,000 rounds of all ones lead to EwaState(weights")
+def raw_weights(self: Ewa, s: EwaState, seen: Full) -> None:
     w = s.weights
     w.head[0] = 0.0
     for i in range(w.log.size):
@@ -60,13 +54,13 @@ def raw_weights(self: Ewa, s: Primal, seen: Full) -> None:
 
 
 @fault(Ewa, "learn", breaks=learners.relabelling_actions_relabels_plays, says="when the actions are relabelled by [")
-def favours_the_first(self: Ewa, s: Primal, seen: Full) -> None:
+def favours_the_first(self: Ewa, s: EwaState, seen: Full) -> None:
     grow(s.weights, self.eta, seen.rewards)
     grow_one(s.weights, 0, self.eta / 100)
 
 
 @fault(Ewa, "learn", breaks=learners.learn_leaves_its_arguments_untouched, says="wrote into what it was given: rewards was")
-def scales_the_rewards_in_place(self: Ewa, s: Primal, seen: Full) -> None:
+def scales_the_rewards_in_place(self: Ewa, s: EwaState, seen: Full) -> None:
     for i in range(seen.rewards.size):
         seen.rewards[i] *= self.eta
     grow(s.weights, 1.0, seen.rewards)
@@ -75,14 +69,14 @@ def scales_the_rewards_in_place(self: Ewa, s: Primal, seen: Full) -> None:
 @fault(
     Ewa, "learn", breaks=learners.same_inputs_give_same_outputs, says="after round 1 two runs on the same rounds differ by"
 )
-def has_dice_of_its_own(self: Ewa, s: Primal, seen: Full) -> None:
+def has_dice_of_its_own(self: Ewa, s: EwaState, seen: Full) -> None:
     grow(s.weights, self.eta, seen.rewards)
     grow_one(s.weights, 0, 1e-14 * np.random.random())  # noqa: NPY002 - what a compiled rule would call
 
 
 @fault(Ewa, "play", breaks=learners.play_is_a_distribution, says="after round 0 the play sums to 0.98")
-def leaks(self: Ewa, s: Primal, p: Vector) -> None:
-    share(s.weights, p)
+def leaks(self: Ewa, s: EwaState, p: Vector) -> None:
+    normalize(s.weights, p)
     for i in range(p.size):
         p[i] *= 0.98
 
@@ -93,7 +87,7 @@ def leaks(self: Ewa, s: Primal, p: Vector) -> None:
     breaks=learners.rule_compiles,
     says="`grow(s.weights, self.eta, 2 * seen.rewards)`; it may allocate nothing",
 )
-def allocates(self: Ewa, s: Primal, seen: Full) -> None:
+def allocates(self: Ewa, s: EwaState, seen: Full) -> None:
     grow(s.weights, self.eta, 2 * seen.rewards)
 
 
@@ -101,7 +95,7 @@ def allocates(self: Ewa, s: Primal, seen: Full) -> None:
 
 
 @fault(Lewa, "learn", breaks=learners.multiplier_stays_between_zero_and_its_cap, says="it must lie between 0 and [")
-def never_shrinks(self: Lewa, s: PrimalDual, seen: Full) -> None:
+def never_shrinks(self: Lewa, s: LewaState, seen: Full) -> None:
     lam = s.multiplier
     grow_priced(s.weights, self.eta, seen.rewards, lam, seen.constraints)
     for j in range(lam.size):
@@ -109,7 +103,7 @@ def never_shrinks(self: Lewa, s: PrimalDual, seen: Full) -> None:
 
 
 @fault(Lewa, "learn", breaks=learners.multiplier_stays_between_zero_and_its_cap, says="of all ones the multiplier is [-")
-def falls_below_zero(self: Lewa, s: PrimalDual, seen: Full) -> None:
+def falls_below_zero(self: Lewa, s: LewaState, seen: Full) -> None:
     lam = s.multiplier
     grow_priced(s.weights, self.eta, seen.rewards, lam, seen.constraints)
     for j in range(lam.size):
@@ -123,7 +117,7 @@ def falls_below_zero(self: Lewa, s: PrimalDual, seen: Full) -> None:
     breaks=learners.zero_floor_reduces_to_the_unconstrained_parent,
     says="with floor 0 the multiplier is [0.01",
 )
-def always_asks_a_price(self: Lewa, s: PrimalDual, seen: Full) -> None:
+def always_asks_a_price(self: Lewa, s: LewaState, seen: Full) -> None:
     lam = s.multiplier
     grow_priced(s.weights, self.eta, seen.rewards, lam, seen.constraints)
     for j in range(lam.size):
@@ -132,7 +126,7 @@ def always_asks_a_price(self: Lewa, s: PrimalDual, seen: Full) -> None:
 
 
 @fault(Lewa, "learn", breaks=learners.zero_floor_reduces_to_the_unconstrained_parent, says="that of Ewa(eta=")
-def steps_too_far(self: Lewa, s: PrimalDual, seen: Full) -> None:
+def steps_too_far(self: Lewa, s: LewaState, seen: Full) -> None:
     lam = s.multiplier
     grow_priced(s.weights, 2 * self.eta, seen.rewards, lam, seen.constraints)
     for j in range(lam.size):
@@ -146,16 +140,16 @@ def steps_too_far(self: Lewa, s: PrimalDual, seen: Full) -> None:
     says="after round 0 with three floors the multiplier is [0.]",
     examples=classmethod(lambda cls: [(cls.tuned(3, 200, 0.5), 3)]),
 )
-def has_one_multiplier(self: Lewa, actions: int) -> PrimalDual:
-    Lewa(*self).start(actions)
-    return PrimalDual(ones(actions), np.zeros(1))
+def has_one_multiplier(self: Lewa, actions: int) -> LewaState:
+    self.sizes(actions)
+    return LewaState(ones(actions), np.zeros(1))
 
 
 # Bandits
 
 
 @fault(BanditLewa, "learn", breaks=learners.a_stale_play_is_accepted, says="lead to the same state")
-def uses_the_latest_chance(self: BanditLewa, s: PrimalDual, seen: Bandit) -> None:
+def uses_the_latest_chance(self: BanditLewa, s: LewaState, seen: Bandit) -> None:
     i, c, lam, w = seen.action, seen.constraints, s.multiplier, s.weights
     q = w.value[i] / w.head[0]
     p = (1 - self.gamma) * q + self.gamma / w.log.size
@@ -165,7 +159,7 @@ def uses_the_latest_chance(self: BanditLewa, s: PrimalDual, seen: Bandit) -> Non
 
 
 @fault(BanditLewa, "choose", breaks=learners.actions_are_drawn_from_the_play, says="in 1000 rounds the actions were drawn [")
-def takes_the_likeliest(self: BanditLewa, s: PrimalDual, u: float) -> tuple[int, float]:
+def takes_the_likeliest(self: BanditLewa, s: LewaState, u: float) -> tuple[int, float]:
     w, best = s.weights, 0
     for i in range(w.log.size):
         if w.value[i] > w.value[best]:
@@ -174,7 +168,7 @@ def takes_the_likeliest(self: BanditLewa, s: PrimalDual, u: float) -> tuple[int,
 
 
 @fault(BanditLewa, "choose", breaks=learners.loop_and_single_steps_agree, says="the loop plays [")
-def counts_its_exploration_twice(self: BanditLewa, s: PrimalDual, u: float) -> tuple[int, float]:
+def counts_its_exploration_twice(self: BanditLewa, s: LewaState, u: float) -> tuple[int, float]:
     i, p = draw(s.weights, self.gamma, u)
     return i, (1 - self.gamma) * p + self.gamma / s.weights.log.size
 
@@ -190,8 +184,8 @@ def test_a_fault_breaks_its_law_and_no_other(name: str) -> None:
 # What is not compiled can be broken in place.
 
 
-def takes_anything(self: Ewa, actions: int) -> Primal:
-    return Primal(ones(actions))
+def takes_anything(self: Ewa, actions: int) -> EwaState:
+    return EwaState(ones(actions))
 
 
 def promises_too_much(self: Ewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -231,10 +225,11 @@ def test_feedback_that_nobody_checks_breaks_its_law(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_record_that_is_rounded_when_saved_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fields(record: Any) -> Any:
+        return record._asdict() if isinstance(record, tuple) else record.parameters
+
     def rounded(record: Any) -> Any:
-        return {
-            name: rounded(x) if isinstance(x, tuple) else np.round(x, 6).tolist() for name, x in record._asdict().items()
-        }
+        return {name: rounded(x) if isinstance(x, tuple) else np.round(x, 6).tolist() for name, x in fields(record).items()}
 
     monkeypatch.setattr(learners, "dump", rounded)
     broken = [result for result in learners.check(Ewa, [learners.learner_and_state_survive_json]) if result.sentence]

@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lewa.kernels import SelfTuned, grow_tuned, program, share_tuned, tied
+from lewa.kernels import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge, program
 from lewa.types import Matrix, Vector
 
 KINDS = st.sampled_from(["noise", "leader", "growing", "0/1"])
 NOTHING = np.zeros(0), np.zeros((0, 5))
 
 
-def _grow_all(w: SelfTuned, gains: Matrix, plays: Matrix, none: Vector, nothing: Matrix) -> None:
+def _grow_all(w: AdaHedgeWeights, gains: Matrix, plays: Matrix, none: Vector, nothing: Matrix) -> None:
     for t in range(gains.shape[0]):
-        share_tuned(w, plays[t])
-        grow_tuned(w, gains[t], none, nothing)
+        normalize_adahedge(w, plays[t])
+        grow_adahedge(w, gains[t], none, nothing)
 
 
 grow_all = program(_grow_all, keep=False)
 
 
-def run(gains: Matrix) -> tuple[SelfTuned, Matrix]:
-    w, plays = tied(gains.shape[1]), np.empty(gains.shape)
+def run(gains: Matrix) -> tuple[AdaHedgeWeights, Matrix]:
+    w, plays = adahedge_weights(gains.shape[1]), np.empty(gains.shape)
     grow_all(w, gains, plays, *NOTHING)
     return w, plays
 
@@ -72,10 +72,10 @@ def test_prices_are_added_to_the_rewards() -> None:
     rng = np.random.default_rng(2)
     r, lam, c = rng.random((50, 5)), 3 * rng.random((50, 2)), rng.random((50, 2, 5))
     lam[10:20, 1] = 0
-    w, p = tied(5), np.empty(5)
+    w, p = adahedge_weights(5), np.empty(5)
     for t in range(50):
-        grow_tuned(w, r[t], lam[t], c[t])
-    share_tuned(w, p)
+        grow_adahedge(w, r[t], lam[t], c[t])
+    normalize_adahedge(w, p)
     plain = run(r + np.einsum("tm,tmi->ti", lam, c))[0]
     np.testing.assert_allclose(w.behind, plain.behind, atol=1e-12)
     assert w.head[1] == pytest.approx(plain.head[1])
@@ -91,12 +91,12 @@ def test_regret_is_at_most_twice_the_gap_and_that_at_most_its_bound(K: int, T: i
         gains *= np.exp(np.cumsum(rng.random((T, 1)), axis=0) / 10)
     if kind == "0/1":
         gains = np.round(gains)
-    w, plays = tied(K), np.empty((T, K))
+    w, plays = adahedge_weights(K), np.empty((T, K))
     for t in range(T):
-        share_tuned(w, plays[t])
+        normalize_adahedge(w, plays[t])
         if kind == "leader":  # what is played least gains
             gains[t] = np.eye(K)[plays[t].argmin()]
-        grow_tuned(w, gains[t], NOTHING[0], np.zeros((0, K)))
+        grow_adahedge(w, gains[t], NOTHING[0], np.zeros((0, K)))
     ranges = np.ptp(gains, axis=1)
     regret, s = (gains.sum(axis=0) - (plays * gains).sum()).max(), ranges.max()
     slack = 1e-9 * (1 + s * T)
@@ -106,7 +106,7 @@ def test_regret_is_at_most_twice_the_gap_and_that_at_most_its_bound(K: int, T: i
 
 def test_ten_million_rounds_lose_no_digits_where_they_matter() -> None:
     """Two actions that take turns stay level; the third falls out of reach."""
-    w, T = tied(3), 10_000_000
+    w, T = adahedge_weights(3), 10_000_000
     gains = np.tile([[1.0, 0.0, 0.2], [0.0, 1.0, 0.2]], (500_000, 1))
     plays = np.empty((1, 3))
     for _ in range(T // len(gains)):
@@ -116,10 +116,10 @@ def test_ten_million_rounds_lose_no_digits_where_they_matter() -> None:
     assert plays[0] == pytest.approx([0.5, 0.5, 0], abs=1e-3)
 
 
-def _many(w: SelfTuned, gains: Matrix, plays: Matrix, none: Vector, nothing: Matrix) -> None:
+def _many(w: AdaHedgeWeights, gains: Matrix, plays: Matrix, none: Vector, nothing: Matrix) -> None:
     for t in range(gains.shape[0]):
-        grow_tuned(w, gains[t], none, nothing)
-    share_tuned(w, plays[0])
+        grow_adahedge(w, gains[t], none, nothing)
+    normalize_adahedge(w, plays[0])
 
 
 many = program(_many, keep=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lewa
-from lewa.kernels import load, pack, unpack
+from lewa.kernels import compiled_form, load, pack, unpack
 
 EVERY = [
     pytest.param(learner, actions, id=f"{name}, {actions} actions")
@@ -22,11 +22,11 @@ def filled(learner: Any, actions: int) -> Any:
 
 
 def leaves(record: Any) -> list[Any]:
-    return [leaf for field in record for leaf in (leaves(field) if isinstance(field, tuple) else [field])]
+    fields = record if isinstance(record, tuple) else record.parameters.values()
+    return [leaf for field in fields for leaf in (leaves(field) if isinstance(field, tuple) else [field])]
 
 
 def assert_same(one: Any, other: Any) -> None:
-    assert type(one) is type(other)
     for a, b in zip(leaves(one), leaves(other), strict=True):
         np.testing.assert_array_equal(a, b)
         assert np.shape(a) == np.shape(b)
@@ -36,7 +36,11 @@ def assert_same(one: Any, other: Any) -> None:
 def test_what_is_packed_is_unpacked_again(learner: Any, actions: int) -> None:
     state = filled(learner, actions)
     again, state_again = unpack(type(learner), pack(learner, state))
+    assert type(again) is compiled_form(type(learner))
+    assert type(learner)(*again) == learner
     assert_same(again, learner)
+    assert type(state_again) is type(state)
+    assert state_again == state
     assert_same(state_again, state)
 
 
@@ -56,6 +60,7 @@ def test_packing_copies(learner: Any, actions: int) -> None:
     state = learner.start(actions)
     memory = pack(learner, state)
     memory[:] = np.nan
+    assert state == learner.start(actions)
     assert_same(state, learner.start(actions))
 
 

@@ -5,7 +5,7 @@ from math import e
 import numpy as np
 import pytest
 
-from lewa.kernels import blameless, crown, grow_regrets, share_regrets
+from lewa.kernels import grow_normalhedge, normalhedge_weights, normalize_normalhedge, play_largest
 from lewa.kernels.weights.normalhedge import scale
 
 
@@ -22,9 +22,9 @@ def test_the_scale_makes_the_mean_of_the_potential_e(K: int, size: float) -> Non
 
 def test_regrets_of_any_size_make_a_play() -> None:
     for size in (1e-300, 1e-160, 1.0, 1e160):
-        w, p = blameless(3), np.empty(3)
-        grow_regrets(w, size * np.array([1.0, 0.5, 0.0]), 0.25 * size)
-        share_regrets(w, p)
+        w, p = normalhedge_weights(3), np.empty(3)
+        grow_normalhedge(w, size * np.array([1.0, 0.5, 0.0]), 0.25 * size)
+        normalize_normalhedge(w, p)
         assert p.sum() == pytest.approx(1)
         assert p[0] > p[1] > p[2] == 0
 
@@ -34,5 +34,5 @@ def test_regrets_of_any_size_make_a_play() -> None:
 )
 def test_the_largest_is_crowned_and_ties_share(before: list[float], after: list[float]) -> None:
     p = np.array(before)
-    crown(p)
+    play_largest(p)
     assert p.tolist() == after

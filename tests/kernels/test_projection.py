@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp
 
-from lewa.kernels import EMPTY, Tilt, Weights, lift, meets, ones, program, project, settle, upright
+from lewa.kernels import EMPTY, Tilt, Weights, excess_mean, lift, no_tilt, ones, program, project, refresh
 from lewa.types import Matrix, Vector
 
 NEAR = 1e-15
@@ -24,7 +24,7 @@ def _lift(w: Weights, share: float) -> None:
 
 
 def _meets(w: Weights, c: Vector, less: float) -> float:
-    return meets(w, c, less)
+    return excess_mean(w, c, less)
 
 
 compiled, lifted, met = program(_project, keep=False), program(_lift, keep=False), program(_meets, keep=False)
@@ -33,14 +33,14 @@ compiled, lifted, met = program(_project, keep=False), program(_lift, keep=False
 def weighed(log: ArrayLike) -> Weights:
     w = ones(np.size(log))
     w.log[:] = log
-    settle(w)
+    refresh(w)
     return w
 
 
 def projected(log: ArrayLike, c: ArrayLike, least: ArrayLike) -> tuple[float, Vector, Weights, Tilt]:
     """What `project` says, the play it leads to, the weights and the tilt."""
     rows, lines = np.atleast_2d(np.array(c, dtype=float)), np.atleast_1d(np.array(least, dtype=float))
-    w, tilt = weighed(log), upright(rows.shape[1], lines.size)
+    w, tilt = weighed(log), no_tilt(rows.shape[1], lines.size)
     missed = compiled(w, rows, lines, tilt)
     assert all(np.isfinite(array).all() for array in w)
     np.testing.assert_allclose(w.head[0], w.value.sum(), rtol=1e-12)
@@ -93,7 +93,7 @@ def reach(c: Matrix, least: Vector) -> float:
 
 
 def drawn(seed: int, largest: int = 8) -> tuple[Vector, Matrix, Vector]:
-    """Weights of any spread, constraints with and without ties, lines that some play meets and lines that none may."""
+    """Weights of any spread, constraints with and without ties, lines that some play excess_mean and lines that none may."""
     rng = np.random.default_rng(seed)
     K, m = int(rng.integers(1, largest + 1)), int(rng.integers(1, 5))
     log = rng.normal(size=K) * 10 ** rng.uniform(-2, 4)
@@ -137,10 +137,10 @@ def test_many_actions_and_a_tilt_that_was_right_the_last_time() -> None:
     rng = np.random.default_rng(0)
     for m in (1, 2, 5):
         log, c = rng.normal(size=1000), rng.random((m, 1000))
-        w, tilt, least = weighed(log), upright(1000, m), np.full(m, 0.6)
+        w, tilt, least = weighed(log), no_tilt(1000, m), np.full(m, 0.6)
         for _ in range(20):
             w.log[:] += 0.1 * rng.random(1000) - 0.5 * c.sum(axis=0)  # away from all lines
-            settle(w)
+            refresh(w)
             before = w.log.copy()
             missed = compiled(w, c, least, tilt)
             is_nearest(before, c, least, missed, w.value / w.value.sum(), tilt, rounding=1e-13)
@@ -239,11 +239,11 @@ def test_a_line_just_out_of_reach_is_told_or_nearly_met(beyond: float) -> None:
 
 
 def test_a_line_that_is_met_moves_nothing() -> None:
-    w, tilt = weighed([0.3, 0.1, 0.7]), upright(3, 2)
+    w, tilt = weighed([0.3, 0.1, 0.7]), no_tilt(3, 2)
     before = [array.copy() for array in w]
     c, least = np.array([[0.5, 0.6, 0.7], [0.9, 0.8, 0.7]]), np.array([0.5, -3.0])
     assert compiled(w, c, least, tilt) == 0
-    assert compiled(w, c[:1], least[:1], upright(3, 1)) == 0
+    assert compiled(w, c[:1], least[:1], no_tilt(3, 1)) == 0
     assert all((array == was).all() for array, was in zip(w, before, strict=True))
     assert not tilt.theta.any()
 

@@ -4,7 +4,8 @@ import numba
 import numpy as np
 import pytest
 
-from lewa.kernels import builder, flat, restore
+from lewa.kernels import flat, restore
+from lewa.kernels.dispatch import rows
 from lewa.kernels.weights.hedge import Weights, ones
 from lewa.types import Matrix, Vector
 
@@ -13,11 +14,6 @@ class Part(NamedTuple):
     weights: Weights
     clock: Vector
     table: Matrix
-
-
-class Whole(NamedTuple):
-    a: float
-    floor: Vector
 
 
 def record(x: float) -> Part:
@@ -40,15 +36,12 @@ def test_what_was_taken_from_a_record_is_written_into_another(how: Any) -> None:
     np.testing.assert_array_equal(other.table, record(3.0).table)
 
 
-def test_a_builder_takes_each_field_from_its_expression() -> None:
-    build = builder(Whole, "x, e", a="x.clock[e]", floor="x.table[e]")
-
+def test_row_e_of_vectors_and_of_matrices_makes_a_tuple() -> None:
     @numba.njit
-    def read(x: Any) -> Any:
-        whole = build(x, 0)
-        return whole.a + whole.floor[2]
+    def read(x: Any, e: int) -> Any:
+        number, vector = rows((x.clock, x.table), e)
+        return number + vector[2], rows(x[:0], e)
 
-    assert read(record(2.0)) == 2.0 + 4.0
-    plain = getattr(build, "py_func", build)(record(2.0), 0)
-    assert type(plain) is Whole
-    assert plain.floor.tolist() == [0.0, 2.0, 4.0]
+    assert read(record(2.0), 0) == (2.0 + 4.0, ())
+    number, vector = rows((record(2.0).clock, record(2.0).table), 0)
+    assert (number, vector.tolist()) == (2.0, [0.0, 2.0, 4.0])

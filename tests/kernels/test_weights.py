@@ -11,12 +11,12 @@ from lewa.kernels import (
     grow_one,
     grow_priced,
     mix,
+    normalize,
     ones,
     pick,
     program,
+    refresh,
     set_one,
-    settle,
-    share,
     shrink_one,
 )
 from lewa.types import Cube, Indices, Matrix, Vector
@@ -24,7 +24,7 @@ from lewa.types import Cube, Indices, Matrix, Vector
 
 def shares(w: Weights) -> Vector:
     p = np.empty(w.log.size)
-    share(w, p)
+    normalize(w, p)
     return p
 
 
@@ -144,7 +144,7 @@ def test_an_infinite_loss_leaves_a_number() -> None:
     w = ones(3)
     shrink_one(w, 0, np.inf)
     set_one(w, 1, -np.inf)
-    settle(w)
+    refresh(w)
     assert np.isfinite(w.log).all()
     np.testing.assert_allclose(shares(w), [0, 0, 1], atol=1e-300)
 
@@ -188,10 +188,10 @@ def test_weights_stay_finite_and_shares_sum_to_one_after_huge_growth(growth: Cal
 
 
 @SIZES
-def test_settle_makes_the_largest_weight_one_and_leaves_the_shares(actions: int) -> None:
+def test_refresh_makes_the_largest_weight_one_and_leaves_the_shares(actions: int) -> None:
     w = uneven(actions)
     before = shares(w)
-    settle(w)
+    refresh(w)
     assert w.value.max() == 1
     np.testing.assert_allclose(shares(w), before, rtol=1e-12)
 

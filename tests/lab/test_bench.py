@@ -20,7 +20,7 @@ from lewa.learners import BanditLewa, HpBanditLewa, Lewa
 def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any, K: int) -> None:
     learner = kind.tuned(K, 5000, bench.FLOOR)
     if kind is HpBanditLewa:
-        learner = learner._replace(level=1e-4)  # the proved radius keeps the multiplier at 0 for so few rounds
+        learner = learner.replace(level=1e-4)  # the proved radius keeps the multiplier at 0 for so few rounds
     full = feedback_kind(kind) == "full"
     rewards, constraints = bench.rows_of(K) if full else coins(K)
     rounds = min(5000, len(rewards)) if full else 5000

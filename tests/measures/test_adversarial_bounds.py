@@ -89,7 +89,7 @@ def test_fixed_share_states_slack_by_its_formula(m: int, C: float, shrinkage: fl
 
 def test_fixed_share_has_all_that_lewa_has_with_more_for_the_share() -> None:
     learner = FixedShareLewa.tuned(K, T, (0.6, 0.2))
-    plain = Lewa(*learner[:3], learner.floor)
+    plain = Lewa(learner.eta, learner.delta, learner.mu, learner.floor)
     more = -(T - 1) * log1p(-learner.share) / learner.eta
     assert 0.9999 < more * learner.eta < 1
     for setting in (("iid", "oblivious"), ("constant", "oblivious"), ("iid", "adaptive"), ("arbitrary", "oblivious")):
@@ -109,7 +109,7 @@ def test_the_conditions_of_slack_are_named_and_what_lewa_has_stands_first() -> N
     statements = learner.guarantees(K, T, lewa.Setting("constant", slater=learner.eta / 5))
     says_nothing(statements[-1], "needs slater > eta/4")
     assert statements[0] == guarantee(learner, K, T, constraints="constant")
-    statements = learner._replace(delta=learner.eta / 9).guarantees(K, T, lewa.Setting("constant", slater=0.3))
+    statements = learner.replace(delta=learner.eta / 9).guarantees(K, T, lewa.Setting("constant", slater=0.3))
     says_nothing(statements[-1], "delta > m*eta/8")
     with pytest.raises(ValueError, match=r"no play exceeds a floor of 0\.6 by slater=0\.9"):
         guarantee(learner, K, T, constraints="arbitrary", slater=0.9)

@@ -89,21 +89,21 @@ def test_upper_confidence_by_its_formula() -> None:
     ("learner", "law"),
     [
         (LossBanditLewa.tuned(K, T, FLOOR), "delta >= 2*m*eta*K"),
-        (LewaIx.tuned(K, T, FLOOR)._replace(eta=0.01), "delta >= 4*m*eta*K"),
+        (LewaIx.tuned(K, T, FLOOR).replace(eta=0.01), "delta >= 4*m*eta*K"),
         (LewaUcb.tuned(K, T, FLOOR), "delta >= 2*m*eta"),
         (AnytimeBanditLewa.tuned(K, T, FLOOR), "delta >= 4*m*eta*K"),
     ],
     ids=lambda x: type(x).__name__,
 )
 def test_a_shrinkage_that_absorbs_too_little_is_refused_with_the_condition(learner: Any, law: str) -> None:
-    less = said(learner._replace(delta=0.99 * learner.delta))[0]
+    less = said(learner.replace(delta=0.99 * learner.delta))[0]
     assert less.regret is None
     assert f"needs {law}" in less.reason
 
 
 def test_ix_at_the_edge_of_its_condition_has_expectations_only() -> None:
     learner = LewaIx.tuned(K, T, FLOOR)
-    edge = learner._replace(delta=4 * 2 * learner.eta * K)
+    edge = learner.replace(delta=4 * 2 * learner.eta * K)
     asked, mean, _ = said(edge, epsilon=0.05)
     assert asked.regret is None
     assert "needs delta > 4*m*eta*K to absorb the noise" in asked.reason

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 import lewa
 from lewa.blocks import Block
+from lewa.kernels import field_types
 from lewa.types import Cube, Matrix, Vector, Words
 
 HUNT = os.environ.get("LEWA_HUNT")
@@ -141,7 +142,7 @@ class World:
 
 def run(kind: Any, x: Instance, **parameters: float) -> Run:
     """Play the instance with a learner of that kind; it takes those of the instance's parameters that it has."""
-    given = {name: getattr(x, name) for name in ("eta", "delta", "mu") if name in kind._fields}
+    given = {name: getattr(x, name) for name in ("eta", "delta", "mu") if name in field_types(kind)}
     world = World(x)
     with warnings.catch_warnings(action="ignore"):  # some laws hold where no play meets the floors
         trace = lewa.play(kind(**given, **parameters, floor=np.array(x.floor)), world, x.rounds, every_round=True)

@@ -79,7 +79,7 @@ SEEDS, ROUNDS = 400, 400
 @cache
 def estimates() -> tuple[Any, list[tuple[Matrix, Matrix, Matrix, Matrix]]]:
     """Runs of LEWA-IX with a large step, where chances are small: of each L, Lhat, lambda and c_t."""
-    learner = LewaIx.tuned(3, ROUNDS, 0.7)._replace(eta=0.1, delta=0.2)
+    learner = LewaIx.tuned(3, ROUNDS, 0.7).replace(eta=0.1, delta=0.2)
     trace: Any = lewa.play(learner, NOISY, ROUNDS, seeds=SEEDS, every_round=True)
     found = []
     for s in range(SEEDS):

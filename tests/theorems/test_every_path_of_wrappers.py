@@ -28,8 +28,8 @@ from tests.theorems.instances import (
 
 import lewa
 from lewa.learners import AnytimeLewa, Lewa, make
-from lewa.learners.doubling import doubling
-from lewa.learners.tightened import tightened
+from lewa.learners.doubling import Doubling
+from lewa.learners.tightened import Tightened
 from lewa.types import Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
@@ -107,7 +107,7 @@ def test_the_sum_over_epochs_bounds_regret_and_violation_at_every_t(x: Instance,
     _, _, K = x.shape
     learner = make("lewa+doubling", K, 1, x.floor, first=first)
     table = {name: getattr(learner, name) for name in ("length",)}
-    r = run(doubling(Lewa), x._replace(eta=learner.eta, delta=learner.delta, mu=learner.mu), **table)  # type: ignore[attr-defined]
+    r = run(Doubling.of(Lewa), x._replace(eta=learner.eta, delta=learner.delta, mu=learner.mu), **table)  # type: ignore[attr-defined]
     ends = np.cumsum(learner.length)  # type: ignore[attr-defined]
     at = {x.rounds, *(int(t) for t in ends if t <= x.rounds), *(int(t) + 1 for t in ends if t < x.rounds)}
     printed(learner, x, r, sorted(at))
@@ -122,7 +122,7 @@ def test_raised_floors_keep_those_asked_for_at_the_price_that_is_stated(x: Insta
     if S < 1e-3:
         return
     slack = min(share, 1.0) * S
-    r = run(tightened(Lewa), x, slack=slack)
+    r = run(Tightened.of(Lewa), x, slack=slack)
     T, m, K = x.shape
     B = np.log(K) / x.eta + x.eta * T / 4 + m * x.mu * T / 2
     A = 2 * (x.delta * T + 1 / x.mu)

@@ -63,7 +63,7 @@ def test_its_regret_bound_is_nearly_attained_where_nothing_binds() -> None:
 @pytest.mark.parametrize("rewards", ["least likely", "rivals", "tempter"])
 def test_doubled_shrinkage_keeps_the_expected_regret_where_rewards_react(rewards: str) -> None:  # (d)
     T, c, floor = 300, ((0.3, 0.5, 0.8, 0.6),), (0.6,)
-    learner = Lewa.tuned(4, T, floor)._replace(delta=2 * Lewa.tuned(4, T, floor).delta)
+    learner = Lewa.tuned(4, T, floor).replace(delta=2 * Lewa.tuned(4, T, floor).delta)
     promised = lewa.guarantee(learner, 4, T, adversary="adaptive")
     measured = []
     for seed in range(40):

@@ -170,7 +170,7 @@ def test_of_corrupted_constraints_safe_mixing_promises_nothing_and_keeps_nothing
     T, c, floor = 300, np.array([0.2, 0.8]), 0.5
     shown = np.tile(c, (T, 1))
     shown[:20, 0] = 1.0  # the action that is not safe looks safe
-    learner = SafeMixing.tuned(2, T, floor, safe=1, margin=0.3)._replace(radius=0.05)
+    learner = SafeMixing.tuned(2, T, floor, safe=1, margin=0.3).replace(radius=0.05)
     trace: Any = lewa.play(learner, lewa.games.Table([[1.0, 0.0]] * T, shown[:, :, np.newaxis]), every_round=True)
     assert (floor - trace.plays[0] @ c).max() > 0.2
     said = lewa.guarantee(learner, 2, T, constraints="constant", corruption=20 * 0.8)

@@ -87,7 +87,7 @@ def test_a_radius_that_covers_less_fails_more_often() -> None:
     """The count can fail: with a tenth of the radius safe mixing is below the line in too many runs."""
     (game, floor, safe, margin), T = SAFE["the dearer pays"], 2000
     learner = SafeMixing.tuned(game.actions, T, floor, safe=safe, margin=margin, epsilon=EPSILON)
-    trace = lewa.play(learner._replace(radius=0.1 * learner.radius), game, T, seeds=SEEDS)
+    trace = lewa.play(learner.replace(radius=0.1 * learner.radius), game, T, seeds=SEEDS)
     below = (trace.positive[:, -1, 0] > 1e-9).mean()
     assert below > EPSILON
 

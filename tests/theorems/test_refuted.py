@@ -1,7 +1,9 @@
 """The paper's two bandit theorems, as printed: what their boxes do instead, on every path and in the mean."""
 
+from functools import partial
 from itertools import pairwise
 from math import e, exp, sqrt
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,9 @@ import pytest
 
 import lewa
 from lewa.games import Bernoulli, Counterexample
-from lewa.learners import BanditLewa, HpBanditLewa, PrintedBanditLewa, PrintedHpBanditLewa
+from lewa.learners import BanditLewa, HpBanditLewa, PrintedHpBanditLewa
 
+PrintedBanditLewa = SimpleNamespace(tuned=partial(BanditLewa.tuned, tuning="printed"))
 HORIZONS = (10**3, 10**4, 10**5)
 SEEDS = 20
 LOWER = Bernoulli([0, 0], [[1, 0]])  # nothing to earn; only the first action meets a floor
@@ -97,7 +100,7 @@ def test_printed_hp_bandit_lewa_stays_near_uniform_on_every_path(T: int, game: B
     """Its weights know one round: rhat and bonus/p add at most (1 + bonus) K/gamma to an exponent, and
     lambda ctilde at most (floor/delta) K/gamma."""
     floor, (q, trace) = 0.5, plays_of(PrintedHpBanditLewa, game, T, 0.5)
-    eta, gamma, delta, bonus, _, _ = trace.learner
+    eta, gamma, delta, bonus, _, _ = trace.learner.parameters.values()
     K = game.actions
     spread = eta * K / gamma * (1 + bonus + floor / delta)
     assert np.log(q.max(axis=2) / q.min(axis=2)).max() <= spread
