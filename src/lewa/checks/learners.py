@@ -1,6 +1,6 @@
-"""The laws every learner obeys, whoever wrote it. Each is put to every one of the learner's `examples()`.
+"""The laws that every learner obeys, whoever wrote it. Each is tested on every one of the learner's `examples()`.
 
-They are laws, not examples: most hold on every sequence of rounds, and are tried on one that is fixed.
+They are laws, not examples: most hold on every sequence of rounds, and are tested on one that is fixed.
 """
 
 import json
@@ -14,26 +14,27 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, World, extremes, run, shown, tell, walk, world
-from lewa.feedback import Bandit, feedback_kind
+from lewa.checks.sequences import MANY, World, extremes, feedback_of, run, tell, walk, world
+from lewa.engine.session import ready
+from lewa.feedback import Bandit, Feedback, feedback_kind
+from lewa.functional import learn, play, start
 from lewa.kernels import dump, load, pack
 from lewa.learners import Ewa
-from lewa.simulate.functional import current_play, learn, start
+from lewa.learners.base import Learner
 from lewa.simulate.player import Player
-from lewa.simulate.run import ready
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 
 ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
 KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
 
 
-def examples_are_given(kind: Any) -> None:
-    """`examples()` has at least one pair of a learner and its number of actions: without one no law is put to it."""
+def examples_are_given(kind: type[Learner]) -> None:
+    """`examples()` has at least one pair of a learner and its number of actions: without one no law can be tested."""
     hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must give at least one (learner, actions)")
 
 
-def rule_compiles(learner: Any, actions: int) -> None:
-    """A rule works in place, allocates nothing and calls only kernels; before it does, no law is put to it."""
+def rule_compiles(learner: Learner, actions: int) -> None:
+    """A rule works in place, allocates nothing and calls only kernels; before it does, no other law is tested."""
     once, file = world(learner, actions, rounds=1), type(learner).learn.__code__.co_filename
     try:
         list(walk(learner, actions, once))
@@ -46,13 +47,13 @@ def rule_compiles(learner: Any, actions: int) -> None:
         pass  # what it computes is for the other laws to judge
 
 
-def one_line_says_what_it_is(learner: Any, actions: int) -> None:
+def one_line_says_what_it_is(learner: Learner, actions: int) -> None:
     """The docstring begins with a sentence of one line, which stands in lists."""
     line = ((type(learner).__doc__ or "").strip().splitlines() or [""])[0]
     hold(line.endswith("."), f"the docstring begins {line!r}; its first line must be a sentence")
 
 
-def play_is_a_distribution(learner: Any, actions: int) -> None:
+def play_is_a_distribution(learner: Learner, actions: int) -> None:
     """At the start and after anything."""
     for t, now in enumerate(walk(learner, actions)):
         least, total = now.play.min(), now.play.sum()
@@ -60,8 +61,8 @@ def play_is_a_distribution(learner: Any, actions: int) -> None:
         hold(abs(total - 1) <= ROUNDING * actions, f"after round {t} the play sums to {total}; it must sum to 1")
 
 
-def actions_are_drawn_from_the_play(learner: Any, actions: int) -> None:
-    """As often as their chances say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
+def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
+    """As often as their propensities say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
     rounds = 1000
     first_pays, all_meet = np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, learner.floor.size, actions))
     trace = run(learner, first_pays, all_meet, every_round=True)
@@ -73,7 +74,7 @@ def actions_are_drawn_from_the_play(learner: Any, actions: int) -> None:
     )
 
 
-def learn_leaves_its_arguments_untouched(learner: Any, actions: int) -> None:
+def learn_leaves_its_arguments_untouched(learner: Learner, actions: int) -> None:
     """Neither the state nor the feedback it was given is written to."""
     *_, now = walk(learner, actions)
     before = {**dump(now.state), **dump(now.seen)}
@@ -83,14 +84,14 @@ def learn_leaves_its_arguments_untouched(learner: Any, actions: int) -> None:
     hold(not changed, f"learn wrote into what it was given: {changed}")
 
 
-def same_inputs_give_same_outputs(learner: Any, actions: int) -> None:
+def same_inputs_give_same_outputs(learner: Learner, actions: int) -> None:
     """Bit for bit: a learner has no dice and no memory but its state."""
     for t, (once, again) in enumerate(zip(walk(learner, actions), walk(learner, actions), strict=True)):
         gap = abs(pack(once.state) - pack(again.state)).max()
         hold(gap == 0, f"after round {t} two runs on the same rounds differ by {gap}; they must be equal")
 
 
-def learner_and_state_survive_json(learner: Any, actions: int) -> None:
+def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
     """What was saved and loaded is what was there, to the last bit."""
     *_, now = walk(learner, actions)
     for record in (learner, now.state):
@@ -98,14 +99,14 @@ def learner_and_state_survive_json(learner: Any, actions: int) -> None:
         hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} comes back from JSON as {again}")
 
 
-def extreme_rounds_leave_no_nan(learner: Any, actions: int) -> None:
+def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
     """After 100,000 rounds of the hardest kind every number is finite, of the state and of the play."""
     for name, trace in extremes(learner, actions):
-        for record in (trace.states[0], (current_play(learner, trace.states[0]),)):
+        for record in (trace.states[0], (play(learner, trace.states[0]),)):
             hold(np.isfinite(pack(record)).all(), f"{MANY:,} rounds of {name} lead to {record}; it must be finite")
 
 
-def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
+def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     """No action is special: what happens to action i in one order happens to it in another.
 
     A learner that is told of a special one says by `relabelled(order)` which it is in another order.
@@ -120,15 +121,15 @@ def relabelling_actions_relabels_plays(learner: Any, actions: int) -> None:
         )
 
 
-def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
+def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
     """Constraints equal, a round in which one action alone pays leaves it likelier than one in which it does not pay either,
     relative to every other. (Relative to before it need not gain: a bandit may count losses only. And what was tried
     may have to wait in either case until the others were tried too.)"""
     first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
-    before = current_play(learner, first)
+    before = play(learner, first)
     for a, rewards in enumerate(np.eye(actions)):
         paid, unpaid = (
-            current_play(learner, learn(learner, first, shown(learner, before, earned, constraints, a)))
+            play(learner, learn(learner, first, feedback_of(learner, before, earned, constraints, a)))
             for earned in (rewards, 0 * rewards)
         )
         gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0)
@@ -139,9 +140,10 @@ def the_action_that_alone_pays_gains(learner: Any, actions: int) -> None:
         )
 
 
-def multiplier_stays_between_zero_and_its_cap(learner: Any, actions: int) -> None:
+def multiplier_stays_between_zero_and_its_cap(learner: Learner, actions: int) -> None:
     """At least 0; and at most floor/delta, where the learner has a `dual` step that shrinks by delta."""
-    cap = learner.floor / learner.dual[0] if getattr(learner, "dual", None) else np.inf
+    dual = getattr(learner, "dual", None)
+    cap = learner.floor / dual[0] if dual else np.inf
     for name, trace in extremes(learner, actions):
         for mark, multiplier in zip(trace.marks, trace.multiplier[0], strict=True):
             hold(
@@ -150,7 +152,7 @@ def multiplier_stays_between_zero_and_its_cap(learner: Any, actions: int) -> Non
             )
 
 
-def zero_floor_reduces_to_the_unconstrained_parent(learner: Any, actions: int) -> None:
+def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: int) -> None:
     """Where nothing is asked, the multiplier stays 0 and the plays are the parent's.
 
     The parent of a full-information learner with an `eta` is EWA with that eta; another one is named by a property
@@ -159,16 +161,16 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Any, actions: int) -
     free = learner._replace(floor=np.zeros(learner.floor.size))
     if not hasattr(start(free, actions), "multiplier"):
         return
-    heir = feedback_kind(type(learner)) == "full" and hasattr(learner, "eta")
-    parent = getattr(free, "parent", Ewa(free.eta, free.floor) if heir else None) or free
+    eta = getattr(free, "eta", None) if feedback_kind(type(learner)) is Feedback.FULL else None
+    parent = getattr(free, "parent", None if eta is None else Ewa(eta, free.floor)) or free
     for t, (now, then) in enumerate(zip(walk(free, actions), walk(parent, actions), strict=True)):
         hold(not now.state.multiplier.any(), f"after round {t} with floor 0 the multiplier is {now.state.multiplier}, not 0")
         gap = abs(now.play - then.play).max()
         hold(gap <= ROUNDING, f"after round {t} with floor 0 the play is {now.play}; that of {parent} is {then.play}")
 
 
-def a_stale_play_is_accepted(learner: Any, actions: int) -> None:
-    """Feedback may come late and out of order; a bandit then weighs it by the chance that came with it, or counts it as
+def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
+    """Feedback may come late and out of order; a bandit then weighs it by the propensity that came with it, or counts it as
     it is: so that the order of answers makes no difference."""
     early, *_, now = walk(learner, actions)
     late = learn(learner, now.state, early.seen)
@@ -180,25 +182,26 @@ def a_stale_play_is_accepted(learner: Any, actions: int) -> None:
         one, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
         hold(
             weighed or np.allclose(pack(one), pack(other), rtol=1e-9),
-            f"late feedback drawn with chance {p:.4g} and with chance {(p + 1) / 2:.4g} lead to the same state, yet it is "
-            "not counted alike whenever it comes; the chance that travels with the feedback must count",
+            f"late feedback with propensity {p:.4g} and with propensity {(p + 1) / 2:.4g} lead to the same state, yet it is "
+            "not counted alike whenever it comes; the propensity that travels with the feedback must count",
         )
 
 
-def wrong_feedback_is_refused(learner: Any, actions: int) -> None:
+def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
     *_, now = walk(learner, actions)
     before = pack(now.state).tobytes()
-    used = [name for name in now.seen._fields if name != "play" or feedback_kind(type(learner)) != "bandit"]
+    seen: Any = now.seen  # wrong values have wrong types
+    used = [name for name in seen._fields if name != "play" or feedback_kind(type(learner)) is not Feedback.BANDIT]
     for name in used:
-        given = np.asarray(getattr(now.seen, name), dtype=np.float64)
+        given = np.asarray(getattr(seen, name), dtype=np.float64)
         wrong = [actions, -1, 0.5] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]
         for value in wrong + [np.append(given, 0.0)] * (given.ndim > 0):
-            refuse(f"{name} = {value}", learn, learner, now.state, now.seen._replace(**{name: value}))
+            refuse(f"{name} = {value}", learn, learner, now.state, seen._replace(**{name: value}))
     hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")
 
 
-def wrong_parameters_are_refused(learner: Any, actions: int) -> None:
+def wrong_parameters_are_refused(learner: Learner, actions: int) -> None:
     """By `tuned`: sizes below 1 and floors outside [0, 1]; by `start`: no actions, and parameters that are no numbers."""
     for arguments in ((0, 100, 0.5), (actions, 0, 0.5), (actions, 100, 1.5), (actions, 100, np.nan)):
         refuse(f"tuned{arguments}", type(learner).tuned, *arguments)
@@ -207,7 +210,7 @@ def wrong_parameters_are_refused(learner: Any, actions: int) -> None:
         refuse(f"{name} = nan", learner._replace(**{name: np.nan}).start, actions)
 
 
-def loop_and_single_steps_agree(learner: Any, actions: int) -> None:
+def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
     """The simulator and the application run the same rule: the same rounds and dice lead to the same plays and actions."""
     rewards, constraints, _ = world(learner, actions)
     trace = run(learner, rewards, constraints, every_round=True)
@@ -220,7 +223,7 @@ def loop_and_single_steps_agree(learner: Any, actions: int) -> None:
         tell(player, now.seen)
 
 
-def any_number_of_constraints_will_do(learner: Any, actions: int) -> None:
+def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
     """Three floors are three multipliers, from the first round to the last."""
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
     for t, now in enumerate(walk(three, actions)):
@@ -228,18 +231,18 @@ def any_number_of_constraints_will_do(learner: Any, actions: int) -> None:
         hold(multiplier.size == 3, f"after round {t} with three floors the multiplier is {multiplier}; it must be three")
 
 
-def guarantees_are_numbers_or_a_reason(learner: Any, actions: int) -> None:
+def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
     """Whatever is assumed: a bound no weaker than the trivial one, of a kind that is known, or why nothing is proved."""
     worlds = product(("constant", "iid", "arbitrary"), ("oblivious", "adaptive"), (None, 0.05))
     for rounds, setting in product((1, 100, MANY), (Setting(*assumed) for assumed in worlds)):
         statements = learner.guarantees(actions, rounds, setting)
         hold(statements, f"nothing is stated for {setting}; where nothing is proved, that must be stated")
-        for said in statements:
-            if said.regret is None:
-                hold(said.reason, f"for {setting} nothing is proved and no reason given: {said}")
+        for guarantee in statements:
+            if guarantee.regret is None or guarantee.violation is None:
+                hold(guarantee.reason, f"for {setting} nothing is proved and no reason given: {guarantee}")
                 continue
-            numbers, trivial = np.array([said.regret, *said.violation]), rounds * np.array([1, *learner.floor])
-            hold(said.kind in KINDS, f"the guarantee is of the kind {said.kind!r}; it must be one of {KINDS}")
+            numbers, trivial = np.array([guarantee.regret, *guarantee.violation]), rounds * np.array([1, *learner.floor])
+            hold(guarantee.kind in KINDS, f"the guarantee is of the kind {guarantee.kind!r}; it must be one of {KINDS}")
             hold(
                 numbers.shape == trivial.shape and ((numbers >= 0) & (numbers <= trivial)).all(),
                 f"over {rounds} rounds regret and violation are bounded by {numbers}; it must be between 0 and {trivial}",
@@ -270,8 +273,8 @@ LAWS: dict[str, Law] = {
 }
 
 
-def check(kind: Any, laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
-    """Put a class of learners to the laws: one result per example and law."""
+def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
+    """Test a class of learners against the laws: one result per example and law."""
     results = [put(examples_are_given, kind.__name__, kind)]
     for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
         example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (ready(learner), actions)

@@ -42,7 +42,7 @@ def matrix(memory: Vector, n: int) -> Matrix:
     return memory[start : start + rows * columns].reshape((rows, columns))
 
 
-def pack(*records: tuple[Any, ...]) -> Vector:
+def pack(*records: Any) -> Vector:
     """Copy named tuples of floats, arrays and named tuples into one new buffer."""
     leaves = [np.asarray(leaf, dtype=np.float64) for record in records for leaf in _leaves(record)]
     memory = np.empty(3 * len(leaves) + sum(leaf.size for leaf in leaves))

@@ -5,11 +5,11 @@ from typing import Any, get_type_hints
 import numpy as np
 
 
-def dump(record: tuple[Any, ...]) -> dict[str, Any]:
+def dump(record: Any) -> dict[str, Any]:
     """A named tuple as plain numbers, lists and dictionaries, fit for JSON without losing a bit."""
     return {
         name: dump(value) if isinstance(value, tuple) else np.asarray(value).tolist()
-        for name, value in zip(record._fields, record, strict=True)  # type: ignore[attr-defined]
+        for name, value in zip(record._fields, record, strict=True)
     }
 
 
