@@ -381,7 +381,7 @@ def log_table(folder: Path, seeds: int) -> str:
         for name, settings in entrants("bandit"):
             known = told(np.array([list(about["mean_c_snips"].values())]), floor, name)
             run = replay_log(learners.make(name, log.actions, log.rounds, floor, **settings, **known), log, seeds)
-            net = np.maximum(run.short.mean(axis=1), 0).max(axis=1)
+            net = np.maximum(run.shortfall.mean(axis=1), 0).max(axis=1)
             called = " ".join((name, *(f"{knob}={value:.3g}" for knob, value in settings.items())))
             shown = f"`{called}`" + (" (advised)" if (name, settings) == PRACTICE["bandit"] else "")
             rows.append(line(shown, str(run.rounds), percent(float(run.reward.mean()) / best), small(float(net.mean()))))

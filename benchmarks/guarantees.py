@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import lewa
-from lewa import Advice
-from lewa.advice import Choice, Question, names, tunings, weigh
+from lewa.advice import Advice, Choice, Question, names, tunings, weigh
 from lewa.measures.rate_fit import growth
 
 FILE = Path(__file__).parent.parent / "docs" / "guarantees.md"

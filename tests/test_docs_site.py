@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.site.prose import markdown
 
 import lewa
-from lewa.games.base import Game
+from lewa.game import Game
 from lewa.learners.base import Learner
 from lewa.report.charts import Panel
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from lewa import functional
 from lewa.games import Bernoulli, Table
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import ALL, BanditLewa, make
-from lewa.simulate.functional import current_play, learn, seen_full, start
 from lewa.simulate.player import Player
 from lewa.simulate.run import play
 
@@ -90,7 +90,7 @@ def test_ten_million_extreme_rounds_leave_no_nan(name: str) -> None:
     learner = learner.replace(**{step: 0.5 for step in ("eta", "rate") if hasattr(learner, step)})  # far above any tuning
     game = Bernoulli([1.0, 0.0], [[0.0, 1.0]])
     trace = play(learner, game, rounds)
-    p = current_play(trace.learner, trace.states[0])
+    p = functional.play(trace.learner, trace.states[0])
     assert np.isfinite(trace.reward).all()
     assert np.isfinite(trace.multiplier).all()
     assert p.min() >= 0
@@ -166,14 +166,14 @@ def test_a_full_information_player_makes_the_moves_of_the_batch_loop(name: str) 
     learner = make(name, 4, 60, (0.3, 0.4))
     trace = play(learner, Table(rewards, constraints), seeds=[5], every_round=True)
     assert trace.plays is not None
-    player, state = Player(learner, actions=4, seed=5), start(learner, 4)
+    player, state = Player(learner, actions=4, seed=5), functional.start(learner, 4)
     for t in range(60):
         p = player.play()
         assert p == pytest.approx(trace.plays[0, t], abs=1e-12)
         assert player.choose()[0] == trace.actions[0, t]
         player.learn_all(rewards[t], constraints[t].T, p)
-        state = learn(learner, state, seen_full(rewards[t], constraints[t].T, p))
-    assert current_play(learner, state) == pytest.approx(player.play(), abs=1e-12)
+        state = functional.learn(learner, state, functional.full_feedback(rewards[t], constraints[t].T, p))
+    assert functional.play(learner, state) == pytest.approx(player.play(), abs=1e-12)
 
 
 def test_a_player_refuses_bad_feedback_and_stays_as_it_was() -> None:

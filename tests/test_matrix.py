@@ -38,7 +38,7 @@ def played(name: str, title: str, rounds: int = T) -> Any:
 def nature(trace: Any) -> tuple[Any, Any]:
     """The rounds it met, (T, K) and (T, m, K): laid out once more, or asked for with the plays that were made."""
     key, game = keys(7)[NATURE : NATURE + 1], deepcopy(trace.game)
-    if not hasattr(game, "reveal"):
+    if not game.reacts:
         return game.block(key, 0, trace.rounds)  # type: ignore[no-any-return]
     shown = [game.reveal(t, p, key) for t, p in enumerate(trace.plays[0])]
     shape = (trace.rounds, game.constraints, game.actions)
@@ -69,8 +69,8 @@ def check(trace: Any) -> None:
         "observed_shortfall": observed_shortfall,
         "multiplier_sums": trace.multipliers[0],
     }
-    if trace.earnings is not None:  # laid out in blocks, not drawn lazily
-        sums |= {"earnings": rewards, "kept": constraints}
+    if trace.reward_sums is not None:  # laid out in blocks, not drawn lazily
+        sums |= {"reward_sums": rewards, "constraint_sums": constraints}
     for field, each in sums.items():
         want = np.cumsum(each, axis=0)[marks]
         np.testing.assert_allclose(getattr(trace, field)[0], want, rtol=0, atol=1e-8, err_msg=field)

@@ -111,7 +111,7 @@ def route(agent: Agent, rounds: int, seed: int = 5) -> list[float]:
 def test_pain_05_budget_constrained_routing_with_a_lagrangian() -> None:
     agent = Agent(list(COST), [at_most("cost", 0.002, range=(0, 0.006))], horizon=30_000, learner="bandit-lewa", seed=1)
     average = route(agent, 30_000)[-1]
-    best = lewa.best_fixed_play(list(GOOD.values()), [[(0.006 - c) / 0.006 for c in COST.values()]], [4 / 6])
+    best = lewa.measures.best_fixed_play(list(GOOD.values()), [[(0.006 - c) / 0.006 for c in COST.values()]], [4 / 6])
     status = agent.status()
     assert average < 0.0023  # without a budget 0.004
     assert status.reward is not None

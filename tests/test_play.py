@@ -11,8 +11,18 @@ import pytest
 import lewa
 from lewa.kernels import NATURE, keys, pack
 from lewa.measures.performance import totals
+from lewa.simulate.run import log_spaced
 
-SUMS = ("reward", "shortfall", "positive", "observed_shortfall", "multiplier_sums", "multiplier", "earnings", "kept")
+SUMS = (
+    "reward",
+    "shortfall",
+    "positive",
+    "observed_shortfall",
+    "multiplier_sums",
+    "multiplier",
+    "reward_sums",
+    "constraint_sums",
+)
 ARRAYS = (*SUMS, "plays", "multipliers", "actions")
 EVERY = pytest.mark.parametrize("name", lewa.learners.ALL)
 SURE = ("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube")  # these may give an action no chance at all
@@ -65,7 +75,7 @@ def test_every_round_is_written_down_only_when_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize("rounds", [1, 2, 3, 10, 999, 10**6])
 def test_marks_run_from_the_first_round_to_the_last(rounds: int) -> None:
-    marks = sys.modules["lewa.play"].log_spaced(rounds)
+    marks = log_spaced(rounds)
     assert marks[0] == 1
     assert marks[-1] == rounds
     assert (np.diff(marks) > 0).all()
@@ -104,16 +114,16 @@ def test_the_number_of_threads_does_not_matter() -> None:
 def test_the_size_of_blocks_does_not_matter(name: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     for game in (BERNOULLI, tabled()):
         whole = lewa.play(learner(name), game, rounds=300, seeds=2, every_round=True)
-        monkeypatch.setattr(sys.modules["lewa.play"], "BLOCK", size)
+        monkeypatch.setattr("lewa.simulate.nature.BLOCK", size)
         assert_same(lewa.play(learner(name), game, rounds=300, seeds=2, every_round=True), whole)
         monkeypatch.undo()
 
 
 def test_every_learner_meets_the_same_nature_on_a_seed() -> None:
     met = [totals(lewa.play(learner(name), BERNOULLI, rounds=300, seeds=[5]), 0) for name in lewa.learners.ALL]
-    for earnings, kept in met[1:]:
-        np.testing.assert_array_equal(earnings, met[0][0])
-        np.testing.assert_array_equal(kept, met[0][1])
+    for rewards, constraints in met[1:]:
+        np.testing.assert_array_equal(rewards, met[0][0])
+        np.testing.assert_array_equal(constraints, met[0][1])
 
 
 @pytest.mark.parametrize("name", ["bandit-lewa", "hp-bandit-lewa"])
@@ -168,12 +178,12 @@ RUN = """
 import numpy as np
 
 import lewa
-from lewa.engine.loops import loops
+from lewa.engine.compile import compile_learner
 from mine import Mine
 
 game = lewa.games.Table(rewards=[[1, 0], [1, 0], [0, 1]], constraints=[1, 1])
 reward = lewa.play(Mine(np.array([0.5])), game).reward[0, -1]
-stats = loops(Mine).run.stats
+stats = compile_learner(Mine).run.stats
 print(reward, sum(stats.cache_hits.values()), stats.cache_path)
 """
 
@@ -231,7 +241,7 @@ def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     assert all(
         np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "multiplier_sums", "multiplier")
     )
-    assert lewa.current_play(large, trace.states[0]).sum() == pytest.approx(1, abs=1e-12)
+    assert lewa.functional.play(large, trace.states[0]).sum() == pytest.approx(1, abs=1e-12)
 
 
 @EVERY
@@ -341,20 +351,18 @@ def test_a_floor_that_no_play_meets_is_warned_about_and_played(game: Any) -> Non
 # Games that react
 
 
-class Contrary:
+class Contrary(lewa.games.Game):
     """Pays for the action that is played least, and keeps what the play says."""
 
     actions, constraints, length, mean_constraints = 3, 2, 300, None
     setting = lewa.Setting(constraints="arbitrary", adversary="adaptive")
+    reacts = True
 
     def __init__(self) -> None:
         self.plays: list[Any] = []
 
     def __deepcopy__(self, memo: object) -> "Contrary":  # let the test look at what the only seed's copy saw
         return self
-
-    def means(self) -> None:
-        return None
 
     def reveal(self, t: int, p: Any, key: object) -> tuple[Any, Any]:
         assert t == len(self.plays)
@@ -368,8 +376,10 @@ def test_a_game_that_reacts_sees_each_play_before_it_answers(name: str) -> None:
     trace: Any = lewa.play(learner(name), game, every_round=True)
     plays = np.array(game.plays)
     np.testing.assert_array_equal(trace.plays[0], plays)
-    np.testing.assert_array_equal(trace.earnings[0, -1], np.bincount(plays.argmin(axis=1), minlength=3))
-    np.testing.assert_allclose(trace.kept[0, -1], [(1 - plays).sum(axis=0), (1 + plays).sum(axis=0) / 2], rtol=1e-12)
+    np.testing.assert_array_equal(trace.reward_sums[0, -1], np.bincount(plays.argmin(axis=1), minlength=3))
+    np.testing.assert_allclose(
+        trace.constraint_sums[0, -1], [(1 - plays).sum(axis=0), (1 + plays).sum(axis=0) / 2], rtol=1e-12
+    )
     chosen = plays if trace.measured_on == "play" else np.eye(3)[trace.actions[0]]
     met = [(chosen * (1 - plays)).sum(), (chosen * (1 + plays)).sum() / 2]
     np.testing.assert_allclose(trace.shortfall[0, -1], 300 * trace.floor - met, rtol=0, atol=1e-10)

@@ -37,7 +37,7 @@ def test_any_registered_learner_can_be_run_inside(name: str, wrapper: str) -> No
     learner: Any = make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4))
     assert learner == make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4)) != make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.3))
     assert hash(learner) == hash(make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4)))
-    state = lewa.start(learner, 3)
+    state = lewa.functional.start(learner, 3)
     for record in (learner, state):
         again = load(type(record), json.loads(json.dumps(dump(record))))
         assert pack(again).tobytes() == pack(record).tobytes()
@@ -218,10 +218,10 @@ def test_the_modules_of_wrappers_are_not_hidden_by_a_function() -> None:
 FOUND = """
 import sys
 import lewa
-from lewa.engine.loops import loops
+from lewa.engine.compile import compile_learner
 learner = lewa.learners.make(sys.argv[1], 3, 100, 0.6)
 trace = lewa.play(learner, lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]]), 100)
-print(sum(loops(type(learner)).run.stats.cache_misses.values()), trace.reward[0, -1])
+print(sum(compile_learner(type(learner)).run.stats.cache_misses.values()), trace.reward[0, -1])
 """
 
 
@@ -271,10 +271,10 @@ def test_many_epochs_leave_no_nan() -> None:
 
 
 def test_no_certificate_is_read_off_a_run_whose_steps_change() -> None:
-    assert lewa.certificate(lewa.play(Lewa.tuned(3, 100, 0.6), GAME, 100)).shape == (1, 1)
+    assert lewa.measures.certificate(lewa.play(Lewa.tuned(3, 100, 0.6), GAME, 100)).shape == (1, 1)
     for name in ("anytime-lewa", "lewa+doubling", "lewa+tightened"):
         with pytest.raises(ValueError, match="has no multiplier with one shrinkage and one step"):
-            lewa.certificate(lewa.play(make(name, 3, 100, 0.6), GAME, 100))
+            lewa.measures.certificate(lewa.play(make(name, 3, 100, 0.6), GAME, 100))
 
 
 if __name__ == "__main__":

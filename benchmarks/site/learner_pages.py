@@ -17,8 +17,8 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
 from lewa.learners import ALL, WRAPPERS, make, settings_of
+from lewa.measures.trace import Trace
 from lewa.report import charts, page
-from lewa.trace import Trace
 from lewa.types import Matrix, Vector
 
 ROOT = Path(__file__).parents[2]

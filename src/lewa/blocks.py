@@ -1,4 +1,4 @@
-"""Rounds as a game lays them out: in full, or as means to be drawn from."""
+"""Rounds of a game: laid out in full, or as means to draw from."""
 
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ class Block(NamedTuple):
 
 
 class Lazy(NamedTuple):
-    """Bernoulli rounds of which only what the learner looks at is drawn."""
+    """Rounds of independent coins, of which only what the learner looks at is drawn."""
 
     rewards: Vector  # (K,)    means
     constraints: Matrix  # (m, K)  means

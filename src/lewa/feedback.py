@@ -3,11 +3,14 @@
 from enum import StrEnum
 from typing import NamedTuple, get_type_hints
 
+import numpy as np
+from numpy.typing import ArrayLike
+
 from lewa.types import Matrix, Vector
 
 
 class Full(NamedTuple):
-    """Full information: what every action would have earned and met, and what the play that is answered met."""
+    """Full information: rewards and constraints of every action, and what the play met."""
 
     rewards: Vector  # (K,)    r_t
     constraints: Matrix  # (m, K)  c_t
@@ -16,10 +19,10 @@ class Full(NamedTuple):
 
 
 class Bandit(NamedTuple):
-    """Bandit feedback: the action drawn, the chance it had when it was drawn, and what it alone earned and met.
+    """Bandit feedback: the action drawn, its propensity when it was drawn, and what it alone earned and met.
 
-    The chance travels with the feedback, so late and out-of-order answers are weighted rightly. A dense learner, one that
-    needs the whole play it is answered for, finds it in ``play``; for the others ``play`` is empty.
+    The propensity travels with the feedback, so late and out-of-order feedback is weighted correctly. A dense learner
+    needs the whole play that the action was drawn from, and finds it in ``play``; for the others ``play`` is empty.
     """
 
     action: int  # i_t
@@ -45,6 +48,14 @@ class Feedback(StrEnum):
     def is_bandit(self) -> bool:
         """Whether the learner sees only what the action drawn earned and met."""
         return self is not Feedback.FULL
+
+
+def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> Full:
+    """Return full-information feedback for a play: `met` is p . c, held to [0, 1] against rounding."""
+    c, p = np.atleast_2d(np.asarray(constraints, dtype=np.float64)), np.asarray(play, dtype=np.float64)
+    if p.ndim != 1 or c.shape[1:] != p.shape:
+        raise ValueError(f"constraints must have the shape (m, {p.size}) to match the play, got {c.shape}")
+    return Full(np.asarray(rewards, dtype=np.float64), c, np.clip(c @ p, 0, 1), p)
 
 
 def feedback_kind(learner: type) -> Feedback:

@@ -1,6 +1,7 @@
-"""Checks of what a user hands in: numbers of [0, 1], floors, names."""
+"""Checks of what a user passes: counts, numbers of [0, 1], floors, names."""
 
 from difflib import get_close_matches
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,38 @@ from lewa.types import Vector
 
 
 def nearest(word: str, words: list[str]) -> str:
-    """'; did you mean X?', where some X is near."""
+    """Return '; did you mean X?', where some X is near, and otherwise all words there are."""
     close = get_close_matches(word, words, n=1, cutoff=0.5)
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(words))}"
 
 
+def short_repr(value: object) -> str:
+    """Return how a value is written, cut where it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def as_count(name: str, value: object, least: int = 1) -> int:
+    """Return a whole number of at least `least`; a float that is whole, as 1e5 is, will do.
+
+    >>> as_count("rounds", 1e5)
+    100000
+    """
+    whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
+    if isinstance(value, bool | np.bool_) or not whole or int(value) < least:  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be a whole number of at least {least}, got {short_repr(value)}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
 def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """The values as float64, if they are numbers of [0, 1]; otherwise a sentence that says which is not.
+    """Return the values as float64; refuse what is not a number in [0, 1], and say which value it is.
 
     `first` is the index of the first row, where the values are a part of something larger.
     """
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be finite numbers in [0, 1], got {short_repr(values)}") from None
     wrong = ~((array >= 0) & (array <= 1))  # true for NaN too
     if wrong.any():
         where = tuple(int(k) for k in np.argwhere(wrong)[0])
@@ -32,12 +54,12 @@ def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dty
 
 
 def plain(array: Any) -> Any:
-    """The array in the layout that loops are compiled for: float64, contiguous, writable. Another is compiled anew."""
+    """Return the array in the layout that loops are compiled for: float64, contiguous, writable."""
     return np.require(array, np.float64, ["C", "W"])
 
 
 def as_floor(floor: object) -> Vector:
-    """One floor per constraint, each in [0, 1]; a single number stands for one constraint."""
+    """Return one floor per constraint, each in [0, 1]; a single number stands for one constraint."""
     array = np.atleast_1d(in_unit("floor", floor))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"floor must be one number per constraint, at least one, got an array of shape {array.shape}")

@@ -55,7 +55,7 @@ def ours(rows: Log, reward: Any, play: Any, model: Any) -> dict[str, float]:
 
 def evaluated(trace: Any, log: Log) -> dict[str, Any]:
     """Plays (T, K) of several kinds."""
-    best = lewa.best_fixed_play(GAME.rewards, GAME.mean_constraints, FLOOR).play
+    best = lewa.measures.best_fixed_play(GAME.rewards, GAME.mean_constraints, FLOOR).play
     replayed = replay_log(lewa.learners.BanditLewa.tuned(3, 100, FLOOR), log, seeds=[5], every_row=True)
     return {
         "a fixed play": np.tile(best, (T, 1))[:, :, np.newaxis],

@@ -77,7 +77,7 @@ def test_the_regret_of_full_information_is_the_measured_one_in_the_users_units()
     assert status.reward == pytest.approx(100 * trace.reward[0, -1] / 80)
     certificate = status.lines[0].certificate
     assert certificate is not None
-    assert certificate.bound == pytest.approx(10 * lewa.certificate(trace)[0, 0])
+    assert certificate.bound == pytest.approx(10 * lewa.measures.certificate(trace)[0, 0])
     assert certificate.shortfall == pytest.approx(10 * trace.observed_shortfall[0, -1, 0])
     assert certificate.holds
 

@@ -54,7 +54,7 @@ def test_six_rounds_of_falling_steps_by_hand(floor: list[float], seed: int) -> N
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_the_multiplier_is_a_queue_divided_by_a_root() -> None:
@@ -71,9 +71,9 @@ def test_the_multiplier_is_a_queue_divided_by_a_root() -> None:
 def test_late_feedback_is_divided_by_the_chance_of_its_draw() -> None:
     eta, delta = 0.2, 1.5
     learner = lewa.learners.AnytimeBanditLewa(eta, delta, np.array([0.6]))
-    state = lewa.start(learner, 3)
+    state = lewa.functional.start(learner, 3)
     for action, propensity, reward, kept in ((1, 1 / 3, 0.5, 0.1), (0, 0.25, 0.25, 0.2)):
-        state = lewa.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
+        state = lewa.functional.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
     first = (0.6 - 0.1) / delta
     np.testing.assert_allclose(state.losses, [4 * (0.75 + first * 0.8), 3 * 0.5, 0.0], rtol=1e-12)
     np.testing.assert_allclose(state.weights.log, -eta / math.sqrt(3) * state.losses, rtol=1e-12)

@@ -43,7 +43,7 @@ def test_six_rounds_of_the_box_by_hand(floor: list[float]) -> None:
     np.testing.assert_allclose(trace.multipliers[0], multipliers[:-1], rtol=0, atol=1e-12)
     np.testing.assert_allclose(trace.multiplier[0, -1], multipliers[-1], rtol=0, atol=1e-12)
     w = [math.exp(eta / math.sqrt(7) * g) for g in G]
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_the_multiplier_is_a_queue_divided_by_its_clock() -> None:

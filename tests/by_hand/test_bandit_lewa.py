@@ -52,7 +52,7 @@ def test_six_rounds_of_box_3_with_two_steps_by_hand(floor: list[float], seed: in
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
     np.testing.assert_allclose(
-        lewa.current_play(learner, trace.states[0]), [(1 - gamma) * x / sum(w) + gamma / 3 for x in w], rtol=0, atol=1e-12
+        lewa.functional.play(learner, trace.states[0]), [(1 - gamma) * x / sum(w) + gamma / 3 for x in w], rtol=0, atol=1e-12
     )
 
 

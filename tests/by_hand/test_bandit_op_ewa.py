@@ -94,7 +94,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
 
 
 def test_the_tuning() -> None:

@@ -117,12 +117,12 @@ def test_rounds_until_the_budget_is_spent_and_after(name: str, floor: list[float
 def test_kube_mixes_what_fits_into_the_rest_of_the_budget() -> None:
     """Costs 3/8 and 1/8, and 1 is left: the first is denser, and two of them leave room for two of the other."""
     learner = lewa.learners.Kube(3.0, np.array([0.0]))
-    state = lewa.start(learner, 2)
+    state = lewa.functional.start(learner, 2)
     book = state.book
     book.drawn[:], book.reward[:], book.cost[:], book.used[:] = (1e9, 1e9), (0.9, 0.2), (0.375, 0.125), 2.0
-    assert lewa.current_play(learner, state).tolist() == [0.5, 0.5]
+    assert lewa.functional.play(learner, state).tolist() == [0.5, 0.5]
     fraction = lewa.learners.FractionalKube(3.0, np.array([0.0]))
-    assert lewa.current_play(fraction, state).tolist() == [1.0, 0.0]
+    assert lewa.functional.play(fraction, state).tolist() == [1.0, 0.0]
 
 
 def test_a_floor_of_1_leaves_no_budget_and_one_of_0_is_never_spent() -> None:
@@ -133,5 +133,5 @@ def test_a_floor_of_1_leaves_no_budget_and_one_of_0_is_never_spent() -> None:
         if trace is None:
             with pytest.warns(UserWarning, match="no play meets the floor"):
                 trace = lewa.play(learner, game, 1000)
-        assert lewa.current_play(learner, trace.states[0]).tolist() == likely
+        assert lewa.functional.play(learner, trace.states[0]).tolist() == likely
         assert bool(trace.states[0].book.used[0] > 1000) == (floor == 1)

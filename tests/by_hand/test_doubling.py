@@ -41,19 +41,19 @@ def test_epochs_of_box_1_by_hand() -> None:
 def test_an_epoch_is_the_learner_inside_from_its_start_on(name: str) -> None:
     made: Any = lewa.learners.make(f"{name}+doubling", 3, horizon=1, floor=(0.7, 0.6), first=3)
     assert feedback_kind(type(made)) == feedback_kind(lewa.learners.ALL[name])
-    doubled, t = lewa.start(made, 3), 0
+    doubled, t = lewa.functional.start(made, 3), 0
     for epoch, length in enumerate((3, 6, 12)):
         inner = made.at(epoch)
         alone: Any = lewa.learners.make(name, 3, length, (0.7, 0.6), **confidence(name, epoch))
         assert inner == alone
-        state = lewa.start(inner, 3)
+        state = lewa.functional.start(inner, 3)
         for _ in range(length):
-            p, q = lewa.current_play(made, doubled), lewa.current_play(inner, state)
+            p, q = lewa.functional.play(made, doubled), lewa.functional.play(inner, state)
             np.testing.assert_array_equal(p, q)
-            seen: Any = lewa.seen_full(REWARDS[t], KEPT[t].T, p)
+            seen: Any = lewa.functional.full_feedback(REWARDS[t], KEPT[t].T, p)
             if feedback_kind(type(made)) != "full":
                 seen = Bandit(t % 3, float(p[t % 3]), float(REWARDS[t, t % 3]), KEPT[t, t % 3].copy(), p)
-            doubled, state = lewa.learn(made, doubled, seen), lewa.learn(inner, state, seen)
+            doubled, state = lewa.functional.learn(made, doubled, seen), lewa.functional.learn(inner, state, seen)
             t += 1
         assert doubled.epoch.tolist() == [epoch + 1, 0]
 
@@ -64,12 +64,15 @@ def confidence(name: str, epoch: int) -> dict[str, float]:
 
 def test_an_answer_counts_for_the_epoch_in_which_it_arrives() -> None:
     learner = lewa.learners.make("bandit-lewa+doubling", 3, horizon=1, floor=0.5, first=2)
-    state = lewa.start(learner, 3)
-    early = Bandit(1, float(lewa.current_play(learner, state)[1]), 1.0, np.array([0.25]), np.zeros(0))
+    state = lewa.functional.start(learner, 3)
+    early = Bandit(1, float(lewa.functional.play(learner, state)[1]), 1.0, np.array([0.25]), np.zeros(0))
     for _ in range(2):
-        state = lewa.learn(learner, state, early)  # the first epoch is over
+        state = lewa.functional.learn(learner, state, early)  # the first epoch is over
     inner = learner.at(1)  # type: ignore[attr-defined]
-    late, fresh = lewa.learn(learner, state, early), lewa.learn(inner, lewa.start(inner, 3), early)
+    late, fresh = (
+        lewa.functional.learn(learner, state, early),
+        lewa.functional.learn(inner, lewa.functional.start(inner, 3), early),
+    )
     assert late.epoch.tolist() == [1, 1]
     np.testing.assert_array_equal(late.weights.log, fresh.weights.log)
     np.testing.assert_array_equal(late.multiplier, fresh.multiplier)

@@ -44,7 +44,7 @@ def test_six_rounds_of_ewa_by_hand(floor: list[float]) -> None:
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_tuned_ewa_has_the_step_of_its_bound() -> None:

@@ -48,7 +48,7 @@ def test_six_rounds_by_hand(floor: list[float]) -> None:
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), p, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), p, rtol=0, atol=1e-12)
 
 
 def check(learner: lewa.learners.FixedShareLewa, eta: float, delta: float, mu: float, share: float) -> None:

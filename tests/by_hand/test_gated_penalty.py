@@ -43,7 +43,7 @@ def test_six_rounds_of_a_gated_penalty_by_hand(floor: list[float], penalty: list
     assert state.charge.tolist() == [penalty[j] * open_[-1][j] for j in range(m)]
     np.testing.assert_allclose(state.mean, np.array(total) / 6, rtol=0, atol=1e-15)
     assert state.clock.tolist() == [6]
-    np.testing.assert_allclose(lewa.current_play(learner, state), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, state), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_with_floor_zero_the_gate_never_opens_and_it_is_ewa() -> None:

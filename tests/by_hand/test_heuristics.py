@@ -46,8 +46,10 @@ def test_the_linear_program_is_solved_for_any_number_of_lines() -> None:
         r, c = (
             (rng.random(K), rng.random((m, K))) if n % 2 else (rng.integers(3, size=K) / 2, rng.integers(3, size=(m, K)) / 2)
         )
-        state = lewa.learn(learner, lewa.start(learner, K), lewa.seen_full(r, c, np.full(K, 1 / K)))
-        p, best = lewa.current_play(learner, state), best_fixed_play(r, c, learner.floor)
+        state = lewa.functional.learn(
+            learner, lewa.functional.start(learner, K), lewa.functional.full_feedback(r, c, np.full(K, 1 / K))
+        )
+        p, best = lewa.functional.play(learner, state), best_fixed_play(r, c, learner.floor)
         if best.feasible:
             met += 1
             assert abs(p @ r - best.value) < 1e-6

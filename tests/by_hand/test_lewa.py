@@ -49,7 +49,7 @@ def test_six_rounds_of_box_1_by_hand(floor: list[float]) -> None:
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_the_box_as_printed_is_the_one_with_a_single_step() -> None:

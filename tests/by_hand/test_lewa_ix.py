@@ -53,7 +53,7 @@ def test_six_rounds_of_implicit_exploration_by_hand(floor: list[float], seed: in
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -62,15 +62,20 @@ def test_over_the_draws_the_estimate_is_below_the_loss_by_the_share_that_g_takes
     eta = 0.2
     learner = lewa.learners.LewaIx(eta, 0.25, 0.8, np.array([0.6, 0.5]))
     rewards, kept = np.array([0.9, 0.3, 0.0]), np.array([[0.1, 0.5, 1.0], [0.8, 0.0, 0.6]])
-    state = before = lewa.start(learner, 3)
+    state = before = lewa.functional.start(learner, 3)
     for action, reward in ((0, 0.2), (2, 0.4)):
-        answer = Bandit(action, float(lewa.current_play(learner, state)[action]), reward, np.array([0.1, 0.2]), np.zeros(0))
-        state = lewa.learn(learner, state, answer)
+        answer = Bandit(
+            action, float(lewa.functional.play(learner, state)[action]), reward, np.array([0.1, 0.2]), np.zeros(0)
+        )
+        state = lewa.functional.learn(learner, state, answer)
         before = state if not late else before  # the state at the draw
-    p = lewa.current_play(learner, before)
+    p = lewa.functional.play(learner, before)
     lost = sum(
         p[i]
-        * (state.weights.log - lewa.learn(learner, state, Bandit(i, p[i], rewards[i], kept[:, i].copy(), p[:0])).weights.log)
+        * (
+            state.weights.log
+            - lewa.functional.learn(learner, state, Bandit(i, p[i], rewards[i], kept[:, i].copy(), p[:0])).weights.log
+        )
         for i in range(3)
     )
     L, g = (1 - rewards) + state.multiplier @ (1 - kept), eta / 2 * (1 + state.multiplier.sum())
@@ -80,10 +85,10 @@ def test_over_the_draws_the_estimate_is_below_the_loss_by_the_share_that_g_takes
 
 def test_no_weight_moves_by_more_than_a_factor_e_squared_however_small_the_chance() -> None:
     learner = lewa.learners.LewaIx.tuned(actions=2, horizon=100, floor=0.9)
-    state = lewa.start(learner, 2)
+    state = lewa.functional.start(learner, 2)
     for _ in range(200):
         before = state.weights.log[0]
-        state = lewa.learn(learner, state, Bandit(0, 1e-300, 0.0, np.zeros(1), np.zeros(0)))
+        state = lewa.functional.learn(learner, state, Bandit(0, 1e-300, 0.0, np.zeros(1), np.zeros(0)))
         assert before - 2 <= state.weights.log[0] <= before - 2 + 1e-9
 
 

@@ -61,16 +61,16 @@ def test_six_rounds_of_upper_confidence_by_hand(floor: list[float], seed: int) -
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_late_feedback_counts_the_play_of_its_draw_and_enters_the_means_afterwards() -> None:
     eta, delta, mu, level = 0.2, 0.25, 0.8, 0.02
     learner = lewa.learners.LewaUcb(eta, delta, mu, level, np.array([0.9]))
-    state = lewa.start(learner, 2)
+    state = lewa.functional.start(learner, 2)
     for action, play, reward, kept in ((1, [0.5, 0.5], 0.5, 0.1), (1, [0.8, 0.2], 0.25, 0.3), (0, [0.5, 0.5], 1.0, 0.5)):
         answer = Bandit(action, play[action], reward, np.array([kept]), np.array(play))
-        state = lewa.learn(learner, state, answer)
+        state = lewa.functional.learn(learner, state, answer)
     u = [1.0, 1.0], [1.0, 0.1 + 0.1], [1.0, 0.2 + math.sqrt(0.005)]  # before each of the three
     lam = [0.0]
     for p, x in zip(([0.5, 0.5], [0.8, 0.2], [0.5, 0.5]), u):

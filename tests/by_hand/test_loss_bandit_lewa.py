@@ -52,16 +52,16 @@ def test_six_rounds_of_the_loss_form_by_hand(floor: list[float], seed: int) -> N
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-12, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), [x / sum(w) for x in w], rtol=0, atol=1e-12)
 
 
 def test_late_feedback_is_divided_by_the_chance_of_its_draw_and_priced_by_the_multiplier_of_today() -> None:
     """Two actions are drawn, the second is answered first."""
     eta, delta, mu = 0.2, 0.25, 0.8
     learner = lewa.learners.LossBanditLewa(eta, delta, mu, np.array([0.6]))
-    state = lewa.start(learner, 3)
+    state = lewa.functional.start(learner, 3)
     for action, propensity, reward, kept in ((1, 1 / 3, 0.5, 0.1), (0, 1 / 3, 0.25, 0.2)):
-        state = lewa.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
+        state = lewa.functional.learn(learner, state, Bandit(action, propensity, reward, np.array([kept]), np.zeros(0)))
     first = mu * (0.6 - 0.1)
     np.testing.assert_allclose(state.multiplier, [(1 - delta * mu) * first + mu * (0.6 - 0.2)], rtol=1e-12)
     np.testing.assert_allclose(state.weights.log, [-eta * 3 * (0.75 + first * 0.8), -eta * 3 * 0.5, 0.0], rtol=1e-12)
@@ -72,15 +72,20 @@ def test_over_the_draws_the_estimate_is_the_loss_even_if_it_comes_late(late: boo
     """The mean over the action drawn of what the log-weights lose is eta times the loss, at the multiplier of the answer."""
     learner = lewa.learners.LossBanditLewa(0.2, 0.25, 0.8, np.array([0.6, 0.5]))
     rewards, kept = np.array([0.9, 0.3, 0.0]), np.array([[0.1, 0.5, 1.0], [0.8, 0.0, 0.6]])
-    state = before = lewa.start(learner, 3)
+    state = before = lewa.functional.start(learner, 3)
     for action, reward in ((0, 0.2), (2, 0.4)):
-        answer = Bandit(action, float(lewa.current_play(learner, state)[action]), reward, np.array([0.1, 0.2]), np.zeros(0))
-        state = lewa.learn(learner, state, answer)
+        answer = Bandit(
+            action, float(lewa.functional.play(learner, state)[action]), reward, np.array([0.1, 0.2]), np.zeros(0)
+        )
+        state = lewa.functional.learn(learner, state, answer)
         before = state if not late else before  # the state at the draw
-    p = lewa.current_play(learner, before)
+    p = lewa.functional.play(learner, before)
     lost = sum(
         p[i]
-        * (state.weights.log - lewa.learn(learner, state, Bandit(i, p[i], rewards[i], kept[:, i].copy(), p[:0])).weights.log)
+        * (
+            state.weights.log
+            - lewa.functional.learn(learner, state, Bandit(i, p[i], rewards[i], kept[:, i].copy(), p[:0])).weights.log
+        )
         for i in range(3)
     )
     np.testing.assert_allclose(lost, 0.2 * ((1 - rewards) + state.multiplier @ (1 - kept)), rtol=1e-12)

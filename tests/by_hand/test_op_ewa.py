@@ -90,7 +90,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radi
     }
     for name, values in want.items():
         np.testing.assert_allclose(getattr(trace, name)[0], values, rtol=0, atol=1e-9, err_msg=name)
-    np.testing.assert_allclose(lewa.current_play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(lewa.functional.play(learner, trace.states[0]), p, rtol=0, atol=1e-9)
 
 
 def test_the_tunings() -> None:

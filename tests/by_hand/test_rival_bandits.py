@@ -14,7 +14,7 @@ FLOOR = np.array([0.5])
 
 def played(learner: Any, seed: int) -> tuple[list[int], Any]:
     trace: Any = lewa.play(learner, GAME, seeds=[seed], every_round=True)
-    return trace.actions[0].tolist(), [*trace.plays[0].tolist(), lewa.current_play(learner, trace.states[0]).tolist()]
+    return trace.actions[0].tolist(), [*trace.plays[0].tolist(), lewa.functional.play(learner, trace.states[0]).tolist()]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -59,11 +59,13 @@ def test_ties_are_played_evenly_and_answers_count_in_any_order() -> None:
     learner = lewa.learners.Ucb1(FLOOR)
     states = []
     for order in ((0, 1, 2, 2), (2, 1, 2, 0)):
-        state = lewa.start(learner, 3)
+        state = lewa.functional.start(learner, 3)
         for i in order:
-            state = lewa.learn(learner, state, Bandit(i, 0.5, 0.5, np.array([0.5]), np.full(3, 0.25) + 0.25 * np.eye(3)[i]))
+            state = lewa.functional.learn(
+                learner, state, Bandit(i, 0.5, 0.5, np.array([0.5]), np.full(3, 0.25) + 0.25 * np.eye(3)[i])
+            )
         states.append(state)
-        assert lewa.current_play(learner, state).tolist() == [0.5, 0.5, 0.0]
+        assert lewa.functional.play(learner, state).tolist() == [0.5, 0.5, 0.0]
     assert states[0].drawn.tolist() == states[1].drawn.tolist() == [1, 1, 2]
 
 

@@ -12,7 +12,7 @@ GAME = lewa.games.Table(REWARDS, [0.2, 0.5, 0.9])
 
 def played(learner: Any) -> Any:
     trace: Any = lewa.play(learner, GAME, every_round=True)
-    return [*trace.plays[0].tolist(), lewa.current_play(learner, trace.states[0]).tolist()]
+    return [*trace.plays[0].tolist(), lewa.functional.play(learner, trace.states[0]).tolist()]
 
 
 def test_six_rounds_of_anytime_ewa_by_hand() -> None:
@@ -65,8 +65,8 @@ def test_six_rounds_of_normalhedge_by_hand() -> None:
 
 def test_normalhedge_plays_evenly_where_nothing_is_regretted() -> None:
     learner = lewa.learners.NormalHedge(np.array([0.5]))
-    state = lewa.start(learner, 2)
+    state = lewa.functional.start(learner, 2)
     for rewards, play in (([1.0, 0.0], [1.0, 0.0]), ([0.0, 1.0], [0.0, 1.0])):  # it earns all that there is
-        state = lewa.learn(learner, state, lewa.seen_full(rewards, [[0.5, 0.5]], play))
+        state = lewa.functional.learn(learner, state, lewa.functional.full_feedback(rewards, [[0.5, 0.5]], play))
     assert state.weights.total.tolist() == [-1.0, -1.0]
-    assert lewa.current_play(learner, state).tolist() == [0.5, 0.5]
+    assert lewa.functional.play(learner, state).tolist() == [0.5, 0.5]

@@ -89,7 +89,7 @@ def test_a_slack_of_ones_own_has_the_guarantee_that_it_has() -> None:
 
 def test_a_floor_of_zero_asks_for_nothing_and_stays() -> None:
     learner: Any = lewa.learners.make("lewa+tightened", 3, 20_000, (0.4, 0.0))
-    assert lewa.start(learner, 3).line.tolist() == [0.4 + learner.slack, 0.0]
+    assert lewa.functional.start(learner, 3).line.tolist() == [0.4 + learner.slack, 0.0]
     nothing: Any = lewa.learners.make("lewa+tightened", 3, 100, 0.0)
     assert nothing.slack == 0
 

@@ -219,7 +219,7 @@ def test_a_fault_beside_the_rule_breaks_its_law_and_no_other(
 
 
 def test_feedback_that_nobody_checks_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lewa.simulate.player.in_unit", lambda name, values: np.asarray(values, dtype=np.float64))
+    monkeypatch.setattr("lewa.engine.check_feedback.in_unit", lambda name, values: np.asarray(values, dtype=np.float64))
     broken = [result.sentence for result in learners.check(Ewa, [learners.wrong_feedback_is_refused]) if result.sentence]
     assert broken[0] == "rewards = [nan nan nan] is accepted; it must be refused with a ValueError"
 
@@ -268,6 +268,8 @@ class NoConstraints(Bernoulli):
 
 
 class SaysItDoesNotLook(Table):
+    reacts = True
+
     def reveal(self, t: int, p: Vector, key: object) -> tuple[Vector, Matrix]:
         return self.rewards[t], self.rows[t]
 
@@ -322,11 +324,15 @@ class StandsStill(Table):
 
 
 class Foresees(Table):
+    late_feedback = True
+
     def arrives(self, key: Words, start: int, stop: int) -> Indices:
         return np.arange(start, stop) - 1
 
 
 class Deserted(Table):
+    missing_actions = True
+
     def available(self, key: Words, start: int, stop: int) -> Any:
         return np.zeros((stop - start, self.actions), dtype=bool)
 
@@ -341,8 +347,12 @@ FAULTY_GAMES: list[tuple[Any, Law, str]] = [
     ),
     (PaysInCents(REWARDS, CONSTRAINTS), games.rounds_have_their_shape_and_range, "the rewards go from 0.0 to 100.0"),
     (StartsAnew(REWARDS, CONSTRAINTS), games.block_boundaries_do_not_matter, "3 rounds in one block are"),
-    (Mistaken([[1, 0]] * 200, CONSTRAINTS), games.truth_is_the_mean, "200 rounds average to"),
-    (Flat(REWARDS, CONSTRAINTS), games.truth_is_the_mean, "truth has the shape (2,); it must be (1, 2)"),
+    (Mistaken([[1, 0]] * 200, CONSTRAINTS), games.mean_constraints_are_the_means, "200 rounds average to"),
+    (
+        Flat(REWARDS, CONSTRAINTS),
+        games.mean_constraints_are_the_means,
+        "mean_constraints has the shape (2,); it must be (1, 2)",
+    ),
     (SaysConstant(REWARDS, REWARDS), games.constant_constraints_never_change, "said to be constant, yet they are [[[1.0"),
     (OtherMeans(), games.means_draw_the_same_rounds, "drawn from the means they are"),
     (Boastful([[0, 0]] * 200, CONSTRAINTS), games.what_it_knows_of_rewards_is_true, "mean_rewards says [1. 1.]"),

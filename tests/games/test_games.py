@@ -12,16 +12,18 @@ import pytest
 import lewa
 from lewa.blocks import Block
 from lewa.games import ALL, AntiLeader, Drifting, LowVariation, PenaltyBreaker, Slater, SlowBurn, Switching, assumed, facts
-from lewa.games.base import slater_gap
 from lewa.kernels import NATURE, keys, place, uniform
+from lewa.measures.best_play import slater_gap
 
 SEED, ROUNDS = 5, 300
 KEY = keys(SEED)[NATURE : NATURE + 1]
 SCRIPTED: dict[str, Any] = {
     "switching": Switching(period=7),
-    "switching by three": Switching(period=5, rewards=((0.1, 0.9), (0.8, 0.2), (0.5, 0.5)), kept=(0.3, 0.6), noisy=False),
+    "switching by three": Switching(
+        period=5, rewards=((0.1, 0.9), (0.8, 0.2), (0.5, 0.5)), constraint_means=(0.3, 0.6), noisy=False
+    ),
     "drifting": Drifting(period=100),
-    "drifting round and round": Drifting(period=37, rewards=(0.5, 0.3), swing=0.2, kept=(0.1, 0.8), noisy=False),
+    "drifting round and round": Drifting(period=37, rewards=(0.5, 0.3), swing=0.2, constraint_means=(0.1, 0.8), noisy=False),
     "low variation": LowVariation(swing=0.05),
     "still": LowVariation(swing=0.0, noisy=False),
     "slow burn": SlowBurn(floor=0.6, nu=0.25),
@@ -56,7 +58,7 @@ def constraints_by_hand(game: Any, t: int, key: Any = KEY) -> list[float]:
     if not getattr(game, "noisy", game.setting.constraints == "iid"):
         return list(game.mean_constraints[0])
     K = game.actions
-    return [1.0 if uniform(key[0], place(t, i, K, 1) + 1) < game.kept[i] else 0.0 for i in range(K)]
+    return [1.0 if uniform(key[0], place(t, i, K, 1) + 1) < game.constraint_means[i] else 0.0 for i in range(K)]
 
 
 @pytest.mark.parametrize("game", SCRIPTED.values(), ids=SCRIPTED)
@@ -80,21 +82,21 @@ def test_rounds_are_the_same_to_the_last_bit_wherever_they_are_cut(game: Any) ->
 def test_means_and_variation_are_those_of_the_rounds(game: Any, rounds: int) -> None:
     rewards = game.block(KEY, 0, rounds).rewards
     np.testing.assert_allclose(game.mean_rewards(rounds), rewards.mean(axis=0), rtol=0, atol=1e-12)
-    assert facts(game, 0.5, rounds).variation == pytest.approx(lewa.variation(rewards), abs=1e-9)
+    assert facts(game, 0.5, rounds).variation == pytest.approx(lewa.measures.variation(rewards), abs=1e-9)
 
 
 def test_means_and_variation_are_right_over_more_rounds_than_are_laid_out_at_once() -> None:
     game, rounds = Drifting(period=200_000), 150_000
     rewards = game.script(0, rounds)
     np.testing.assert_allclose(game.mean_rewards(rounds), rewards.mean(axis=0), rtol=1e-12)
-    assert game.variation(rounds) == pytest.approx(lewa.variation(rewards), rel=1e-12)
+    assert game.variation(rounds) == pytest.approx(lewa.measures.variation(rewards), rel=1e-12)
 
 
 @pytest.mark.parametrize("game", SCRIPTED.values(), ids=SCRIPTED)
 @pytest.mark.parametrize("floor", FLOORS)
 def test_price_value_and_gap_are_those_of_the_best_fixed_play(game: Any, floor: float) -> None:
     known = facts(game, floor, ROUNDS)
-    best = lewa.best_fixed_play(game.block(KEY, 0, ROUNDS).rewards.mean(axis=0), game.mean_constraints, floor)
+    best = lewa.measures.best_fixed_play(game.block(KEY, 0, ROUNDS).rewards.mean(axis=0), game.mean_constraints, floor)
     assert known.feasible is best.feasible
     assert known.slater == max(game.mean_constraints[0]) - floor
     if best.feasible:
@@ -167,7 +169,7 @@ def test_every_game_can_be_posed_for_any_floor_and_horizon(name: str, rounds: in
     assert isinstance(game, ALL[name])
     assert game.constraints == 1
     facts(game, floor, rounds)
-    if not hasattr(game, "reveal"):
+    if not game.reacts:
         block = game.block(KEY, 0, min(rounds, 50))
         for array in block:
             assert ((array >= 0) & (array <= 1)).all()
@@ -204,7 +206,7 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
         "one number per action": lambda: LowVariation(rewards=(0.5, 0.5)),
         "pays must be": lambda: AntiLeader(pays="leader"),
         "low must be": lambda: PenaltyBreaker(low=(0.9, 0.6)),
-        "kept must be": lambda: PenaltyBreaker(kept=(0.9, 0.1)),
+        "constraint_means must be": lambda: PenaltyBreaker(constraint_means=(0.9, 0.1)),
         "one floor per constraint": lambda: facts(SlowBurn(), [0.5, 0.5], 10),
         "at most the game's 2": lambda: facts(lewa.games.Table([[1.0], [0.0]], [0.5]), 0.5, 3),
     }
@@ -227,12 +229,12 @@ def test_a_game_says_how_it_was_made_and_survives_a_journey_to_another_process(n
 def test_a_table_knows_its_variation_always_and_the_rest_where_its_constraints_stand_still() -> None:
     rewards = np.random.default_rng(1).random((50, 2))
     constant = facts(lewa.games.Table(rewards, [0.2, 0.9]), 0.5, 40)
-    best = lewa.best_fixed_play(rewards[:40].mean(axis=0), [[0.2, 0.9]], 0.5)
-    assert constant.variation == pytest.approx(lewa.variation(rewards[:40]))
+    best = lewa.measures.best_fixed_play(rewards[:40].mean(axis=0), [[0.2, 0.9]], 0.5)
+    assert constant.variation == pytest.approx(lewa.measures.variation(rewards[:40]))
     assert constant.price == pytest.approx(best.price.tolist())
     assert constant.slater == pytest.approx(0.4)
     varying = facts(lewa.games.Table(rewards, rewards), 0.5, 50)
-    assert varying.variation == pytest.approx(lewa.variation(rewards))
+    assert varying.variation == pytest.approx(lewa.measures.variation(rewards))
     assert varying == (None, None, varying.variation, None, None)
 
 

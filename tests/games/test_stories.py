@@ -151,7 +151,7 @@ def test_stories_refuse_nonsense_in_a_sentence() -> None:
         "edges must rise": lambda: Radio(edges=(-30, -25, -25, -15, -10)),
         r"one more than there are delivery rates": lambda: Radio(delivered=(0.5,)),
         r"the shape \(advertisers, ads\)": lambda: Ads(clicks=[[0.5, 0.5]], contested=[0.5, 0.5]),
-        "one coverage for each": lambda: Experts(kept=(0.5, 0.5)),
+        "one coverage for each": lambda: Experts(constraint_means=(0.5, 0.5)),
         "one number per asset": lambda: Portfolio(drift=(0.1,)),
         r"\|drift\| \+ \|beta\| \+ \|own\| must be at most 1": lambda: Portfolio(beta=(0, 0, 0, 0.9)),
         "a path from 's' to 't'": lambda: ShortestPath(links=(("s", "a", 1.0, 1.0, 0.5),)),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.blocks import Block
 from lewa.feedback import Bandit, feedback_kind
 from lewa.games import Bernoulli, Corrupted, Delay, Dropping, Noise, Radio, Scale, SlowBurn, Switching, assumed, facts, make
 from lewa.kernels import DICE, NATURE, keys, uniform
@@ -45,10 +46,10 @@ def learner_of(name: str, game: Any) -> Any:
 def by_hand(learner: Any, game: Any, seed: int, arrives: list[int], there: Any) -> tuple[Any, Any]:
     """Plays and actions, by the pure functions of one round, with answers in a list until they are due."""
     nature, dice = keys(seed)[NATURE : NATURE + 1], keys(seed)[DICE]
-    state, due, plays, actions = lewa.start(learner, game.actions), defaultdict(list), [], []
+    state, due, plays, actions = lewa.functional.start(learner, game.actions), defaultdict(list), [], []
     rewards, constraints = game.block(nature, 0, T)
     for t in range(T):
-        own = lewa.current_play(learner, state)
+        own = lewa.functional.play(learner, state)
         p = own * there[t] / (own * there[t]).sum()
         u, gamma = nth([dice], t), learner.gamma if hasattr(learner, "choose") and there[t].all() else 0.0
         if u < gamma:  # explore, evenly
@@ -56,14 +57,14 @@ def by_hand(learner: Any, game: Any, seed: int, arrives: list[int], there: Any) 
         else:
             i = int(np.searchsorted(np.cumsum(p - gamma / p.size), u - gamma, side="right"))
         if feedback_kind(type(learner)) == "full":
-            seen: Any = lewa.seen_full(rewards[t], constraints[t], p)
+            seen: Any = lewa.functional.full_feedback(rewards[t], constraints[t], p)
         else:
             seen = Bandit(i, float(p[i]), rewards[t, i], constraints[t, :, i], p)
         plays.append(p)
         actions.append(i)
         due[arrives[t]].append(seen)
         for one in due.pop(t, []):
-            state = lewa.learn(learner, state, one)
+            state = lewa.functional.learn(learner, state, one)
     return np.array(plays), np.array(actions)
 
 
@@ -124,9 +125,9 @@ def test_what_a_delayed_game_knows_is_what_it_knew_but_nothing_is_proved() -> No
     said = lewa.guarantee(trace.learner, 3, T, **assumed(game, 0.6, T)._asdict())
     assert said.reason == lewa.judge(trace).guarantee.reason
     with pytest.raises(ValueError, match="carries its certificate if each round is learned at once, got feedback that"):
-        lewa.certificate(trace)
+        lewa.measures.certificate(trace)
     with pytest.raises(ValueError, match="of LEWA's own plays, got feedback that comes late"):
-        lewa.regret_certificate(trace, np.array([0.0, 0.5, 0.5]))
+        lewa.measures.regret_certificate(trace, np.array([0.0, 0.5, 0.5]))
 
 
 # Dropping ----------------------------------------------------------------------------------------------------------------
@@ -153,6 +154,7 @@ def test_missing_actions_are_never_played_and_the_others_in_proportion(name: str
     got = (plays * rewards).sum() if name == "lewa" else rewards[np.arange(T), actions].sum()
     assert trace.reward[0, -1] == pytest.approx(got)
     drew = np.eye(4)[actions]
+    assert game.mean_constraints is not None
     short = 0.6 - (drew if name == "bandit-lewa" else plays) @ game.mean_constraints[0]
     assert trace.shortfall[0, -1, 0] == pytest.approx(short.sum())
     assert trace.positive[0, -1, 0] == pytest.approx(np.maximum(short, 0).sum())
@@ -180,7 +182,7 @@ def test_an_agent_that_is_told_which_actions_there_are_decides_alike(name: str) 
 
 
 def test_a_game_that_reacts_sees_the_play_over_the_actions_that_are_there() -> None:
-    game, p = Dropping(lewa.games.AntiLeader(kept=(0.2, 0.5, 0.9)), missing=0.9), np.array([0.5, 0.3, 0.2])
+    game, p = Dropping(lewa.games.AntiLeader(constraint_means=(0.2, 0.5, 0.9)), missing=0.9), np.array([0.5, 0.3, 0.2])
     there = game.available(KEY, 0, 1)[0]
     rewards, _ = game.reveal(0, p, KEY)
     assert there.sum() == 1
@@ -209,6 +211,7 @@ def test_with_the_chance_that_is_said_a_fair_coin_stands_for_a_number() -> None:
 
 def test_noise_leaves_a_mean_where_there_was_a_constant_and_a_guarantee_that_holds() -> None:
     game, rounds = make("slow-burn+noise", 0.6, 2000, noise=0.3), 2000
+    assert game.mean_constraints is not None
     assert game.setting.constraints == "iid"
     assert Noise(SlowBurn(), 0.0).setting.constraints == "constant"
     assert game.mean_constraints.max() == pytest.approx(0.6)  # it was posed for what becomes this floor
@@ -242,11 +245,12 @@ def test_a_scaled_game_lays_its_numbers_onto_a_part_of_their_range() -> None:
 
 
 def test_a_scaled_game_is_posed_for_the_floor_that_becomes_the_one_asked_for() -> None:
-    game = make("slow-burn+scale", 0.6, 10_000)
+    game: Any = make("slow-burn+scale", 0.6, 10_000)
     assert game.game.floor == pytest.approx((0.6 - 0.25) / 0.5)
     assert facts(game, 0.6, 10_000).slater == pytest.approx(0)
-    assert make("slow-burn+scale", 0.9, 10_000).game.floor == 1  # which none of its plays meets
-    assert not facts(make("slow-burn+scale", 0.9, 10_000), 0.9, 10_000).feasible
+    steep: Any = make("slow-burn+scale", 0.9, 10_000)
+    assert steep.game.floor == 1  # which none of its plays meets
+    assert not facts(steep, 0.9, 10_000).feasible
 
 
 def test_corruption_shrinks_with_the_range_and_still_bounds_what_is_corrupted() -> None:
@@ -288,7 +292,7 @@ def test_unknown_twists_and_parameters_get_a_sentence() -> None:
 class InCents(Bernoulli):
     def block(self, key: Any, start: int, stop: int) -> Any:
         rewards, constraints = super().block(key, start, stop)
-        return lewa.rounds.Block(100 * rewards, constraints)
+        return Block(100 * rewards, constraints)
 
 
 @pytest.mark.parametrize("twist", [Delay, Dropping])

@@ -91,7 +91,7 @@ def test_a_bandit_meets_the_same_nature_drawn_lazily_and_laid_out(name: str) -> 
     for seed in (0, 7):
         lazy: Any = lewa.play(learner, GAME, rounds=ROUNDS, seeds=[seed], every_round=True)
         full: Any = lewa.play(learner, laid_out(seed), seeds=[seed], every_round=True)
-        assert lazy.earnings is None
-        assert full.earnings is not None
+        assert lazy.reward_sums is None
+        assert full.reward_sums is not None
         for field in ("plays", "multipliers", "actions", "reward", "observed_shortfall"):
             np.testing.assert_array_equal(getattr(lazy, field), getattr(full, field), err_msg=field)

@@ -8,7 +8,8 @@ import pytest
 from lewa.bench import measure as bench
 from lewa.bench.peers import coins
 from lewa.blocks import Block, Lazy
-from lewa.engine.loops import loops
+from lewa.engine.compile import compile_learner
+from lewa.engine.records import Window
 from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, NATURE, pack
 from lewa.learners import BanditLewa, HpBanditLewa, Lewa
@@ -26,16 +27,14 @@ def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any,
     rounds = min(5000, len(rewards)) if full else 5000
     theirs = np.zeros(6)
     bench.in_c(name, learner, K, rounds, theirs)()
-    tally, columns = bench.empty(K)
     start = np.zeros(1, dtype=np.int64)
     key = bench.KEY[NATURE : NATURE + 1]
     nature: Any = Block(rewards, constraints) if full else Lazy(rewards, constraints, key, start)
-    run = loops(kind).run if full else loops(kind).run_lazy
-    mean_constraints = np.zeros((0, K)) if full else constraints
-    p, met = np.empty(K), np.empty(1)
-    run(pack(learner, learner.start(K)), nature, mean_constraints, rounds, bench.KEY[DICE:], 0, p, met, tally, columns)
-    assert np.concatenate(tally) == pytest.approx(theirs, rel=1e-9, abs=1e-9)
-    assert tally.multiplier_sums[0] > 0
+    run = compile_learner(kind).run if full else compile_learner(kind).run_lazy
+    record = bench.empty(K, None if full else constraints)
+    run(pack(learner, learner.start(K)), nature, Window(0, rounds, bench.KEY[DICE:]), record)
+    assert np.concatenate(record.sums) == pytest.approx(theirs, rel=1e-9, abs=1e-9)
+    assert record.sums.multiplier_sums[0] > 0
 
 
 def test_variants_take_turns_and_the_best_turn_counts() -> None:

@@ -22,7 +22,7 @@ def test_sums_of_a_full_information_run_agree_with_a_plain_recomputation() -> No
     assert trace.positive[0, -1] == pytest.approx(np.maximum(np.array(FLOOR) - met, 0).sum(axis=0), abs=1e-12)
     assert lewa.violation(trace)[0] == pytest.approx(np.maximum((np.array(FLOOR) - met).sum(axis=0), 0), abs=1e-12)
     assert lewa.positive_violation(trace)[0] == pytest.approx(trace.positive[0, -1])
-    best = lewa.best_fixed_play(REWARDS.mean(axis=0), CONSTRAINTS.mean(axis=0).T, np.array(FLOOR))
+    best = lewa.measures.best_fixed_play(REWARDS.mean(axis=0), CONSTRAINTS.mean(axis=0).T, np.array(FLOOR))
     assert lewa.regret(trace)[0] == pytest.approx(best.value * 60 - (p * REWARDS).sum(), abs=1e-9)
 
 
@@ -54,19 +54,19 @@ def test_violation_is_measured_with_the_true_mean_where_the_game_knows_it() -> N
 def test_curves_end_where_the_totals_are_and_marks_hold_running_sums() -> None:
     trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2, every_round=True)
     assert trace.plays is not None
-    assert lewa.regret_curve(trace)[:, -1] == pytest.approx(lewa.regret(trace))
-    assert lewa.violation_curve(trace)[:, -1] == pytest.approx(lewa.violation(trace))
+    assert lewa.measures.regret_curve(trace)[:, -1] == pytest.approx(lewa.regret(trace))
+    assert lewa.measures.violation_curve(trace)[:, -1] == pytest.approx(lewa.violation(trace))
     for n, mark in enumerate(trace.marks.tolist()):
         assert trace.reward[0, n] == pytest.approx((trace.plays[0] * REWARDS)[:mark].sum(), abs=1e-12)
-        assert trace.earnings is not None
-        assert trace.earnings[0, n] == pytest.approx(REWARDS[:mark].sum(axis=0))
+        assert trace.reward_sums is not None
+        assert trace.reward_sums[0, n] == pytest.approx(REWARDS[:mark].sum(axis=0))
 
 
 def test_hindsight_of_a_lazily_drawn_game_is_that_of_the_nature_met() -> None:
     game = Bernoulli([0.7, 0.4], [[0.3, 0.9]])
     lazy = play(BanditLewa.tuned(2, 3000, 0.5), game, 3000, seeds=3)
     laid_out = play(Lewa.tuned(2, 3000, 0.5), game, 3000, seeds=3)
-    assert lazy.earnings is None
+    assert lazy.reward_sums is None
     for constraint in ("known", "trace"):
         for a, b in zip(lewa.hindsight(lazy, constraint), lewa.hindsight(laid_out, constraint), strict=True):
             assert a.value == pytest.approx(b.value)
@@ -77,14 +77,14 @@ def test_hindsight_of_a_lazily_drawn_game_is_that_of_the_nature_met() -> None:
 
 def test_variation_is_the_sum_of_the_largest_deviations_from_the_mean() -> None:
     deviations = [max(abs(REWARDS[t, i] - sum(REWARDS[:, i]) / 60) for i in range(3)) for t in range(60)]
-    assert lewa.variation(REWARDS) == pytest.approx(sum(deviations))
+    assert lewa.measures.variation(REWARDS) == pytest.approx(sum(deviations))
 
 
 def test_certificate_bounds_what_the_dual_step_saw() -> None:
     trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2)
-    assert (trace.observed_shortfall[:, -1] <= lewa.certificate(trace) + 1e-12).all()
+    assert (trace.observed_shortfall[:, -1] <= lewa.measures.certificate(trace) + 1e-12).all()
     with pytest.raises(ValueError, match="Ewa has no multiplier"):
-        lewa.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
+        lewa.measures.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
 
 
 def test_judging_a_run_says_whether_the_guarantee_held() -> None:
@@ -135,7 +135,7 @@ def test_bad_means_are_refused() -> None:
         with pytest.raises(ValueError, match="means must"):
             Lewa.tuned(2, 100, 0.5, means=means)
     with pytest.raises(ValueError, match="constraints must be finite"):
-        lewa.best_fixed_play([0.1, 0.2], [[float("nan"), 0.5]], [0.4])
+        lewa.measures.best_fixed_play([0.1, 0.2], [[float("nan"), 0.5]], [0.4])
 
 
 def test_a_run_of_lewa_certifies_its_own_regret_against_any_play() -> None:
@@ -148,11 +148,11 @@ def test_a_run_of_lewa_certifies_its_own_regret_against_any_play() -> None:
         for t in range(60):
             lam, gap = trace.multipliers[0, t], trace.plays[0, t] - p
             by_hand += eta / 8 * (1 + lam.sum()) ** 2 + sum(lam[j] * (gap @ CONSTRAINTS[t, :, j]) for j in range(2))
-        bound = lewa.regret_certificate(trace, p)
+        bound = lewa.measures.regret_certificate(trace, p)
         assert bound == pytest.approx([by_hand] * 2)
         assert (REWARDS @ p).sum() - trace.reward[0, -1] <= bound[0]
     with pytest.raises(ValueError, match="every_round=True"):
-        lewa.regret_certificate(play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)), p)
+        lewa.measures.regret_certificate(play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)), p)
     for other in (Ewa.tuned(3, 60, FLOOR), HpLewa.tuned(3, 60, FLOOR)):
         with pytest.raises(ValueError, match=r"LEWA's, got (Ewa|HpLewa)"):
-            lewa.regret_certificate(play(other, Table(REWARDS, CONSTRAINTS), every_round=True), p)
+            lewa.measures.regret_certificate(play(other, Table(REWARDS, CONSTRAINTS), every_round=True), p)

@@ -108,10 +108,13 @@ VARYING: dict[str, Callable[[Instance, Vector, Matrix], Matrix]] = {
 FLOORED = ("noisy", "starving")  # those where the action `safe` meets the floors in every round
 
 
-class World:
+class World(lewa.games.Game):
     """A game that knows no truth about its constraints, so that nothing is solved before it is played."""
 
-    length, mean_constraints, setting = None, None, lewa.Setting("arbitrary", "adaptive")
+    actions: int
+    constraints: int
+    reacts: bool = False
+    setting = lewa.Setting("arbitrary", "adaptive")
 
     def __init__(self, x: Instance) -> None:
         T, m, K = x.shape
@@ -121,12 +124,12 @@ class World:
         self.rewards = TABLES[x.rewards](x, rng) if x.rewards in TABLES else np.zeros((T, K))
         if x.varying or x.rewards in REACTIONS:
             self.dice, self.noise = rng.random(T), rng.random((T, m, K))
-            self.reveal = self._reveal  # what makes a game adaptive
+            self.reacts = True
 
     def __deepcopy__(self, memo: object) -> "World":  # what its only seed was shown can be read off afterwards
         return self
 
-    def _reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
+    def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         if self.x.rewards in REACTIONS:
             self.rewards[t] = REACTIONS[self.x.rewards](self.x, p, self.dice[t])
         if self.x.varying:
@@ -135,9 +138,6 @@ class World:
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         return Block(self.rewards[start:stop], self.rows[start:stop])
-
-    def means(self) -> None:
-        return None
 
 
 def run(kind: Any, x: Instance, **parameters: float) -> Run:

@@ -39,7 +39,7 @@ def test_bounds_with_high_probability_fail_no_more_often_than_they_may(name: str
 def test_one_learner_keeps_its_bound_at_every_horizon() -> None:
     learner = lewa.learners.make("anytime-lewa", 3, 1, FLOOR)
     trace = lewa.play(learner, GAME, 20_000, seeds=8)
-    regret, short = lewa.regret_curve(trace).mean(axis=0), trace.shortfall.mean(axis=0)
+    regret, short = lewa.measures.regret_curve(trace).mean(axis=0), trace.shortfall.mean(axis=0)
     for n, t in enumerate(trace.marks.tolist()):
         said = lewa.guarantee(learner, 3, t)
         if said.regret is not None and said.violation is not None:

@@ -48,7 +48,7 @@ def certified(x: Instance, r: Run, short: Matrix) -> None:
     """V' <= lambda/mu + delta sum lambda after each round, and 0 <= lambda <= floor/delta."""
     lam, scale = r.multipliers, 1 + np.abs(short)
     assert (short <= lam[1:] / x.mu + x.delta * np.cumsum(lam[:-1], axis=0) + 1e-9 * scale).all()
-    assert (short[-1] <= lewa.certificate(r.trace)[0] + 1e-9 * scale[-1]).all()
+    assert (short[-1] <= lewa.measures.certificate(r.trace)[0] + 1e-9 * scale[-1]).all()
     assert (lam >= 0).all()
     assert (lam * x.delta <= np.array(x.floor) * (1 + 1e-9)).all()
 

@@ -49,7 +49,7 @@ def test_so_do_the_violations_of_several_constraints_together(x: Instance) -> No
 def test_the_best_fixed_play_in_hindsight_is_no_exception(x: Instance) -> None:
     r = run(Lewa, x)
     c, c0 = np.array(x.constraints), np.array(x.floor)
-    best = lewa.best_fixed_play(r.rewards.mean(axis=0), c, c0)
+    best = lewa.measures.best_fixed_play(r.rewards.mean(axis=0), c, c0)
     assert best.feasible
     assert (r.rewards.mean(axis=0) @ corners(x).T).max(initial=0) <= best.value + 1e-6  # no corner is better
     beside = max(float(r.multipliers[:-1].sum(axis=0) @ (c0 - c @ best.play)), 0)  # what a solver may miss the floors by
@@ -81,7 +81,7 @@ def test_where_constraints_vary_the_budget_holds_against_plays_that_meet_the_flo
     kept = squares(x, shortfalls(x, r))
     never_above(regrets(r)[:, x.safe] + kept, budget(x))
     if x.rounds <= 20:
-        best = lewa.best_play_every_round(r.rewards.mean(axis=0), r.constraints, np.array(x.floor))
+        best = lewa.measures.best_play_every_round(r.rewards.mean(axis=0), r.constraints, np.array(x.floor))
         beside = max(float(multiplier_sums(x, r)[-1] @ best.play), 0)
         assert best.feasible
         assert regrets(r)[-1] @ best.play + kept[-1] <= (budget(x)[-1] + beside) * (1 + 1e-9)
@@ -96,8 +96,8 @@ def test_rewards_that_hardly_vary_leave_little_to_gain_from_violation(x: Instanc
     slater = int(gaps.argmax())
     S, mean = float(gaps[slater]), r.rewards.mean(axis=0)
     if S > 1e-3:
-        C = (lewa.best_fixed_play(mean, c, c0).value + 1e-6 - mean[slater]) / S  # at most 1/S
-        A, B = width(x)[-1], budget(x)[-1] + lewa.variation(r.rewards)
+        C = (lewa.measures.best_fixed_play(mean, c, c0).value + 1e-6 - mean[slater]) / S  # at most 1/S
+        A, B = width(x)[-1], budget(x)[-1] + lewa.measures.variation(r.rewards)
         never_above(shortfalls(x, r)[-1].max(), (A * C + np.sqrt(A * A * C * C + 4 * A * B)) / 2)
 
 
@@ -108,7 +108,7 @@ def test_a_run_certifies_its_own_violation(x: Instance) -> None:  # (g)
     lam = r.multipliers
     never_above(shortfalls(x, r), lam[1:] / x.mu + x.delta * np.cumsum(lam[:-1], axis=0))
     np.testing.assert_allclose(r.trace.observed_shortfall[0, -1], shortfalls(x, r)[-1], atol=1e-9)
-    assert (r.trace.observed_shortfall[0, -1] <= lewa.certificate(r.trace)[0] + 1e-9).all()
+    assert (r.trace.observed_shortfall[0, -1] <= lewa.measures.certificate(r.trace)[0] + 1e-9).all()
 
 
 @law

@@ -120,6 +120,6 @@ def certified(x: Instance, r: Run, missed: Matrix) -> None:
     """V' <= lambda/mu + delta sum lambda after each round, and 0 <= lambda <= floor/delta."""
     lam, scale = r.multipliers, 1 + np.abs(missed)
     assert (missed <= lam[1:] / x.mu + x.delta * np.cumsum(lam[:-1], axis=0) + 1e-9 * scale).all()
-    assert (missed[-1] <= lewa.certificate(r.trace)[0] + 1e-9 * scale[-1]).all()
+    assert (missed[-1] <= lewa.measures.certificate(r.trace)[0] + 1e-9 * scale[-1]).all()
     assert (lam >= 0).all()
     assert (lam * x.delta <= np.array(x.floor) * (1 + 1e-9)).all()

@@ -93,9 +93,9 @@ class PlantedWorld(World):
         super().__init__(planted.x)
         self.planted, rng = planted, np.random.default_rng(planted.x.seed)
         self.dice, self.noise = rng.random(planted.x.rounds), rng.random(planted.x.shape)
-        self.reveal = self._reveal
+        self.reacts = True
 
-    def _reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
+    def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         x, star, c0 = self.x, np.array(self.planted.play), np.array(self.x.floor)
         if x.rewards in REACTIONS:
             self.rewards[t] = REACTIONS[x.rewards](x, p, self.dice[t])
@@ -150,7 +150,7 @@ def test_against_a_play_that_meets_the_floors_in_every_round_the_bounds_hold(pla
     assert (r.trace.positive[0, -1] <= np.array(printed.positive_violation) + 1e-9).all()
     assert Q[-1] <= log((T + C[-1] + 1) / (1 - b * C[-1])) / b + 1e-9
     if T <= 30:
-        best = lewa.best_play_every_round(r.rewards.mean(axis=0), r.constraints, np.array(x.floor))
+        best = lewa.measures.best_play_every_round(r.rewards.mean(axis=0), r.constraints, np.array(x.floor))
         assert best.feasible
         assert regrets(r)[-1] @ best.play <= printed.regret + 1e-4 * m  # a solver may miss the floors by 1e-7
 
@@ -161,7 +161,7 @@ def test_where_constraints_stay_the_same_they_hold_against_all_plays_that_meet_t
     T, _, K = x.shape
     b = y / constant(T, K)
     r = run(ExpLewa, x, rate=b)
-    best = lewa.best_fixed_play(r.rewards.mean(axis=0), np.array(x.constraints), np.array(x.floor))
+    best = lewa.measures.best_fixed_play(r.rewards.mean(axis=0), np.array(x.constraints), np.array(x.floor))
     Q, _ = missed(x, r)
     C = constant(T, K)
     never_above(regrets(r)[-1] @ best.play + (1 - b * C) * np.exp(b * Q[-1]), C + 1 + 1e-5)

@@ -57,7 +57,7 @@ def test_the_inequality_behind_all_bounds_of_lewa_holds_with_more_for_the_share(
     r = run(FixedShareLewa, x, share=share)
     B = budget(x) + moving(x, share) / x.eta
     never_above((regrets(r) - multiplier_sums(x, r)).T + squares(x, shortfalls(x, r)), B)
-    assert (shortfalls(x, r)[-1] <= lewa.certificate(r.trace)[0] * (1 + 1e-9) + 1e-9).all()
+    assert (shortfalls(x, r)[-1] <= lewa.measures.certificate(r.trace)[0] * (1 + 1e-9) + 1e-9).all()
 
 
 @law
@@ -137,9 +137,9 @@ class Corrupted(World):
         super().__init__(x)
         self.clean, self.left, self.each, self.least = np.array(x.constraints), total, each, least
         self.dice = np.random.default_rng(x.seed).random(x.rounds)
-        self.reveal = self._reveal
+        self.reacts = True
 
-    def _reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
+    def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         if self.x.rewards in REACTIONS:
             self.rewards[t] = REACTIONS[self.x.rewards](self.x, p, self.dice[t])
         by = min(self.each, self.left)

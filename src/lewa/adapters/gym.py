@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from lewa import games
-from lewa.games.base import check_rounds
-from lewa.games.stream import Nature
+from lewa.games.stream import GameStream
 from lewa.types import Vector
-from lewa.validation import as_floor, nearest
+from lewa.validation import as_count, as_floor, nearest
 
 try:
     import gymnasium
@@ -55,7 +54,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
     def __init__(self, game: Any, floor: object, rounds: int | None = None) -> None:
         self.floor = as_floor(floor)
         self.game = game if not isinstance(game, str) else _posed(game, self.floor, rounds)
-        self.rounds = check_rounds(self.game.length if rounds is None else rounds)
+        self.rounds = as_count("rounds", self.game.length if rounds is None else rounds)
         if self.game.length is not None and self.rounds > self.game.length:
             raise ValueError(f"rounds must be at most the game's {self.game.length}, got {rounds}")
         K, m = self.game.actions, self.game.constraints
@@ -65,7 +64,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (1 + m,), np.float64)
         self.spec = copy(gymnasium.spec(ID))
         self.spec.kwargs = {"game": self.game, "floor": self.floor, "rounds": self.rounds}
-        self._nature: Nature | None = None
+        self._nature: GameStream | None = None
         self._round = self.rounds
 
     @property
@@ -83,7 +82,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         """The first observation, zeros, of the nature that this seed names."""
         super().reset(seed=seed)
         name = int(self.np_random.integers(1 << 62)) if seed is None else seed
-        self._nature, self._round = Nature(self.game, name), 0
+        self._nature, self._round = GameStream(self.game, name), 0
         return np.zeros(1 + self.game.constraints), {"seed": name}
 
     def step(self, action: Any) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
@@ -164,7 +163,7 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
 def _posed(name: str, floor: Vector, rounds: Any) -> Any:
     if name not in games.ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
-    return games.ALL[name].for_problem(floor, check_rounds(rounds))
+    return games.ALL[name].for_problem(floor, as_count("rounds", rounds))
 
 
 if ID not in gymnasium.registry:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from lewa.data.log import Log
-from lewa.games.stream import Nature
-from lewa.simulate.log_replay import Replayed
-from lewa.trace import Trace
+from lewa.games.stream import GameStream
+from lewa.measures.trace import Trace
+from lewa.simulate.log_replay import LogReplay
 from lewa.types import Cube
 
 
@@ -72,7 +72,7 @@ def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, An
     plays = _plays(source)[s := _which(source.seeds, seed)]
     actions, rounds = source.actions[s], np.arange(len(plays))
     reward, kept = np.empty(len(plays)), np.empty((len(plays), source.floor.size))
-    nature = Nature(source.game, source.seeds[s])
+    nature = GameStream(source.game, source.seeds[s])
     for t, i in enumerate(actions.tolist()):
         rewards, constraints = nature.round(t, plays[t].copy())
         reward[t], kept[t] = rewards[i], constraints[:, i]
@@ -80,11 +80,11 @@ def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, An
     return {**found, "pi_b": plays[:, :, np.newaxis].copy()}
 
 
-def action_dist(source: Trace | Replayed, seed: int | None = None) -> Cube:
+def action_dist(source: Trace | LogReplay, seed: int | None = None) -> Cube:
     """What obp calls `action_dist`, (rows, K, 1): the play in each row, for one seed.
 
-    `source` is a play, by `lewa.play` with `every_round=True`; or a replay of a log, by `lewa.replay.replay_log` with
-    `every_row=True`: the play that the learner had at each row before it saw it. That is what obp's `run_bandit_replay`
+    `source` is a play, by `lewa.play` with `every_round=True`; or a replay of a log, by `lewa.replay` with
+    `every_round=True`: the play that the learner had at each row before it saw it. That is what obp's `run_bandit_replay`
     returns, with probabilities in place of the action that was drawn.
 
     >>> import lewa
@@ -118,7 +118,7 @@ def _which(seeds: tuple[int, ...], seed: int | None) -> int:
     return 0 if seed is None else seeds.index(seed)
 
 
-def _plays(source: Trace | Replayed) -> Cube:
+def _plays(source: Trace | LogReplay) -> Cube:
     if source.plays is None:
         how = "lewa.play(..., every_round=True)" if isinstance(source, Trace) else "replay_log(..., every_row=True)"
         raise ValueError(f"the plays were not kept: ask for them by {how}")

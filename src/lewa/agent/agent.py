@@ -13,8 +13,8 @@ from lewa.agent.constraint import Line
 from lewa.agent.records import Decision, Feedback, Label, Record, record, shortened
 from lewa.agent.state import ClosedError, Fold
 from lewa.agent.status import Status, report
+from lewa.engine.masking import restrict, sample_action
 from lewa.kernels import DICE, keys, uniform
-from lewa.kernels.sampling import drawn, restricted
 from lewa.types import Vector
 from lewa.units import as_number
 from lewa.validation import nearest
@@ -125,10 +125,10 @@ class Agent:
     def _pull_among(self, among: list[int]) -> Decision:
         state, p = self._fold, np.empty(self._play.size)
         state.steps.play(state.memory, p)
-        masked = restricted(p, np.isin(np.arange(p.size), among))
+        masked = restrict(p, np.isin(np.arange(p.size), among))
         with np.errstate(over="ignore"):  # the stream wraps around
             u = getattr(uniform, "py_func", uniform)(state.dice[0], state.rounds)
-        i = drawn(masked, u)
+        i = sample_action(masked, u)
         t, names = state.rounds + 1, tuple(self._actions[k] for k in among)
         prices = tuple(state.multiplier.tolist())
         decision = Decision(t, self._actions[i], float(masked[i]), masked.tobytes(), prices, t, names)

@@ -9,7 +9,7 @@ import numpy as np
 from lewa.agent import statistics as books
 from lewa.agent.records import shortened
 from lewa.agent.setup import Setup
-from lewa.engine.loops import loops
+from lewa.engine.compile import compile_learner
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack, state_type, unpack
 from lewa.types import Vector, Words
@@ -30,7 +30,7 @@ class Fold:
         K, m, kind = len(setup.actions), len(setup.lines), type(setup.learner)
         self.setup, self.dice = setup, dice
         self.max_pending, self.expire_after = setup.max_pending, setup.expire_after  # looked at in every round
-        self.kind, self.steps = feedback_kind(kind), loops(kind)
+        self.kind, self.steps = feedback_kind(kind), compile_learner(kind)
         self.memory = pack(setup.learner, state)
         state = unpack(kind, self.memory)[1]
         self.multiplier: Vector = state.multiplier if hasattr(state, "multiplier") else np.zeros(m)

@@ -10,8 +10,8 @@ from lewa.agent import statistics as books
 from lewa.agent.constraint import Line
 from lewa.measures import best_fixed_play, certificate
 from lewa.measures.confidence_sequence import band
+from lewa.measures.trace import Trace
 from lewa.theory.guarantees import Guarantee, Setting, guarantee, none
-from lewa.trace import Trace
 from lewa.types import Matrix, Vector
 from lewa.units import Scale
 

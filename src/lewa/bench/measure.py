@@ -24,7 +24,8 @@ import numpy as np
 from lewa import agent as agents
 from lewa.bench.peers import coins, plain_coins, pymab_exp3, river_ewa, river_exp3
 from lewa.blocks import Block, Lazy
-from lewa.engine.loops import Columns, Tally, loops
+from lewa.engine.compile import compile_learner
+from lewa.engine.records import Record, Window, new_record
 from lewa.feedback import feedback_kind
 from lewa.games import Bernoulli
 from lewa.kernels import DICE, NATURE, keys, pack
@@ -81,10 +82,9 @@ def best_of(turns: int, *variants: Callable[[], int]) -> list[float]:
 # Ours --------------------------------------------------------------------------------------------------------------------
 
 
-def empty(actions: int) -> tuple[Tally, Columns]:
-    """Sums at zero, and no columns."""
-    tally = Tally(*(np.zeros(1) for _ in Tally._fields))
-    return tally, Columns(np.zeros((0, actions)), np.zeros((0, 1)), np.zeros(0, dtype=np.int64))
+def empty(actions: int, mean_constraints: Any = None) -> Record:
+    """Sums at zero, and no history."""
+    return new_record(0, actions, 1, mean_constraints)
 
 
 def rows_of(actions: int) -> tuple[Any, Any]:
@@ -101,13 +101,12 @@ def rows_of(actions: int) -> tuple[Any, Any]:
 def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
     """The batch loop of a full-information learner on rounds in memory."""
     rewards, constraints = rows_of(actions)
-    run, again = loops(type(learner)).run, max(1, rounds // len(rewards))
-    memory, (tally, columns) = pack(learner, learner.start(actions)), empty(actions)
-    p, met, none = np.empty(actions), np.empty(1), np.zeros((0, actions))
+    run, again = compile_learner(type(learner)).run, max(1, rounds // len(rewards))
+    memory, record, window = pack(learner, learner.start(actions)), empty(actions), Window(0, len(rewards), KEY[DICE:])
 
     def variant() -> int:
         for _ in range(again):
-            run(memory, Block(rewards, constraints), none, len(rewards), KEY[DICE:], 0, p, met, tally, columns)
+            run(memory, Block(rewards, constraints), window, record)
         return again * len(rewards)
 
     variant()
@@ -117,15 +116,14 @@ def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
 def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
     """The batch loop of a bandit learner on a Bernoulli game drawn lazily."""
     rewards, constraints = coins(actions)
-    run, memory = loops(type(learner)).run_lazy, pack(learner, learner.start(actions))
+    run, memory = compile_learner(type(learner)).run_lazy, pack(learner, learner.start(actions))
     fresh = memory.copy()
-    tally, columns = empty(actions)
-    p, met = np.empty(actions), np.empty(1)
+    record, window = empty(actions, constraints), Window(0, rounds, KEY[DICE:])
     nature = Lazy(rewards, constraints, KEY[NATURE : NATURE + 1], np.zeros(1, dtype=np.int64))
 
     def variant() -> int:
         memory[:] = fresh
-        run(memory, nature, constraints, rounds, KEY[DICE:], 0, p, met, tally, columns)
+        run(memory, nature, window, record)
         return rounds
 
     variant()
@@ -188,7 +186,7 @@ def pointer(array: Any) -> Any:
 
 
 def in_c(name: str, learner: Any, actions: int, rounds: int, sums: Any = None) -> Callable[[], int]:
-    """The C loop of that name with the learner's parameters; it adds what it measures to `sums`, in the order of Tally."""
+    """The C loop of that name with the learner's parameters; it adds what it measures to `sums`, as RunningSums."""
     call = getattr(c_library(), name)
     numbers = [ctypes.c_double(value) for field, value in learner.parameters.items() if field != "floor"]
     head = [ctypes.c_int(rounds), ctypes.c_int(actions), *numbers, ctypes.c_double(FLOOR)]

@@ -1,24 +1,24 @@
-"""The laws, for us and for guests: `check` puts a learner or a game of anyone's to them."""
-
-from typing import Any
+"""The laws that every learner and every game obeys, whoever wrote it; `check` tests one against them."""
 
 from lewa.checks import games, learners
 from lewa.checks.laws import Result
+from lewa.game import Game
+from lewa.validation import short_repr
 
 
-def check(subject: Any) -> list[Result]:
-    """Put a class of learners, or a game, to every law it has to obey.
+def check(subject: object) -> list[Result]:
+    """Test a class of learners, a game or a class of games against every law it has to obey.
 
     >>> import lewa
     >>> results = lewa.checks.check(lewa.games.Bernoulli)
     >>> [result.law for result in results if result.sentence]
     []
     """
-    if hasattr(subject, "learn"):
-        return learners.check(subject)
-    if hasattr(subject, "block") or hasattr(subject, "reveal"):
+    if isinstance(subject, Game) or (isinstance(subject, type) and issubclass(subject, Game)):
         return games.check(subject)
-    raise ValueError(f"a learner has `learn`, a game has `block` or `reveal`, got {subject!r} with none of them")
+    if hasattr(subject, "learn"):
+        return learners.check(subject if isinstance(subject, type) else type(subject))
+    raise ValueError(f"a learner has `learn`, a game is a subclass of lewa.games.Game, got {short_repr(subject)}")
 
 
 __all__ = ["Result", "check", "games", "learners"]

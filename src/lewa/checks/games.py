@@ -1,58 +1,57 @@
-"""The laws every game obeys, whoever wrote it. An adaptive game is asked for its rounds with the uniform play."""
+"""The laws that every game obeys, whoever wrote it. A game that reacts is asked for its rounds with the uniform play."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from lewa.blocks import Block
 from lewa.checks.laws import Law, Result, hold, put
+from lewa.game import Game, check_game
 from lewa.kernels import NATURE, keys, toss
 from lewa.theory.guarantees import checked
 
 SEED = 3
 
 
-def rounds(game: Any, start: int, stop: int) -> Block:
-    """Rounds start .. stop - 1 of one nature, as the loop would get them."""
-    if not hasattr(game, "reveal"):
-        block: Block = game.block(keys(SEED)[NATURE : NATURE + 1], start, stop)
-        return block
+def rounds(game: Game, start: int, stop: int) -> Block:
+    """Return rounds start .. stop - 1 of one nature, as the loop would get them."""
+    if not game.reacts:
+        return game.block(keys(SEED)[NATURE : NATURE + 1], start, stop)
     K, m = game.actions, game.constraints
-    shown = [game.reveal(t, np.full(K, 1 / K), keys(SEED)[NATURE : NATURE + 1]) for t in range(start, stop)]
-    return Block(np.array([r for r, _ in shown]), np.array([np.reshape(c, (m, K)) for _, c in shown]))
+    answers = [game.reveal(t, np.full(K, 1 / K), keys(SEED)[NATURE : NATURE + 1]) for t in range(start, stop)]
+    return Block(np.array([r for r, _ in answers]), np.array([np.reshape(c, (m, K)) for _, c in answers]))
 
 
-def some(game: Any, most: int = 10) -> int:
-    """How many rounds to look at: a table may be shorter than one would like."""
+def some(game: Game, most: int = 10) -> int:
+    """Return how many rounds to look at: a table may be shorter than one would like."""
     return most if game.length is None else min(most, game.length)
 
 
-def same(one: Block, other: Block) -> bool:
-    """The same rounds, to the last bit."""
-    return all(np.array_equal(mine, yours) for mine, yours in zip(one, other, strict=True))
+def same(block: Block, other: Block) -> bool:
+    """Return whether these are the same rounds, to the last bit."""
+    return all(np.array_equal(a, b) for a, b in zip(block, other, strict=True))
 
 
-def about_is_one_line(game: Any) -> None:
+def about_is_one_line(game: Game) -> None:
     """`about` stands in lists."""
     hold(len(game.about.splitlines()) == 1, f"about is {game.about!r}; it must be one line")
 
 
-def sizes_are_whole_and_positive(game: Any) -> None:
+def sizes_are_whole_and_positive(game: Game) -> None:
     """Actions and constraints, and rounds where they come to an end."""
     sizes = {"actions": game.actions, "constraints": game.constraints, "length": 1 if game.length is None else game.length}
     for name, size in sizes.items():
         hold(int(size) == size and size >= 1, f"{name} is {size}; it must be a whole number of at least 1")
 
 
-def setting_is_true_to_its_kind(game: Any) -> None:
+def setting_is_true_to_its_kind(game: Game) -> None:
     """A theorem can tell what it may assume, and a game that looks at the play says that it is adaptive."""
     adversary = checked(game.setting).adversary
-    if hasattr(game, "reveal"):
+    if game.reacts:
         hold(adversary == "adaptive", f"the game looks at the play, yet it says it is {adversary}")
 
 
-def rounds_have_their_shape_and_range(game: Any) -> None:
+def rounds_have_their_shape_and_range(game: Game) -> None:
     """Rewards (n, K) and constraints (n, m, K), all float64 and in [0, 1]."""
     n, m, K = some(game), game.constraints, game.actions
     for (name, array), shape in zip(rounds(game, 0, n)._asdict().items(), ((n, K), (n, m, K)), strict=True):
@@ -64,13 +63,13 @@ def rounds_have_their_shape_and_range(game: Any) -> None:
         )
 
 
-def same_key_gives_same_rounds(game: Any) -> None:
+def same_key_gives_same_rounds(game: Game) -> None:
     """Every learner that plays a seed meets the same nature."""
     once, again = rounds(game, 0, some(game)), rounds(game, 0, some(game))
     hold(same(once, again), f"the same key gave {once} and then {again}; it must give the same rounds")
 
 
-def block_boundaries_do_not_matter(game: Any) -> None:
+def block_boundaries_do_not_matter(game: Game) -> None:
     """The loop cuts the rounds where it likes."""
     n = some(game)
     singles = [rounds(game, t, t + 1) for t in range(n)]
@@ -78,7 +77,7 @@ def block_boundaries_do_not_matter(game: Any) -> None:
     hold(same(rounds(game, 0, n), glued), f"{n} rounds in one block are {rounds(game, 0, n)}, one by one {glued}")
 
 
-def truth_is_the_mean(game: Any) -> None:
+def mean_constraints_are_the_means(game: Game) -> None:
     """Where the mean constraints are known they are (m, K), in [0, 1], and what the rounds average to.
 
     Up to what luck explains in all but one of 10^9 natures (Hoeffding's inequality), and what is corrupted.
@@ -86,57 +85,60 @@ def truth_is_the_mean(game: Any) -> None:
     if game.mean_constraints is None:
         return
     n, shape, mean_constraints = some(game, 4000), (game.constraints, game.actions), np.asarray(game.mean_constraints)
-    hold(mean_constraints.shape == shape, f"truth has the shape {mean_constraints.shape}; it must be {shape}")
+    hold(mean_constraints.shape == shape, f"mean_constraints has the shape {mean_constraints.shape}; it must be {shape}")
     hold(
         ((mean_constraints >= 0) & (mean_constraints <= 1)).all(),
-        f"truth goes from {mean_constraints.min()} to {mean_constraints.max()}; it must be within 0 and 1",
+        f"mean_constraints goes from {mean_constraints.min()} to {mean_constraints.max()}; it must be within 0 and 1",
     )
     mean, luck = rounds(game, 0, n).constraints.mean(axis=0), np.sqrt(np.log(2 * mean_constraints.size * 1e9) / (2 * n))
     luck += (game.setting.corruption or 0) / n
-    hold((abs(mean - mean_constraints) <= luck).all(), f"{n} rounds average to {mean}; truth is {mean_constraints}")
+    hold(
+        (abs(mean - mean_constraints) <= luck).all(), f"{n} rounds average to {mean}; mean_constraints is {mean_constraints}"
+    )
 
 
-def what_it_knows_of_rewards_is_true(game: Any) -> None:
+def what_it_knows_of_rewards_is_true(game: Game) -> None:
     """Where mean rewards and variation are known they are those of the rounds; the means up to luck, as above."""
     n = some(game, 4000)
     rewards = rounds(game, 0, n).rewards
-    shown = rewards.mean(axis=0)
-    if hasattr(game, "mean_rewards"):
-        said = np.asarray(game.mean_rewards(n))
+    mean, claim, claimed_variation = rewards.mean(axis=0), game.mean_rewards(n), game.variation(n)
+    if claim is not None:
         luck = np.sqrt(np.log(2 * game.actions * 1e9) / (2 * n))
-        near = said.shape == shown.shape and (abs(shown - said) <= luck).all()
-        hold(near, f"the rewards of {n} rounds average to {shown}; mean_rewards says {said}")
-    if hasattr(game, "variation") and game.variation(n) is not None:
-        found, said = np.abs(rewards - shown).max(axis=1).sum(), game.variation(n)
-        hold(abs(found - said) <= 1e-9 * n, f"the variation of {n} rounds is {found}; the game says {said}")
+        near = np.shape(claim) == mean.shape and (abs(mean - claim) <= luck).all()
+        hold(near, f"the rewards of {n} rounds average to {mean}; mean_rewards says {claim}")
+    if claimed_variation is not None:
+        variation = np.abs(rewards - mean).max(axis=1).sum()
+        close = abs(variation - claimed_variation) <= 1e-9 * n
+        hold(close, f"the variation of {n} rounds is {variation}; the game says {claimed_variation}")
 
 
-def constant_constraints_never_change(game: Any) -> None:
+def constant_constraints_never_change(game: Game) -> None:
     """A game that says its constraints are constant shows the same ones every round."""
-    shown = rounds(game, 0, some(game)).constraints
+    each = rounds(game, 0, some(game)).constraints
     if game.setting.constraints == "constant" and not game.setting.corruption:
-        hold((shown == shown[0]).all(), f"the constraints are said to be constant, yet they are {shown.tolist()}")
+        hold((each == each[0]).all(), f"the constraints are said to be constant, yet they are {each.tolist()}")
 
 
-def means_draw_the_same_rounds(game: Any) -> None:
+def means_draw_the_same_rounds(game: Game) -> None:
     """A game that hands over its means to be drawn lazily lays out the very rounds that are drawn from them."""
-    if game.means() is None:
+    means = game.means()
+    if means is None:
         return
-    rewards, constraints = game.means()
+    rewards, constraints = means
     hold(
-        np.array_equal(constraints, game.mean_constraints),
-        f"means() has the constraints {constraints}; truth is {game.mean_constraints}",
+        game.mean_constraints is not None and np.array_equal(constraints, game.mean_constraints),
+        f"means() has the constraints {constraints}; mean_constraints is {game.mean_constraints}",
     )
-    laid = rounds(game, 0, some(game))
-    lazy = Block(np.empty_like(laid.rewards), np.empty_like(laid.constraints))
+    block = rounds(game, 0, some(game))
+    lazy = Block(np.empty_like(block.rewards), np.empty_like(block.constraints))
     with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
         toss(rewards, constraints, keys(SEED)[NATURE : NATURE + 1], 0, *lazy)
-    hold(same(laid, lazy), f"the rounds laid out are {laid}; drawn from the means they are {lazy}")
+    hold(same(block, lazy), f"the rounds laid out are {block}; drawn from the means they are {lazy}")
 
 
-def feedback_comes_after_its_round_or_never(game: Any) -> None:
+def feedback_comes_after_its_round_or_never(game: Game) -> None:
     """Where a game says when feedback is learned: a round not before its own or -1, wherever the rounds are cut."""
-    if not hasattr(game, "arrives"):
+    if not game.late_feedback:
         return
     n, key = some(game), keys(SEED)[NATURE : NATURE + 1]
     arrives = game.arrives(key, 0, n)
@@ -146,9 +148,9 @@ def feedback_comes_after_its_round_or_never(game: Any) -> None:
     hold(np.array_equal(arrives, cut), f"feedback is learned after the rounds {arrives}; asked one by one, {cut}")
 
 
-def some_action_is_always_there(game: Any) -> None:
+def some_action_is_always_there(game: Game) -> None:
     """Where a game says which actions there are: true or false for each, one at least, wherever the rounds are cut."""
-    if not hasattr(game, "available"):
+    if not game.missing_actions:
         return
     n, key = some(game), keys(SEED)[NATURE : NATURE + 1]
     there = game.available(key, 0, n)
@@ -167,7 +169,7 @@ LAWS: dict[str, Law] = {
         rounds_have_their_shape_and_range,
         same_key_gives_same_rounds,
         block_boundaries_do_not_matter,
-        truth_is_the_mean,
+        mean_constraints_are_the_means,
         what_it_knows_of_rewards_is_true,
         constant_constraints_never_change,
         means_draw_the_same_rounds,
@@ -177,10 +179,11 @@ LAWS: dict[str, Law] = {
 }
 
 
-def check(game: Any, laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
-    """Put a game, or a class of games that needs no arguments, to the laws: one result per law."""
+def check(game: Game | type[Game], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
+    """Test a game, or a class of games that needs no arguments, against the laws: one result per law."""
     try:
         example = game() if isinstance(game, type) else game
     except TypeError as error:
         raise ValueError(f"a class that needs arguments cannot be checked, a game made of it can: {error}") from error
+    check_game(example)
     return [put(law, repr(example), example) for law in laws]

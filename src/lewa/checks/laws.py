@@ -1,27 +1,27 @@
-"""What a law is: a function that returns nothing when its subject obeys, and fails with a sentence when it does not."""
+"""What a law is: a function that returns when its subject obeys, and fails with a sentence when it does not."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 Law: TypeAlias = Callable[..., None]
 
 
 class Result(NamedTuple):
-    """One law put to one example; the sentence says what went wrong, and is empty when nothing did."""
+    """One law tested on one example; the sentence says what went wrong, and is empty when nothing did."""
 
     law: str
     example: str
     sentence: str
 
 
-def hold(kept: object, sentence: str) -> None:
-    """Fail with the sentence unless the law is kept; unlike `assert` also under `python -O`."""
-    if not kept:
+def hold(condition: object, sentence: str) -> None:
+    """Fail with the sentence unless the condition is true; unlike `assert` also under `python -O`."""
+    if not condition:
         raise AssertionError(sentence)
 
 
-def refuse(nonsense: str, call: Callable[..., Any], *arguments: Any) -> None:
-    """The call must end in a ValueError of one line."""
+def refuse(nonsense: str, call: Callable[..., object], *arguments: object) -> None:
+    """Check that the call ends in a ValueError of one line."""
     try:
         call(*arguments)
     except ValueError as error:
@@ -32,8 +32,8 @@ def refuse(nonsense: str, call: Callable[..., Any], *arguments: Any) -> None:
         hold(False, f"{nonsense} is accepted; it must be refused with a ValueError")
 
 
-def put(law: Law, example: str, *subject: Any) -> Result:
-    """What comes of putting a subject to a law; a subject that breaks down has broken the law too."""
+def put(law: Law, example: str, *subject: object) -> Result:
+    """Test a subject against a law; a subject that raises another error has broken the law too."""
     try:
         law(*subject)
     except AssertionError as broken:

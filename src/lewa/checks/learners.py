@@ -1,12 +1,13 @@
-"""The laws every learner obeys, whoever wrote it. Each is put to every one of the learner's `examples()`.
+"""The laws that every learner obeys, whoever wrote it. Each is tested on every one of the learner's `examples()`.
 
-They are laws, not examples: most hold on every sequence of rounds, and are tried on one that is fixed.
+They are laws, not examples: most hold on every sequence of rounds, and are tested on one that is fixed.
 """
 
 import json
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
+from typing import Any
 from linecache import getline
 from re import escape, findall
 
@@ -14,11 +15,11 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, World, extremes, run, shown, tell, walk, world
-from lewa.feedback import Bandit, feedback_kind
+from lewa.checks.sequences import MANY, World, extremes, feedback_of, run, tell, walk, world
+from lewa.feedback import Bandit, Feedback, feedback_kind
+from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
 from lewa.learners import Learner
-from lewa.simulate.functional import current_play, learn, start
 from lewa.simulate.player import Player
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 
@@ -27,12 +28,12 @@ KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
 
 
 def examples_are_given(kind: type[Learner]) -> None:
-    """`examples()` has at least one pair of a learner and its number of actions: without one no law is put to it."""
+    """`examples()` has at least one pair of a learner and its number of actions: without one no law can be tested."""
     hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must give at least one (learner, actions)")
 
 
 def rule_compiles(learner: Learner, actions: int) -> None:
-    """A rule works in place, allocates nothing and calls only kernels; before it does, no law is put to it."""
+    """A rule works in place, allocates nothing and calls only kernels; before it does, no other law is tested."""
     once, file = world(learner, actions, rounds=1), type(learner).learn.__code__.co_filename
     try:
         list(walk(learner, actions, once))
@@ -60,7 +61,7 @@ def play_is_a_distribution(learner: Learner, actions: int) -> None:
 
 
 def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
-    """As often as their chances say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
+    """As often as their propensities say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
     rounds = 1000
     first_pays, all_meet = np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, learner.floor.size, actions))
     trace = run(learner, first_pays, all_meet, every_round=True)
@@ -100,7 +101,7 @@ def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
 def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
     """After 100,000 rounds of the hardest kind every number is finite, of the state and of the play."""
     for name, trace in extremes(learner, actions):
-        for record in (trace.states[0], (current_play(learner, trace.states[0]),)):
+        for record in (trace.states[0], (play(learner, trace.states[0]),)):
             hold(np.isfinite(pack(record)).all(), f"{MANY:,} rounds of {name} lead to {record}; it must be finite")
 
 
@@ -124,10 +125,10 @@ def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
     relative to every other. (Relative to before it need not gain: a bandit may count losses only. And what was tried
     may have to wait in either case until the others were tried too.)"""
     first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
-    before = current_play(learner, first)
+    before = play(learner, first)
     for a, rewards in enumerate(np.eye(actions)):
         paid, unpaid = (
-            current_play(learner, learn(learner, first, shown(learner, before, earned, constraints, a)))
+            play(learner, learn(learner, first, feedback_of(learner, before, earned, constraints, a)))
             for earned in (rewards, 0 * rewards)
         )
         gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0)
@@ -166,7 +167,7 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
 
 
 def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
-    """Feedback may come late and out of order; a bandit then weighs it by the chance that came with it, or counts it as
+    """Feedback may come late and out of order; a bandit then weighs it by the propensity that came with it, or counts it as
     it is: so that the order of answers makes no difference."""
     early, *_, now = walk(learner, actions)
     late = learn(learner, now.state, early.seen)
@@ -178,8 +179,8 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
         one, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
         hold(
             weighed or np.allclose(pack(one), pack(other), rtol=1e-9),
-            f"late feedback drawn with chance {p:.4g} and with chance {(p + 1) / 2:.4g} lead to the same state, yet it is "
-            "not counted alike whenever it comes; the chance that travels with the feedback must count",
+            f"late feedback with propensity {p:.4g} and with propensity {(p + 1) / 2:.4g} lead to the same state, yet it is "
+            "not counted alike whenever it comes; the propensity that travels with the feedback must count",
         )
 
 
@@ -187,12 +188,13 @@ def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
     *_, now = walk(learner, actions)
     before = pack(now.state).tobytes()
-    used = [name for name in now.seen._fields if name != "play" or feedback_kind(type(learner)) != "bandit"]
+    seen: Any = now.seen  # wrong values have wrong types
+    used = [name for name in seen._fields if name != "play" or feedback_kind(type(learner)) is not Feedback.BANDIT]
     for name in used:
-        given = np.asarray(getattr(now.seen, name), dtype=np.float64)
+        given = np.asarray(getattr(seen, name), dtype=np.float64)
         wrong = [actions, -1, 0.5] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]
         for value in wrong + [np.append(given, 0.0)] * (given.ndim > 0):
-            refuse(f"{name} = {value}", learn, learner, now.state, now.seen._replace(**{name: value}))
+            refuse(f"{name} = {value}", learn, learner, now.state, seen._replace(**{name: value}))
     hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")
 
 
@@ -232,12 +234,12 @@ def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
     for rounds, setting in product((1, 100, MANY), (Setting(*assumed) for assumed in worlds)):
         statements = learner.guarantees(actions, rounds, setting)
         hold(statements, f"nothing is stated for {setting}; where nothing is proved, that must be stated")
-        for said in statements:
-            if said.regret is None:
-                hold(said.reason, f"for {setting} nothing is proved and no reason given: {said}")
+        for guarantee in statements:
+            if guarantee.regret is None or guarantee.violation is None:
+                hold(guarantee.reason, f"for {setting} nothing is proved and no reason given: {guarantee}")
                 continue
-            numbers, trivial = np.array([said.regret, *(said.violation or ())]), rounds * np.array([1, *learner.floor])
-            hold(said.kind in KINDS, f"the guarantee is of the kind {said.kind!r}; it must be one of {KINDS}")
+            numbers, trivial = np.array([guarantee.regret, *guarantee.violation]), rounds * np.array([1, *learner.floor])
+            hold(guarantee.kind in KINDS, f"the guarantee is of the kind {guarantee.kind!r}; it must be one of {KINDS}")
             hold(
                 numbers.shape == trivial.shape and ((numbers >= 0) & (numbers <= trivial)).all(),
                 f"over {rounds} rounds regret and violation are bounded by {numbers}; it must be between 0 and {trivial}",
@@ -269,7 +271,7 @@ LAWS: dict[str, Law] = {
 
 
 def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
-    """Put a class of learners to the laws: one result per example and law."""
+    """Test a class of learners against the laws: one result per example and law."""
     results = [put(examples_are_given, kind.__name__, kind)]
     for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
         example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (learner, actions)

@@ -1,19 +1,20 @@
-"""What the laws of learners are tried on: some rounds without rhyme or reason, and many of the hardest."""
+"""The rounds that the laws of learners are tested on: a few arbitrary ones, and many of the hardest."""
 
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.feedback import Bandit, Full, feedback_kind
+from lewa import functional
+from lewa.feedback import Bandit, Feedback, Full, feedback_kind, full_feedback
 from lewa.games import Table
-from lewa.simulate.functional import current_play, learn, seen_full, start
+from lewa.learners.base import Learner
+from lewa.measures.trace import Trace
 from lewa.simulate.player import Player
 from lewa.simulate.run import play
-from lewa.trace import Trace
-from lewa.types import Cube, Indices, Matrix, Vector
+from lewa.types import Cube, Indices, Matrix, State, Vector
 
 MANY = 100_000  # rounds that bring out what a few do not
 
@@ -29,42 +30,42 @@ class World(NamedTuple):
 class Step(NamedTuple):
     """A round as a learner lives it."""
 
-    state: Any  # before the round
+    state: State  # before the round
     play: Vector  # (K,)
-    seen: Any  # Full or Bandit
+    seen: Full | Bandit
 
 
-def world(learner: Any, actions: int, rounds: int = 30) -> World:
-    """Rounds without rhyme or reason, the same every time."""
+def world(learner: Learner, actions: int, rounds: int = 30) -> World:
+    """Return arbitrary rounds, the same every time."""
     dice, m = np.random.default_rng(12), learner.floor.size
     return World(dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds))
 
 
-def shown(learner: Any, p: Vector, rewards: Vector, constraints: Matrix, action: int) -> Full | Bandit:
-    """What the learner sees of a round that answers the play p."""
+def feedback_of(learner: Learner, p: Vector, rewards: Vector, constraints: Matrix, action: int) -> Full | Bandit:
+    """Return what the learner sees of a round that answers the play p."""
     p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
-    if feedback_kind(type(learner)) == "full":
-        return seen_full(rewards, constraints, p)
+    if feedback_kind(type(learner)) is Feedback.FULL:
+        return full_feedback(rewards, constraints, p)
     return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p)
 
 
-def walk(learner: Any, actions: int, given: World | None = None) -> Iterator[Step]:
-    """A world, round by round, by the functions that an application calls."""
-    state = start(learner, actions)
+def walk(learner: Learner, actions: int, given: World | None = None) -> Iterator[Step]:
+    """Play a world round by round, by the functions that an application calls."""
+    state = functional.start(learner, actions)
     for rewards, constraints, action in zip(*(given or world(learner, actions)), strict=True):
-        p = current_play(learner, state)
-        seen = shown(learner, p, rewards, constraints, _drawable(p, int(action)))
+        p = functional.play(learner, state)
+        seen = feedback_of(learner, p, rewards, constraints, _drawable(p, int(action)))
         yield Step(state, p, deepcopy(seen))
-        state = learn(learner, state, seen)
+        state = functional.learn(learner, state, seen)
 
 
 def _drawable(p: Vector, action: int) -> int:
-    """The action, or the next one in a circle that the play has a chance for: so in every order of the actions alike."""
+    """Return the action, or the next one in a circle that the play can draw: so in every order of the actions alike."""
     return next((i for n in range(p.size) if p[i := (action + n) % p.size] > 0), action)
 
 
 def tell(player: Player, seen: Full | Bandit) -> None:
-    """The same feedback, for an application's player."""
+    """Pass the same feedback to an application's player."""
     if isinstance(seen, Full):
         player.learn_all(seen.rewards, seen.constraints, seen.play)
     else:
@@ -72,15 +73,15 @@ def tell(player: Player, seen: Full | Bandit) -> None:
         player.learn(seen.action, seen.propensity, seen.reward, float(met[0]) if met.size == 1 else met, seen.play)
 
 
-def run(learner: Any, rewards: Matrix, constraints: Cube, every_round: bool = False) -> Trace:
-    """A world in one go, by the compiled loop."""
+def run(learner: Learner, rewards: Matrix, constraints: Cube, every_round: bool = False) -> Trace:
+    """Play a world in one go, by the compiled loop."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")  # the laws hold whether one does or not
         return play(learner, Table(rewards, constraints.transpose(0, 2, 1)), every_round=every_round)
 
 
-def extremes(learner: Any, actions: int) -> Iterator[tuple[str, Trace]]:
-    """Many rounds of what is hardest on the numbers."""
+def extremes(learner: Learner, actions: int) -> Iterator[tuple[str, Trace]]:
+    """Play many rounds of what is hardest on the numbers."""
     t, i = np.arange(MANY)[:, np.newaxis], np.arange(actions)
     late, turns, ones = t >= MANY // 2, (t + i) % 2.0, np.ones((MANY, actions))
     hardest = {

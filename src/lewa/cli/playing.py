@@ -42,6 +42,7 @@ from lewa.feedback import feedback_kind
 from lewa.frontiers import POINTS
 from lewa.frontiers import frontier as find_frontier
 from lewa.games import Table
+from lewa.measures.trace import Trace
 from lewa.report.frontier import check_file, print_frontier, write_frontier
 from lewa.report.summary import in_units, summary, summary_of_log
 from lewa.report.tables import number, numbers, print_summary, table
@@ -49,7 +50,6 @@ from lewa.simulate.log_replay import replay_log
 from lewa.simulate.run import Interrupted
 from lewa.simulate.run import play as play_game
 from lewa.theory.guarantees import Setting
-from lewa.trace import Trace
 from lewa.units import as_number
 from lewa.validation import as_floor, nearest
 

@@ -1,1 +1,1 @@
-"""Compiled loops over rounds and compiled single steps, for any learner."""
+"""Compiled loops over rounds, compiled single steps, and the session that drives a learner with them."""

@@ -1,42 +1,44 @@
-"""The stamp of a learner: a hash of everything that its compiled loop is made of, so that none is found stale."""
+"""The stamp of a learner: a hash of everything that its compiled loop is made of. compile.py says what it is for."""
 
 import hashlib
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import numpy as np
 
 UNSAVED = "unsaved"  # the stamp of a class typed at a prompt, which no other process will find again
 ROOT = Path(__file__).parent.parent
-OWN = b"".join(
+SOURCES = b"".join(
     file.read_bytes()
     for file in sorted([*ROOT.glob("engine/*.py"), *ROOT.glob("kernels/**/*.py"), ROOT / "feedback.py", ROOT / "blocks.py"])
 )
 
 
-def stamp_of(learner: Any) -> str:
-    """A hash of what a learner's loop is made of: the package's own sources, and the code and constants the rule reaches.
+def stamp_of(learner: type) -> str:
+    """Return a hash of the engine's and the kernels' sources, and of the code and constants that the rule reaches.
 
-    It is the code in memory that is hashed, as that is what is compiled: a file may have been edited since it was read.
+    Of the rule it is the code in memory that is hashed, as that is what is compiled: a file may have been edited since.
     """
-    digest, met, homes = hashlib.sha256(OWN), set(), set()
+    digest = hashlib.sha256(SOURCES)
+    visited: set[int] = set()
+    modules: set[str] = set()
 
-    def follow(thing: Any) -> None:
+    def follow(thing: object) -> None:
         thing = getattr(thing, "py_func", thing)
-        if id(thing) in met:
+        if id(thing) in visited:
             return
-        met.add(id(thing))
+        visited.add(id(thing))
         if isinstance(thing, FunctionType):
             names = read(thing.__code__)
-            frozen = [cell.cell_contents for cell in thing.__closure__ or ()]
-            for value in [*frozen, *(thing.__globals__[name] for name in names if name in thing.__globals__)]:
+            closure = [cell.cell_contents for cell in thing.__closure__ or ()]
+            for value in [*closure, *(thing.__globals__[name] for name in names if name in thing.__globals__)]:
                 follow(value)
                 if isinstance(value, ModuleType):
                     for name in names:
                         follow(getattr(value, name, None))
         elif isinstance(thing, type) and hasattr(thing, "_fields"):
-            homes.add(thing.__module__)
+            modules.add(thing.__module__)
             digest.update(repr(thing._fields).encode())
             for name in ("start", "play", "choose", "learn", "inside"):
                 follow(getattr(thing, name, None))
@@ -58,4 +60,4 @@ def stamp_of(learner: Any) -> str:
         return names
 
     follow(learner)
-    return UNSAVED if "__main__" in homes else digest.hexdigest()
+    return UNSAVED if "__main__" in modules else digest.hexdigest()

@@ -17,7 +17,7 @@ from lewa.frontiers.of_log import of_log
 from lewa.frontiers.of_table import of_table
 from lewa.frontiers.result import Best, Frontier, Got, Judged, Mean, Point
 from lewa.games.table import Table
-from lewa.simulate.run import seed_names
+from lewa.simulate.arguments import as_seeds
 
 __all__ = ["Best", "Frontier", "Got", "Judged", "Mean", "Point", "frontier"]
 
@@ -80,4 +80,4 @@ def frontier(
         if learner != "auto":
             raise ValueError(f"no learner is replayed on a log for its frontier: `lewa replay` does that, got {learner}")
         return of_log(own, own.game, Lines.of(own, budgets, points, lines), level)
-    return of_table(own, own.game, Lines.of(own, budgets, points, lines), level, learner, seed_names(seeds), progress)
+    return of_table(own, own.game, Lines.of(own, budgets, points, lines), level, learner, as_seeds(seeds), progress)

@@ -14,8 +14,8 @@ from lewa.frontiers.budgets import Lines
 from lewa.frontiers.result import Frontier, Got, Mean, Point
 from lewa.games.table import Table
 from lewa.measures.performance import positive_violation, violation
+from lewa.measures.trace import Trace
 from lewa.simulate.run import play
-from lewa.trace import Trace
 from lewa.types import Matrix, Vector
 
 

@@ -1,35 +1,37 @@
-"""Who is played against. `ALL` is the one registry: a new game is one file here and one line there."""
+"""The games that learners are played against. `ALL` is the one registry: a new game is one file and one line there."""
 
 import dataclasses
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
+from lewa.game import Game
 from lewa.games.ads import Ads
 from lewa.games.anti_leader import AntiLeader
-from lewa.games.base import Facts, Game, assumed, facts
+from lewa.games.base import Facts, assumed, facts
 from lewa.games.bernoulli import Bernoulli
 from lewa.games.corrupted import Corrupted
 from lewa.games.counterexample import Counterexample
-from lewa.games.delay import Delay
 from lewa.games.drifting import Drifting
-from lewa.games.dropping import Dropping
 from lewa.games.experts import Experts
 from lewa.games.impossible import Impossible
 from lewa.games.low_variation import LowVariation
-from lewa.games.noise import Noise
 from lewa.games.penalty_breaker import PenaltyBreaker
 from lewa.games.portfolio import Portfolio
 from lewa.games.radio import Radio
-from lewa.games.scale import Scale
 from lewa.games.shortest_path import ShortestPath
 from lewa.games.slater import Slater
 from lewa.games.slow_burn import SlowBurn
 from lewa.games.switching import Switching
 from lewa.games.table import Table
+from lewa.games.twists.base import Twist
+from lewa.games.twists.delay import Delay
+from lewa.games.twists.dropping import Dropping
+from lewa.games.twists.noise import Noise
+from lewa.games.twists.scale import Scale
 from lewa.validation import nearest
 
-ALL: dict[str, Any] = {
+ALL: dict[str, type[Game]] = {
     "bernoulli": Bernoulli,
     "radio": Radio,
     "ads": Ads,
@@ -49,18 +51,18 @@ ALL: dict[str, Any] = {
 }
 
 # NAME+TWIST is the game of that name with a twist; a game may have several.
-TWISTS: dict[str, Any] = {"delay": Delay, "noise": Noise, "scale": Scale, "dropping": Dropping}
+TWISTS: dict[str, type[Twist]] = {"delay": Delay, "noise": Noise, "scale": Scale, "dropping": Dropping}
 
 
-def find(name: str) -> Any:
-    """The class of that name, without twists, or a sentence with the nearest right one."""
+def find(name: str) -> type[Game]:
+    """Return the class of that name, without twists; refuse others with the nearest right name."""
     if name not in ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(ALL))}")
     return ALL[name]
 
 
-def twists(name: str) -> tuple[str, list[Any]]:
-    """NAME+TWIST+... taken apart: the game's name, and the twists from the innermost on."""
+def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
+    """Take NAME+TWIST+... apart: return the game's name, and the twists from the innermost on."""
     inside, *words = name.split("+")
     for word in words:
         if word not in TWISTS:
@@ -68,58 +70,72 @@ def twists(name: str) -> tuple[str, list[Any]]:
     return inside, [TWISTS[word] for word in words]
 
 
-def make(name: str, floor: object, rounds: int, find: Callable[[str], Any] = find, **parameters: Any) -> Any:
-    """A game by name, posed for this floor and horizon, with the parameters that are given in place of its own.
+def is_compiled(name: str, find: Callable[[str], type[Game]] = find) -> bool:
+    """Return whether the rounds of a game are played in a compiled loop: none reacts, is late or lacks actions."""
+    inside, around = split_twists(name)
+    kinds, attributes = [find(inside), *around], ("reacts", "late_feedback", "missing_actions")
+    return not any(getattr(kind, attribute) is True for kind in kinds for attribute in attributes)
+
+
+def make(name: str, floor: object, rounds: int, find: Callable[[str], type[Game]] = find, **parameters: Any) -> Game:
+    """Return a game by name, made for this floor and horizon, with the given parameters in place of its own.
 
     A parameter goes to the outermost that knows it, of the twists and the game. `find` looks up the class of a name.
 
     >>> make("slow-burn+delay", floor=0.5, rounds=10_000, delay=50, nu=0.2)
     Delay(game=SlowBurn(floor=0.5, nu=0.2), delay=50, random=False, lost=0.0)
     """
-    inside, around = twists(name)
+    inside, around = split_twists(name)
     allowed = settings_of(name, find)
     for key in parameters:
         if allowed is not None and key not in allowed:
             others = nearest(key, allowed) if allowed else ": it has none"
             raise ValueError(f"the game {name} has no parameter {key!r}{others}")
-    shells = []
+    shells: list[Twist] = []
     for kind in reversed(around):
-        own = {key: parameters.pop(key) for key in _fields(kind) & set(parameters)}
+        settings = {key: parameters.pop(key) for key in _fields(kind) & set(parameters)}
         try:
-            shells.append(kind(None, **own))
+            shells.append(kind(STAND_IN, **settings))
         except (TypeError, ValueError) as error:
             raise ValueError(f"the twist {kind.__name__.lower()} cannot be made: {error}") from None
-        floor = shells[-1].within(floor)
-    game = _posed(inside, find(inside), floor, rounds, parameters)
+        floor = shells[-1].inner_floor(floor)
+    game = _make_inside(inside, find(inside), floor, rounds, parameters)
     for shell in reversed(shells):
         game = dataclasses.replace(shell, game=game)
     return game
 
 
-def settings_of(name: str, find: Callable[[str], Any] = find) -> list[str] | None:
-    """What can be set of a game and its twists; None where it takes anything."""
-    inside, around = twists(name)
+STAND_IN = Bernoulli()  # what a twist is made around first: it says which floor the game inside is made for
+
+
+def settings_of(name: str, find: Callable[[str], type[Game]] = find) -> list[str] | None:
+    """Return what can be set of a game and its twists; None where it takes anything."""
+    inside, around = split_twists(name)
     kind = find(inside)
-    found = signature(kind).parameters.values()
-    if any(one.kind is one.VAR_KEYWORD for one in found):
+    parameters = signature(kind).parameters.values()
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
-    for_problem = {"floor", "rounds"} if hasattr(kind, "for_problem") else set()  # what is said of it anyway
-    own = [one.name for one in found if one.kind is not one.VAR_POSITIONAL and one.name not in for_problem]
-    return own + [key for twist in around for key in sorted(_fields(twist)) if key not in own]
+    given = {"floor", "rounds"} if _depends_on_problem(kind) else set()  # `for_problem` sets them
+    names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL and one.name not in given]
+    return names + [key for twist in around for key in sorted(_fields(twist)) if key not in names]
 
 
-def _fields(twist: Any) -> set[str]:
+def _fields(twist: type[Twist]) -> set[str]:
     return {field.name for field in dataclasses.fields(twist)} - {"game"}
 
 
-def _posed(name: str, kind: Any, floor: object, rounds: int, parameters: dict[str, Any]) -> Any:
+def _depends_on_problem(kind: type[Game]) -> bool:
+    return "for_problem" in {name for parent in kind.__mro__ if parent is not Game for name in vars(parent)}
+
+
+def _make_inside(name: str, kind: type[Game], floor: object, rounds: int, parameters: dict[str, Any]) -> Game:
+    if not issubclass(kind, Game):
+        raise ValueError(f"the game {name} cannot be made: {kind.__name__} must be a subclass of lewa.games.Game")
     try:
-        if not hasattr(kind, "for_problem"):
-            return kind(**parameters)
-        if parameters and not dataclasses.is_dataclass(kind):
+        if not _depends_on_problem(kind) or (parameters and not dataclasses.is_dataclass(kind)):
             return kind(**parameters)
         game = kind.for_problem(floor, rounds)
-        return dataclasses.replace(game, **parameters) if parameters else game
+        return dataclasses.replace(game, **parameters) if parameters else game  # type: ignore[type-var]
     except TypeError as error:
         raise ValueError(f"the game {name} cannot be made: {error}") from None
 
@@ -150,10 +166,12 @@ __all__ = [
     "SlowBurn",
     "Switching",
     "Table",
+    "Twist",
     "assumed",
     "facts",
     "find",
+    "is_compiled",
     "make",
     "settings_of",
-    "twists",
+    "split_twists",
 ]

@@ -15,24 +15,24 @@ class Ads(Bernoulli):
     """Ads are shown for clicks, and each advertiser has a budget.
 
     Advertiser j has the ads of row j. A showing is clicked with its rate in `clicks` (m, n), which is the reward; and with
-    its chance in `contested` (m, n) somebody else bids for it too, so that j pays 1 for it. Besides there is an ad of the
-    house, which nobody pays for and few click: it is action 0, and makes every budget feasible.
+    its probability in `contested` (m, n) somebody else bids for it too, so that j pays 1 for it. There is also an ad of
+    the house, which nobody pays for and few click: it is action 0, and makes every budget feasible.
 
     Constraint j is what advertiser j does not pay, 1 - paid: its mean is 1 - contested for an ad of j's, and 1 for all
-    others. So p.c_j >= floor_j says that j pays at most 1 - floor_j a round: a budget of 0.1 a round is the floor 0.9.
-    Posed, there are as many advertisers as floors.
+    others. So p.c_j >= floor_j says that j pays at most 1 - floor_j per round: a budget of 0.1 per round is the floor 0.9.
+    `for_problem` makes as many advertisers as there are floors.
 
     Clicks and payments are independent coins. A price per click would make the payment a function of the reward, and what
     is proved of rewards that are fixed in advance (docs/theory.md, 1.2) would not cover it.
 
     >>> import lewa
     >>> budgets = [0.3, 0.2, 0.1]
-    >>> game = lewa.games.Ads.posed(floor=[1 - budget for budget in budgets], rounds=10_000)
+    >>> game = lewa.games.Ads.for_problem(floor=[1 - budget for budget in budgets], rounds=10_000)
     >>> game.actions, game.constraints
     (7, 3)
     >>> known = lewa.games.facts(game, floor=[0.7, 0.8, 0.9], rounds=10_000)
-    >>> f"clicks {known.value:.3f} a round; one more unit of a budget would bring {[round(x, 3) for x in known.price]}"
-    'clicks 0.285 a round; one more unit of a budget would bring [0.25, 0.214, 0.167]'
+    >>> f"clicks {known.value:.3f} per round; one more unit of a budget would bring {[round(x, 3) for x in known.price]}"
+    'clicks 0.285 per round; one more unit of a budget would bring [0.25, 0.214, 0.167]'
     """
 
     about = "ads for clicks, each advertiser with a budget: as many constraints as advertisers"
@@ -42,17 +42,17 @@ class Ads(Bernoulli):
         if rates.ndim != 2 or rates.shape != paid.shape or not rates.size:
             raise ValueError(f"clicks and contested must have the shape (advertisers, ads), got {rates.shape}, {paid.shape}")
         m, n = rates.shape
-        kept = np.ones((m, 1 + m * n))
+        constraints = np.ones((m, 1 + m * n))
         for j in range(m):
-            kept[j, 1 + j * n : 1 + (j + 1) * n] = 1 - paid[j]
-        super().__init__(rewards=[house, *rates.ravel()], constraints=kept)
-        self.made = f"clicks={rates.tolist()}, contested={paid.tolist()}, house={house}"
+            constraints[j, 1 + j * n : 1 + (j + 1) * n] = 1 - paid[j]
+        super().__init__(rewards=[house, *rates.ravel()], constraints=constraints)
+        self._arguments = f"clicks={rates.tolist()}, contested={paid.tolist()}, house={house}"
 
     def __repr__(self) -> str:
-        return f"Ads({self.made})"
+        return f"Ads({self._arguments})"
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """One advertiser per floor; after the third they are like the first ones again."""
+        """Return the game with one advertiser per floor; after the third they are like the first ones again."""
         rows = np.arange(as_floor(floor).size) % len(CLICKS)
         return cls(np.array(CLICKS)[rows], np.array(CONTESTED)[rows])

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lewa.games.base import Endless, coins
+from lewa.games.base import OneConstraint, coins
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import in_unit
@@ -13,14 +13,15 @@ PAYS = ("least", "rivals")
 
 
 @dataclass(frozen=True)
-class AntiLeader(Endless):
+class AntiLeader(OneConstraint):
     """It looks at the play and pays the action that is least likely.
 
     With `pays="least"` the least likely action, the first of equals, is worth 1 and the others 0; with `pays="rivals"` all
-    are worth 1 but the likeliest. Constraints are coins with the means `kept` (K,), or the means themselves if not `noisy`.
+    are worth 1 but the likeliest. Constraints are coins with the means `constraint_means` (K,), or
+    the means themselves if not `noisy`.
 
     It goes with docs/theory.md, 1.4, and errata E2: rewards that react, for which the paper's theorem may not move the best
-    play in hindsight out of the expectation. With "least" no learner earns more than 1/K a round, and one that follows
+    play in hindsight out of the expectation. With "least" no learner earns more than 1/K per round, and one that follows
     the leader earns nothing.
 
     >>> import lewa
@@ -32,15 +33,16 @@ class AntiLeader(Endless):
     """
 
     about = "adaptive: it pays the action that the learner plays least"
+    reacts = True
 
     pays: str = "least"
-    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
     noisy: bool = True
 
     def __post_init__(self) -> None:
         if self.pays not in PAYS:
             raise ValueError(f"pays must be 'least' or 'rivals', got {self.pays!r}")
-        in_unit("mean constraints", self.kept)
+        in_unit("mean constraints", self.constraint_means)
 
     @property
     def setting(self) -> Setting:

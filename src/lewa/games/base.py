@@ -1,124 +1,70 @@
-"""What a game is: who reveals rewards and constraints; and what can be known about one before it is played."""
+"""What games are made of: rewards by a script, constraints with known means; and what is known of a game beforehand."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
-from numbers import Integral
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from lewa.blocks import Block
+from lewa.game import Game, check_game
 from lewa.kernels import lots, toss
-from lewa.measures.best_play import TIGHT, best_fixed_play
+from lewa.measures.best_play import TIGHT, best_fixed_play, slater_gap
 from lewa.theory.guarantees import Setting
 from lewa.types import Cube, Matrix, Vector, Words
-from lewa.validation import as_floor
+from lewa.validation import as_count, as_floor, in_unit
 
 CHUNK = 1 << 16  # rounds laid out at a time when rewards are added up
-
-
-class Game(Protocol):
-    """A game lays out blocks of rounds, and says what it knows about itself.
-
-    An adaptive game, whose rewards react to the learner, has `reveal(t, p, key) -> (rewards, constraints)` instead of
-    `block`. Each seed meets a copy of it, which may remember what it saw; chance is `kernels.uniform` of nature's key.
-
-    A game of ours also has `posed(floor, rounds)`, a class method: the game made for that floor and horizon. A game that
-    knows them has `mean_rewards(rounds) -> (K,)` and `variation(rounds)`; `facts` says what follows. One whose rewards
-    have a fixed mean, whatever happened before, says so by `still = True`.
-
-    Feedback comes at once and all actions are there, unless a game has `arrives(key, start, stop) -> (n,)`, the round
-    after which the feedback of each round is learned, -1 if never, or `available(key, start, stop) -> (n, K)`, which
-    actions there are. Such rounds are not played in a compiled loop.
-    """
-
-    about: ClassVar[str]
-
-    @property
-    def actions(self) -> int:
-        """K, how many."""
-        ...
-
-    @property
-    def constraints(self) -> int:
-        """m, how many."""
-        ...
-
-    @property
-    def length(self) -> int | None:
-        """How many rounds there are; None when there is no end."""
-        ...
-
-    @property
-    def mean_constraints(self) -> Matrix | None:
-        """The mean constraints (m, K), where the game knows them."""
-        ...
-
-    @property
-    def setting(self) -> Setting:
-        """What a theorem may assume of this game."""
-        ...
-
-    def block(self, key: Words, start: int, stop: int) -> Block:
-        """Rounds start .. stop - 1 of the nature with this key."""
-        ...
-
-    def means(self) -> tuple[Vector, Matrix] | None:
-        """Means of independent Bernoulli rewards and constraints, if that is the game: it is then drawn lazily."""
-        ...
 
 
 # What games are made of --------------------------------------------------------------------------------------------------
 
 
-class Endless:
-    """No end, nothing to draw lazily, one constraint whose mean is known, `kept`, and the same game for every floor."""
+class OneConstraint(Game):
+    """A game with one constraint, whose mean is known for each action."""
 
-    length = None
     constraints = 1
-    kept: tuple[float, ...]  # (K,)  the mean constraint of each action
 
-    @classmethod
-    def for_problem(cls, floor: object, rounds: int) -> Self:
-        """The game for that floor, one number per constraint, and that many rounds."""
-        return cls()
+    if TYPE_CHECKING:  # a field or a property, as in `Game`
+
+        @property
+        def constraint_means(self) -> tuple[float, ...]:
+            """The mean constraint of each action, (K,)."""
 
     @cached_property
     def mean_constraints(self) -> Matrix:
-        return np.array([self.kept], dtype=np.float64)
+        return np.array([self.constraint_means], dtype=np.float64)
 
     @property
     def actions(self) -> int:
-        return len(self.kept)
-
-    def means(self) -> None:
-        return None
+        return len(self.constraint_means)
 
 
-class Fixed(ABC):
-    """Rewards that are the same for every seed: what they average to and how far they vary is known beforehand."""
+class FixedRewards(Game, ABC):
+    """A game whose rewards are the same for every seed: their mean and their variation are known beforehand."""
 
     @abstractmethod
     def script(self, start: int, stop: int) -> Matrix:
-        """The rewards of rounds start .. stop - 1, (n, K)."""
+        """Return the rewards of rounds start .. stop - 1, (n, K)."""
 
     def _chunks(self, rounds: int) -> Iterator[Matrix]:
         return (self.script(start, min(start + CHUNK, rounds)) for start in range(0, rounds, CHUNK))
 
     def mean_rewards(self, rounds: int) -> Vector:
-        """sum_t r_t / T, (K,)"""
-        mean: Vector = sum(chunk.sum(axis=0, dtype=np.float64) for chunk in self._chunks(check_rounds(rounds))) / rounds
+        """Return sum_t r_t / T, (K,)."""
+        rounds = as_count("rounds", rounds)
+        mean: Vector = sum(chunk.sum(axis=0, dtype=np.float64) for chunk in self._chunks(rounds)) / rounds
         return mean
 
     def variation(self, rounds: int) -> float:
-        """sum_t max_i |r_t - mean r|_i, as `lewa.variation` of all the rewards, a part of them at a time."""
+        """Return sum_t max_i |r_t - mean r|_i, as `lewa.measures.variation` does, a part of the rewards at a time."""
         mean = self.mean_rewards(rounds)
         return float(sum(np.abs(chunk - mean).max(axis=1).sum() for chunk in self._chunks(rounds)))
 
 
-class Scripted(Fixed, Endless):
-    """Rewards by a script; constraints that are the same every round or, if `noisy`, coins with those means."""
+class Scripted(FixedRewards, OneConstraint):
+    """A game with rewards by a script, and constraints that are constant or, if `noisy`, coins with those means."""
 
     noisy: bool = False
 
@@ -127,16 +73,16 @@ class Scripted(Fixed, Endless):
         return Setting(constraints="iid" if self.noisy else "constant", adversary="oblivious")
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        shown = (
+        constraints = (
             coins(self.mean_constraints, key, start, stop)
             if self.noisy
             else np.tile(self.mean_constraints, (stop - start, 1, 1))
         )
-        return Block(self.script(start, stop), shown)
+        return Block(self.script(start, stop), constraints)
 
 
 def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
-    """So many numbers of nature, even in [0, 1), for each of the rounds start .. stop - 1: (n, each)."""
+    """Return `each` numbers of nature, uniform in [0, 1), for each of the rounds start .. stop - 1: (n, each)."""
     out = np.empty((stop - start, each))
     with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
         lots(key, start * each, out.reshape(-1))
@@ -144,7 +90,7 @@ def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
 
 
 def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
-    """The constraints (n, m, K) of rounds start .. stop - 1, coins with these means (m, K)."""
+    """Return the constraints (n, m, K) of rounds start .. stop - 1, coins with these means (m, K)."""
     m, K = means.shape
     rewards, constraints = np.empty((stop - start, K)), np.empty((stop - start, m, K))
     with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
@@ -152,15 +98,22 @@ def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
     return constraints
 
 
-def check_rounds(rounds: int) -> int:
-    """The number of rounds, if it is one."""
-    if not isinstance(rounds, Integral) or rounds < 1:
-        raise ValueError(f"rounds must be a whole number of at least 1, got {rounds}")
-    return int(rounds)
+def convert_counts(game: Game, *names: str, least: int = 1) -> None:
+    """Turn fields of a game, frozen or not, into whole numbers of at least `least`; refuse what is none."""
+    for name in names:
+        object.__setattr__(game, name, as_count(name, getattr(game, name), least))
+
+
+def check_per_action(rewards: object, constraint_means: object) -> Vector:
+    """Return the rewards as an array; refuse rewards and constraint means that are not one number per action each."""
+    r, c = in_unit("rewards", rewards), in_unit("mean constraints", constraint_means)
+    if r.shape != c.shape or r.ndim != 1 or not r.size:
+        raise ValueError(f"rewards and constraint_means must have one number per action, got {r.shape} and {c.shape}")
+    return r
 
 
 def one_floor(floor: object) -> float:
-    """The floor of a game with one constraint."""
+    """Return the floor of a game with one constraint."""
     each = as_floor(floor)
     if each.size != 1:
         raise ValueError(f"this game has one constraint, so there must be one floor, got {each.tolist()}")
@@ -180,56 +133,37 @@ class Facts(NamedTuple):
     price: tuple[float, ...] | None  # what one more unit of each floor would cost it
 
 
-def facts(game: Any, floor: object, rounds: int) -> Facts:
-    """What the game knows about itself at this floor and over this many rounds.
+def facts(game: Game, floor: object, rounds: int) -> Facts:
+    """Return what the game knows about itself at this floor and over this many rounds.
 
     >>> import lewa
     >>> facts(lewa.games.SlowBurn(floor=0.5, nu=0.125), floor=0.5, rounds=1000)
     Facts(feasible=True, slater=0.0, variation=0.0, value=0.0, price=(8.0,))
     """
-    c0, mean_constraints, rounds = as_floor(floor), game.mean_constraints, check_rounds(rounds)
+    c0, mean_constraints, rounds = as_floor(floor), check_game(game).mean_constraints, as_count("rounds", rounds)
     if c0.size != game.constraints:
         raise ValueError(f"there must be one floor per constraint, got {c0.size} for a game with {game.constraints}")
     if game.length is not None and rounds > game.length:
         raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
-    variation = game.variation(rounds) if hasattr(game, "variation") else None
+    variation = game.variation(rounds)
     if mean_constraints is None:
         return Facts(None, None, variation, None, None)
     slack = slater_gap(mean_constraints, c0)
-    feasible = slack >= -TIGHT
-    if not feasible or not hasattr(game, "mean_rewards"):
+    feasible, mean_rewards = slack >= -TIGHT, game.mean_rewards(rounds)
+    if not feasible or mean_rewards is None:
         return Facts(feasible, slack, variation, None, None)
-    best = best_fixed_play(game.mean_rewards(rounds), mean_constraints, c0)
+    best = best_fixed_play(mean_rewards, mean_constraints, c0)
     return Facts(feasible, slack, variation, best.value, tuple(best.price.tolist()))
 
 
-def assumed(game: Any, floor: object, rounds: int) -> Setting:
-    """The game's setting with what a theorem may assume besides: Slater's gap and the rewards' variation.
+def assumed(game: Game, floor: object, rounds: int) -> Setting:
+    """Return the game's setting with what a theorem may assume besides: Slater's gap and the rewards' variation.
 
     They are filled in where the bounds that take them apply: there is a gap, and the variation is known or the rewards
     have a fixed mean.
     """
     known, setting = facts(game, floor, rounds), game.setting
-    stationary_rewards = getattr(game, "stationary_rewards", game.means() is not None)
-    if known.slater is None or known.slater <= TIGHT or (known.variation is None and not stationary_rewards):
-        return setting  # type: ignore[no-any-return]
-    return setting._replace(slater=known.slater, variation=known.variation)  # type: ignore[no-any-return]
-
-
-def slater_gap(constraints: Matrix, floor: Vector) -> float:
-    """max over plays p of min over j of p.c_j - c0_j: in closed form for one constraint, by linear programming for more."""
-    m, K = constraints.shape
-    if m == 1:
-        return float(constraints.max() - floor[0])
-    from scipy.optimize import linprog  # imported here: it takes longer than everything else together
-
-    found = linprog(
-        np.append(np.zeros(K), -1.0),
-        A_ub=np.hstack([-constraints, np.ones((m, 1))]),
-        b_ub=-floor,
-        A_eq=np.append(np.ones(K), 0.0).reshape(1, -1),
-        b_eq=[1.0],
-        bounds=[(0, 1)] * K + [(None, None)],
-        method="highs",
-    )
-    return min(float(-found.fun), float((constraints.max(axis=1) - floor).min()))  # solved to about 1e-9
+    stationary = game.stationary_rewards or game.means() is not None
+    if known.slater is None or known.slater <= TIGHT or (known.variation is None and not stationary):
+        return setting
+    return setting._replace(slater=known.slater, variation=known.variation)

@@ -1,17 +1,16 @@
 """The Bernoulli game: every reward and every constraint is an independent coin."""
 
-from typing import Self
-
 import numpy as np
 
 from lewa.blocks import Block
+from lewa.game import Game
 from lewa.kernels import toss
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import in_unit
 
 
-class Bernoulli:
+class Bernoulli(Game):
     """Independent coins for every reward and every constraint.
 
     Each round and action: reward 1 with its mean's probability, else 0; so too each constraint.
@@ -24,8 +23,9 @@ class Bernoulli:
     (2, 1)
     """
 
+    mean_constraints: Matrix  # (m, K)
+
     about = "independent coins for rewards and constraints; the dearer action pays more"
-    length = None
     stationary_rewards = True
 
     def __init__(self, rewards: object = (0.9, 0.6, 0.3), constraints: object = ((0.2, 0.5, 0.9),)) -> None:
@@ -40,11 +40,6 @@ class Bernoulli:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(rewards={self.rewards.tolist()}, constraints={self.mean_constraints.tolist()})"
-
-    @classmethod
-    def for_problem(cls, floor: object, rounds: int) -> Self:
-        """The same game for every floor and horizon."""
-        return cls()
 
     @property
     def actions(self) -> int:
@@ -70,9 +65,8 @@ class Bernoulli:
         return self.rewards, self.mean_constraints
 
     def mean_rewards(self, rounds: int) -> Vector:
-        """The means of the coins; what falls varies about them."""
         return self.rewards
 
     def variation(self, rounds: int) -> float | None:
-        """0 where every coin is certain; else it is another one for each seed."""
+        # 0 where every coin is certain; else it is another one for each seed
         return 0.0 if np.isin(self.rewards, (0.0, 1.0)).all() else None

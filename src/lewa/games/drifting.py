@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_rounds
+from lewa.games.base import Scripted, check_per_action, convert_counts
 from lewa.types import Matrix
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Drifting(Scripted):
     """Rewards drift slowly, and each action leads in its turn.
 
     In round t = 0, 1, ... action i of K pays rewards_i + swing tri(t/period - i/K), where tri is the triangular wave that
-    is 1 at whole numbers and -1 half way between. Constraints are coins with the means `kept` (K,), or the means
-    themselves if not `noisy`. Posed, the game goes round once: period = T.
+    is 1 at whole numbers and -1 half way between. Constraints are coins with the means `constraint_means` (K,),
+    or the means themselves if not `noisy`. `for_problem` makes the game go round once: period = T.
 
     It goes with the variation bound (docs/theory.md, 1.10) and errata E34: the paper speaks of *consecutive* rewards, which
     differ by at most 4 swing/period here, but defines, and needs, the distance to the mean, which is of order T in all.
@@ -32,24 +32,22 @@ class Drifting(Scripted):
     period: int = 10_000
     rewards: tuple[float, ...] = (0.6, 0.55, 0.4)
     swing: float = 0.4
-    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
     noisy: bool = True
 
     def __post_init__(self) -> None:
-        check_rounds(self.period)
-        rewards, kept = in_unit("rewards", self.rewards), in_unit("mean constraints", self.kept)
+        convert_counts(self, "period")
+        rewards = check_per_action(self.rewards, self.constraint_means)
         in_unit("rewards less and plus the swing", [rewards - self.swing, rewards + self.swing])
-        if rewards.shape != kept.shape or rewards.ndim != 1 or not rewards.size:
-            raise ValueError(f"rewards and kept must have one number per action, got {rewards.shape} and {kept.shape}")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """Once round in T rounds."""
-        return cls(period=check_rounds(rounds))
+        """Return the game that goes round once in T rounds."""
+        return cls(period=as_count("rounds", rounds))
 
     def script(self, start: int, stop: int) -> Matrix:
         t, i = np.arange(start, stop)[:, np.newaxis], np.arange(self.actions)
         phase = t / self.period - i / self.actions
         wave = 1 - 4 * np.abs(phase - np.rint(phase))
-        shown: Matrix = np.clip(np.array(self.rewards) + self.swing * wave, 0, 1)
-        return shown
+        rewards: Matrix = np.clip(np.array(self.rewards) + self.swing * wave, 0, 1)
+        return rewards

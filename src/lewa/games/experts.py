@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_rounds
+from lewa.games.base import Scripted, convert_counts
 from lewa.types import Indices, Matrix, Vector
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Experts(Scripted):
     as many, in which it is 0.9 and 0.1 in turns; and so on. The experts say y_{t-1} (tomorrow is like today), 1 - y_{t-1}
     (it is the opposite), 0.9 and 0.5, always. The reward is 1 - |forecast - y_t|: the absolute loss, turned round.
 
-    Each also gives an interval, and the constraint is whether that covers: a coin with the expert's mean in `kept`. Who
-    dares most covers least. p.c >= floor says that the interval followed covers in that share of the rounds. Posed, a
-    phase lasts sqrt(T) rounds.
+    Each also gives an interval, and the constraint is whether that covers: a coin with the expert's mean in
+    `constraint_means`. Who dares most covers least. p.c >= floor says that the interval followed covers in that share of
+    the rounds. `for_problem` makes a phase last sqrt(T) rounds.
 
     >>> import lewa
-    >>> game = lewa.games.Experts.posed(floor=0.8, rounds=10_000)
+    >>> game = lewa.games.Experts.for_problem(floor=0.8, rounds=10_000)
     >>> game.mean_rewards(10_000).round(3).tolist()
     [0.589, 0.75, 0.595, 0.675]
     >>> learner = lewa.learners.Lewa.tuned(actions=4, horizon=10_000, floor=0.8)
@@ -39,25 +39,25 @@ class Experts(Scripted):
     about = "forecasts of a sequence that changes its ways; the interval followed must cover often enough"
 
     period: int = 100
-    kept: tuple[float, ...] = (0.6, 0.5, 0.8, 0.95)
+    constraint_means: tuple[float, ...] = (0.6, 0.5, 0.8, 0.95)
     noisy: bool = True
 
     def __post_init__(self) -> None:
-        check_rounds(self.period)
-        if in_unit("coverage", self.kept).shape != (4,):
-            raise ValueError(f"there must be one coverage for each of the four experts, got {self.kept}")
+        convert_counts(self, "period")
+        if in_unit("coverage", self.constraint_means).shape != (4,):
+            raise ValueError(f"there must be one coverage for each of the four experts, got {self.constraint_means}")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """Phases of sqrt(T) rounds."""
-        return cls(period=isqrt(check_rounds(rounds)))
+        """Return the game with phases of sqrt(T) rounds."""
+        return cls(period=isqrt(as_count("rounds", rounds)))
 
     def outcomes(self, t: Indices) -> Vector:
-        """y_t"""
+        """Return y_t."""
         calm = np.abs(1 - 2 * (t % self.period) / self.period)
         choppy = np.where(t % 2 == 0, 0.9, 0.1)
-        y: Any = np.where(t // self.period % 2 == 0, calm, choppy)
-        return y  # type: ignore[no-any-return]
+        y: Vector = np.where(t // self.period % 2 == 0, calm, choppy)
+        return y
 
     def script(self, start: int, stop: int) -> Matrix:
         t = np.arange(start, stop)

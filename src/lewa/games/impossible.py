@@ -5,14 +5,15 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Endless, check_rounds, one_floor
+from lewa.game import Game
+from lewa.games.base import convert_counts, one_floor
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass
-class Impossible(Endless):
+class Impossible(Game):
     """It waits to see what the learner does, and then makes that a mistake.
 
     Two actions, T = `rounds`. In the first part, early = T/2 rounds for a floor of at most 1/2 and (1 - floor) T beyond,
@@ -28,7 +29,7 @@ class Impossible(Endless):
 
     >>> import lewa
     >>> T = 1000
-    >>> game = lewa.games.Impossible.posed(floor=0.5, rounds=T)
+    >>> game = lewa.games.Impossible.for_problem(floor=0.5, rounds=T)
     >>> for learner in (lewa.learners.Lewa.tuned(2, T, 0.5), lewa.learners.FixedPenalty.tuned(2, T, 0.5, penalty=2)):
     ...     trace = lewa.play(learner, game, rounds=T)
     ...     print(f"regret {lewa.regret(trace)[0]:.0f}, violation {lewa.violation(trace)[0, 0]:.0f}")
@@ -40,8 +41,8 @@ class Impossible(Endless):
     """
 
     about = "constraints that react: regret or violation is of order T, whatever the learner does"
-    actions = 2
-    mean_constraints = None  # type: ignore[assignment]
+    actions, constraints = 2, 1
+    reacts = True
 
     floor: float = 0.5
     rounds: int = 10_000
@@ -49,15 +50,15 @@ class Impossible(Endless):
 
     def __post_init__(self) -> None:
         in_unit("floor", self.floor)
-        check_rounds(self.rounds)
+        convert_counts(self, "rounds")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        return cls(one_floor(floor), check_rounds(rounds))
+        return cls(one_floor(floor), as_count("rounds", rounds))
 
     @property
     def early(self) -> int:
-        """How many rounds it waits."""
+        """The number of rounds that it waits."""
         return int(min(0.5, 1 - self.floor) * self.rounds)
 
     @property
@@ -67,7 +68,7 @@ class Impossible(Endless):
 
     @property
     def rest(self) -> float:
-        """What the second action keeps at the end, for the floor to be met by it alone."""
+        """The constraint of the second action at the end, with which it alone meets the floor."""
         rest = (self.floor * self.rounds - self.high * self.early) / (self.rounds - self.early)
         return min(max(rest, 0.0), 1.0)
 

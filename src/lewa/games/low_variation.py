@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_rounds
+from lewa.games.base import Scripted, check_per_action
 from lewa.types import Matrix
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,15 @@ class LowVariation(Scripted):
     """Rewards hardly vary from one round to another.
 
     In even rounds every second action, from the first on, pays its mean plus `swing` and the others theirs less `swing`;
-    in odd rounds it is the other way round. Constraints are coins with the means `kept` (K,), or the means themselves if
-    not `noisy`. Posed, swing = T^(-1/2), at most 0.1.
+    in odd rounds it is the other way round. Constraints are coins with the means `constraint_means` (K,), or the means
+    themselves if not `noisy`. `for_problem` sets swing = T^(-1/2), at most 0.1.
 
-    It goes with the variation bound (docs/theory.md, 1.10): the variation is swing T, which is sqrt(T) when posed, and
+    It goes with the variation bound (docs/theory.md, 1.10): the variation is swing T, which is sqrt(T) by `for_problem`, and
     below a floor with room to spare LEWA's violation is then O(sqrt(T)), where 1.2 promises no more than T^(3/4).
 
     >>> import lewa
     >>> T = 10_000
-    >>> game = lewa.games.LowVariation.posed(floor=0.6, rounds=T)
+    >>> game = lewa.games.LowVariation.for_problem(floor=0.6, rounds=T)
     >>> known = lewa.games.facts(game, floor=0.6, rounds=T)
     >>> f"variation {known.variation:.1f}, some play exceeds the floor by {known.slater:.1f}, price {known.price[0]:.1f}"
     'variation 100.0, some play exceeds the floor by 0.3, price 1.0'
@@ -38,21 +38,19 @@ class LowVariation(Scripted):
 
     swing: float = 0.01
     rewards: tuple[float, ...] = (0.8, 0.6, 0.2)
-    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
     noisy: bool = True
 
     def __post_init__(self) -> None:
-        rewards, kept = in_unit("rewards", self.rewards), in_unit("mean constraints", self.kept)
+        rewards = check_per_action(self.rewards, self.constraint_means)
         in_unit("rewards less and plus the swing", [rewards - self.swing, rewards + self.swing])
-        if rewards.shape != kept.shape or rewards.ndim != 1 or not rewards.size:
-            raise ValueError(f"rewards and kept must have one number per action, got {rewards.shape} and {kept.shape}")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """swing = T^(-1/2), at most 0.1"""
-        return cls(swing=min(0.1, check_rounds(rounds) ** -0.5))
+        """Return the game with swing T^(-1/2), at most 0.1."""
+        return cls(swing=min(0.1, as_count("rounds", rounds) ** -0.5))
 
     def script(self, start: int, stop: int) -> Matrix:
         t, i = np.arange(start, stop)[:, np.newaxis], np.arange(self.actions)
-        shown: Matrix = np.array(self.rewards) + self.swing * (1 - 2 * ((t + i) % 2))
-        return shown
+        rewards: Matrix = np.array(self.rewards) + self.swing * (1 - 2 * ((t + i) % 2))
+        return rewards

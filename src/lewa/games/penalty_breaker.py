@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lewa.games.base import Endless, coins
+from lewa.games.base import OneConstraint, coins
 from lewa.kernels import uniform
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
 
 
 @dataclass(frozen=True)
-class PenaltyBreaker(Endless):
+class PenaltyBreaker(OneConstraint):
     """It makes the action below the floor worth just enough to hold whoever trades at a fixed price.
 
     Two actions. The first is worth 1 while the learner plays it with more than 1/2, and otherwise a number between the two
@@ -20,9 +20,9 @@ class PenaltyBreaker(Endless):
 
     It goes with section 4 of the paper, where a fixed penalty is set aside, and with docs/theory.md, 6.2, whose proof needs
     to know the penalty; this adversary does not. A penalty is pushed away from 1/2 on either side: one below the number
-    drawn over 0.8 ends on the first action, which violates 0.4 a round, one above 1/0.8 on the second, whose regret is half
-    of that number a round, and one between on either. Were the number drawn anew each round, its mean alone would count, and
-    the penalty 0.75/0.8 would hold still.
+    drawn over 0.8 ends on the first action, which violates 0.4 per round, one above 1/0.8 on the second, whose regret is
+    half of that number per round, and one between on either. Were the number drawn anew each round, its mean alone would
+    count, and the penalty 0.75/0.8 would hold still.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=10_000, floor=0.5)
@@ -32,15 +32,18 @@ class PenaltyBreaker(Endless):
     """
 
     about = "adaptive: it holds whoever trades at a fixed price, on one side of the floor or the other"
+    reacts = True
 
     low: tuple[float, float] = (0.6, 0.9)
-    kept: tuple[float, ...] = (0.1, 0.9)
+    constraint_means: tuple[float, ...] = (0.1, 0.9)
 
     def __post_init__(self) -> None:
         if not 0 <= self.low[0] <= self.low[1] <= 1:
             raise ValueError(f"low must be two numbers in [0, 1], the smaller one first, got {self.low}")
-        if np.shape(self.kept) != (2,) or not 0 <= self.kept[0] <= self.kept[1] <= 1:
-            raise ValueError(f"kept must be two numbers in [0, 1], the smaller one first, got {self.kept}")
+        if np.shape(self.constraint_means) != (2,) or not 0 <= self.constraint_means[0] <= self.constraint_means[1] <= 1:
+            raise ValueError(
+                f"constraint_means must be two numbers in [0, 1], the smaller one first, got {self.constraint_means}"
+            )
 
     @property
     def setting(self) -> Setting:
@@ -49,5 +52,5 @@ class PenaltyBreaker(Endless):
     def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         low, high = self.low
         with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
-            drawn = low + (high - low) * uniform(key[0], 0)  # where the first reward of the game would be
-        return np.array([1.0 if p[0] > 0.5 else drawn, 0.0]), coins(self.mean_constraints, key, t, t + 1)[0]
+            number = low + (high - low) * uniform(key[0], 0)  # where the first reward of the game would be
+        return np.array([1.0 if p[0] > 0.5 else number, 0.0]), coins(self.mean_constraints, key, t, t + 1)[0]

@@ -5,19 +5,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.games.base import Endless, numbers
+from lewa.games.base import OneConstraint, numbers
 from lewa.theory.guarantees import Setting
 from lewa.types import Vector, Words
 from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
-class Portfolio(Endless):
+class Portfolio(OneConstraint):
     """Assets move with the market and on their own, and the average risk held is limited.
 
     The play is the portfolio: the share of each asset, every day anew. The return of asset i, in units of the largest one
-    that there can be, is drift_i + beta_i M + own_i X_i, where M is the market's move of the day and X_i the asset's own,
-    all drawn evenly from [-1, 1]; the reward is (1 + return)/2, so 1/2 stands for no change. The assets are cash, bonds,
+    that there can be, is drift_i + beta_i M + specific_i X_i, where M is the market's move of the day and X_i the asset's
+    own, all uniform in [-1, 1]; the reward is (1 + return)/2, so 1/2 stands for no change. The assets are cash, bonds,
     stocks and venture. The numbers are made up.
 
     The constraint is 1 - risk weight, which is the same every day: p.c >= floor says that the average risk weight of what is
@@ -37,17 +37,17 @@ class Portfolio(Endless):
 
     drift: tuple[float, ...] = (0.0, 0.02, 0.06, 0.08)
     beta: tuple[float, ...] = (0.0, 0.1, 0.4, 0.5)
-    own: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4)
-    kept: tuple[float, ...] = (1.0, 0.9, 0.5, 0.1)
+    specific: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4)
+    constraint_means: tuple[float, ...] = (1.0, 0.9, 0.5, 0.1)
 
     def __post_init__(self) -> None:
-        in_unit("1 - risk weights", self.kept)
-        sizes = [len(each) for each in (self.kept, self.drift, self.beta, self.own)]
+        in_unit("1 - risk weights", self.constraint_means)
+        sizes = [len(each) for each in (self.constraint_means, self.drift, self.beta, self.specific)]
         if sizes != [sizes[0]] * 4 or not sizes[0]:
-            raise ValueError(f"kept, drift, beta and own must have one number per asset, got {sizes}")
-        parts = np.array([self.drift, self.beta, self.own], dtype=np.float64)
+            raise ValueError(f"constraint_means, drift, beta and specific must have one number per asset, got {sizes}")
+        parts = np.array([self.drift, self.beta, self.specific], dtype=np.float64)
         if not (np.abs(parts).sum(axis=0) <= 1).all():
-            raise ValueError(f"|drift| + |beta| + |own| must be at most 1, got {np.abs(parts).sum(axis=0).tolist()}")
+            raise ValueError(f"|drift| + |beta| + |specific| must be at most 1, got {np.abs(parts).sum(axis=0).tolist()}")
 
     @property
     def setting(self) -> Setting:
@@ -55,9 +55,8 @@ class Portfolio(Endless):
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         moves = 2 * numbers(key, start, stop, 1 + self.actions) - 1  # the market's, then each asset's own
-        returns = np.array(self.drift) + moves[:, :1] * self.beta + moves[:, 1:] * self.own
+        returns = np.array(self.drift) + moves[:, :1] * self.beta + moves[:, 1:] * self.specific
         return Block(np.clip((1 + returns) / 2, 0, 1), np.tile(self.mean_constraints, (stop - start, 1, 1)))
 
     def mean_rewards(self, rounds: int) -> Vector:
-        """(1 + drift)/2; what falls varies about it."""
         return (1 + np.array(self.drift)) / 2

@@ -2,38 +2,37 @@
 
 from dataclasses import dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.games.base import Endless, numbers
+from lewa.games.base import OneConstraint, numbers
 from lewa.theory.guarantees import Setting
 from lewa.types import Vector, Words
 from lewa.validation import in_unit
 
 
 @dataclass(frozen=True)
-class Radio(Endless):
+class Radio(OneConstraint):
     """A radio chooses a transmit power: the stronger, the more packets arrive and the less headroom is left.
 
     Action i is a level of power, from `edges[i]` to `edges[i + 1]` decibels. The reward is 1 if the packet arrives, a coin
     with the rate `delivered[i]`. The constraint is the headroom that is left below full power, which is `edges[-1]`: the
-    power of a packet is drawn evenly, in decibels, from its level, and 1 - 10^((power - full)/10) is kept. So headroom of
+    power of a packet is drawn evenly, in decibels, from its level, and 1 - 10^((power - full)/10) is left. So headroom of
     at least 0.9 on average is power of at most a tenth of full power.
 
     The rates are those of 3264 packets, 816 at each of four levels, of a SIGFOX radio at 868 MHz behind an attenuator of
     30 dB whose gain was drawn at random: 493, 661, 719 and 737 of them arrived. Their mean headroom was 0.9812, 0.9411,
-    0.8140 and 0.4062; drawn evenly it is what `truth` says, at most 0.002 away. That arrival does not depend on the power
-    within a level is ours.
+    0.8140 and 0.4062; drawn evenly it is what `mean_constraints` says, at most 0.002 away. That arrival does not depend on
+    the power within a level is our assumption.
 
     >>> import lewa
     >>> radio = lewa.games.Radio()
-    >>> radio.truth.round(4).tolist()
+    >>> radio.mean_constraints.round(4).tolist()
     [[0.9812, 0.9406, 0.8122, 0.4061]]
     >>> known = lewa.games.facts(radio, floor=0.9, rounds=10_000)
-    >>> f"best {known.value:.3f} a round, and {known.price[0]:.2f} for a unit of headroom"
-    'best 0.833 a round, and 0.55 for a unit of headroom'
+    >>> f"best {known.value:.3f} per round, and {known.price[0]:.2f} for a unit of headroom"
+    'best 0.833 per round, and 0.55 for a unit of headroom'
 
     Reference: SensorLab, Jozef Stefan Institute, SIGFOX packet dataset of 16 September 2016 (CC BY 4.0), in
     github.com/sensorlab/link-quality-estimation, trace4_JSI_20160916.
@@ -51,10 +50,10 @@ class Radio(Endless):
             raise ValueError(f"edges must rise, one more than there are delivery rates, got {self.edges} for {rates.size}")
 
     @property
-    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+    def constraint_means(self) -> tuple[float, ...]:
         x = log(10) / 10 * (np.array(self.edges) - self.edges[-1])
-        kept: Any = 1 - np.diff(np.exp(x)) / np.diff(x)  # the mean of 1 - exp(x), x even between two edges
-        return tuple(kept.tolist())
+        means: Vector = 1 - np.diff(np.exp(x)) / np.diff(x)  # the mean of 1 - exp(x), x even between two edges
+        return tuple(means.tolist())
 
     @property
     def setting(self) -> Setting:

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self, TypeAlias
+from typing import Self, TypeAlias
 
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.games.base import Scripted, check_rounds, numbers
+from lewa.games.base import Scripted, convert_counts, numbers
 from lewa.types import Matrix, Words
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 Link: TypeAlias = tuple[str, str, float, float, float]  # from, to, delay at night, more of it at its rush hour, safe
 
@@ -24,19 +24,19 @@ class ShortestPath(Scripted):
     and down once in `period` rounds, from its least by its rush: links from "s" are quickest at the start of a day, the
     others half a day later. The reward is 1 - delay/longest, where longest is the most that any path can take.
 
-    Each link is safe with its chance, a coin in each round that all paths share, and a path keeps its constraint if all its
-    links are safe: the mean is the product of theirs. p.c >= floor says that this share arrives. The quick ways are not
-    the safe ones. Posed, a day is T/4 rounds.
+    Each link is safe with its probability, a coin in each round that all paths share, and a path meets its constraint if all
+    its links are safe: the mean is the product of theirs. p.c >= floor says that this share arrives. The quick ways are not
+    the safe ones. `for_problem` makes a day T/4 rounds.
 
     >>> import lewa
     >>> game = lewa.games.ShortestPath()
     >>> [" ".join(path) for path in game.paths]
     ['s a b t', 's a t', 's b t', 's c t']
-    >>> game.truth.round(4).tolist()
+    >>> game.mean_constraints.round(4).tolist()
     [[0.6859, 0.76, 0.665, 0.9801]]
     >>> known = lewa.games.facts(game, floor=0.8, rounds=10_000)
-    >>> f"best {known.value:.3f} a round, and {known.price[0]:.2f} for a unit of safety"
-    'best 0.352 a round, and 0.57 for a unit of safety'
+    >>> f"best {known.value:.3f} per round, and {known.price[0]:.2f} for a unit of safety"
+    'best 0.352 per round, and 0.57 for a unit of safety'
 
     Reference: E. Takimoto, M. Warmuth, Path kernels and multiplicative updates, JMLR 4, 2003, to which the paper points.
     """
@@ -56,7 +56,7 @@ class ShortestPath(Scripted):
     noisy = True
 
     def __post_init__(self) -> None:
-        check_rounds(self.period)
+        convert_counts(self, "period")
         delays = np.array([link[2:4] for link in self.links], dtype=np.float64)
         in_unit("safe", [link[4] for link in self.links])
         if not (np.isfinite(delays) & (delays >= 0)).all():
@@ -71,8 +71,8 @@ class ShortestPath(Scripted):
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """Four days."""
-        return cls(period=max(1, check_rounds(rounds) // 4))
+        """Return the game with four days."""
+        return cls(period=max(1, as_count("rounds", rounds) // 4))
 
     @cached_property
     def paths(self) -> list[list[str]]:
@@ -95,7 +95,7 @@ class ShortestPath(Scripted):
         return np.array([[float(link[:2] in step) for link in map(tuple, self.links)] for step in steps])
 
     @property
-    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+    def constraint_means(self) -> tuple[float, ...]:
         safe = np.array([link[4] for link in self.links])
         return tuple(np.where(self.uses > 0, safe, 1.0).prod(axis=1).tolist())
 
@@ -105,8 +105,8 @@ class ShortestPath(Scripted):
         phase = np.arange(start, stop)[:, np.newaxis] / self.period + np.where(first, 0.0, 0.5)
         delays = least + rush * 2 * np.abs(phase - np.rint(phase))  # its rush hour is half way between whole numbers
         longest = (self.uses @ (least + rush)).max()
-        shown: Any = np.clip(1 - delays @ self.uses.T / longest, 0, 1)
-        return shown  # type: ignore[no-any-return]
+        rewards: Matrix = np.clip(1 - delays @ self.uses.T / longest, 0, 1)
+        return rewards
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         fails = numbers(key, start, stop, len(self.links)) >= [link[4] for link in self.links]

@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_rounds, one_floor
+from lewa.games.base import Scripted, convert_counts, one_floor
 from lewa.types import Matrix
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass(frozen=True)
@@ -15,8 +15,8 @@ class Slater(Scripted):
     """One action exceeds the floor by far, but fell behind before it is needed.
 
     Three actions; every round constraints (floor - nu, floor, 1). Rewards are (1, 1, 0) in the first `change` rounds and
-    then (1, 0, 0). Slater's gap is 1 - floor all the time. Posed, nu = T^(-1/6) and the rewards change 1.8 T^(5/6) rounds
-    before the end.
+    then (1, 0, 0). Slater's gap is 1 - floor all the time. `for_problem` sets nu = T^(-1/6), and the rewards change
+    1.8 T^(5/6) rounds before the end.
 
     While the second action pays, the third falls as far behind as there are rounds. Then only the first pays, just below the
     floor, and the multiplier has to make up for all of that before the third is played. It goes with the variation bound
@@ -26,7 +26,7 @@ class Slater(Scripted):
 
     >>> import lewa
     >>> T = 100_000
-    >>> game = lewa.games.Slater.posed(floor=0.5, rounds=T)
+    >>> game = lewa.games.Slater.for_problem(floor=0.5, rounds=T)
     >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=T, floor=0.5)
     >>> bound = learner.guarantees(3, T, lewa.games.assumed(game, floor=0.5, rounds=T))[0]
     >>> trace = lewa.play(learner, game, rounds=T)
@@ -44,17 +44,16 @@ class Slater(Scripted):
         in_unit("floor", self.floor)
         if not 0 <= self.nu <= self.floor:
             raise ValueError(f"nu must lie between 0 and the floor, got nu={self.nu}, floor={self.floor}")
-        if self.change < 0:
-            raise ValueError(f"change must be a number of rounds, at least 0, got {self.change}")
+        convert_counts(self, "change", least=0)
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """nu = T^(-1/6), at most the floor; the change 1.8 T^(5/6) rounds before the end"""
-        c0, T = one_floor(floor), check_rounds(rounds)
+        """Return the game with nu = T^(-1/6), at most the floor, that changes 1.8 T^(5/6) rounds before the end."""
+        c0, T = one_floor(floor), as_count("rounds", rounds)
         return cls(c0, min(c0, T ** (-1 / 6)), max(0, T - round(1.8 * T ** (5 / 6))))
 
     @property
-    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+    def constraint_means(self) -> tuple[float, ...]:
         return self.floor - self.nu, self.floor, 1.0
 
     def script(self, start: int, stop: int) -> Matrix:

@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_rounds, one_floor
+from lewa.games.base import Scripted, one_floor
 from lewa.types import Matrix
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass(frozen=True)
@@ -15,15 +15,15 @@ class SlowBurn(Scripted):
     """All the reward is just below the floor: T^(3/4) is tight.
 
     Two actions; every round rewards (1, 0) and constraints (floor - nu, floor). Only the worthless action meets the floor,
-    and by nothing to spare: Slater's gap is 0 and the price of the floor 1/nu. Posed, nu = T^(-1/4).
+    and by nothing to spare: Slater's gap is 0 and the price of the floor 1/nu. `for_problem` sets nu = T^(-1/4).
 
-    It goes with docs/theory.md, 1.8: the multiplier rises by mu nu a round and needs to reach 1/nu, which takes it longer
+    It goes with docs/theory.md, 1.8: the multiplier rises by mu nu per round and needs to reach 1/nu, which takes it longer
     than the game, so LEWA plays the first action throughout and misses the floor by nu T = T^(3/4), half of its bound. A
     fixed or gated penalty below 1/nu never leaves the first action, however long the game.
 
     >>> import lewa
     >>> T = 100_000
-    >>> game = lewa.games.SlowBurn.posed(floor=0.5, rounds=T)
+    >>> game = lewa.games.SlowBurn.for_problem(floor=0.5, rounds=T)
     >>> trace = lewa.play(lewa.learners.Lewa.tuned(actions=2, horizon=T, floor=0.5), game, rounds=T)
     >>> f"violation {lewa.violation(trace)[0, 0] / T**0.75:.3f} T^(3/4)"
     'violation 0.999 T^(3/4)'
@@ -41,12 +41,12 @@ class SlowBurn(Scripted):
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """nu = T^(-1/4), at most the floor"""
+        """Return the game with nu = T^(-1/4), at most the floor."""
         c0 = one_floor(floor)
-        return cls(c0, min(c0, check_rounds(rounds) ** -0.25))
+        return cls(c0, min(c0, as_count("rounds", rounds) ** -0.25))
 
     @property
-    def kept(self) -> tuple[float, ...]:  # type: ignore[override]
+    def constraint_means(self) -> tuple[float, ...]:
         return self.floor - self.nu, self.floor
 
     def script(self, start: int, stop: int) -> Matrix:

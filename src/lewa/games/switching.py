@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_rounds
+from lewa.games.base import Scripted, convert_counts
 from lewa.types import Matrix
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Switching(Scripted):
     """Every so many rounds another action pays.
 
     Rewards go through the rows of `rewards` (phases, K), `period` rounds each, and then from the first again. Constraints
-    are coins with the means `kept` (K,), or the means themselves if not `noisy`. Posed, a phase lasts sqrt(T) rounds:
-    about as long as the weights of EWA or LEWA take to follow, so they lag behind the leader all the time.
+    are coins with the means `constraint_means` (K,), or the means themselves if not `noisy`. `for_problem` makes a phase
+    last sqrt(T) rounds: about as long as the weights of EWA or LEWA take to follow, so they lag behind the leader.
 
     It goes with Theorem 1 and docs/theory.md, 1.2: rewards laid out in advance that follow no law. Their variation is of
     order T, so that the variation bound (1.10) says no more than 1.2, and 1.9, for rewards with a fixed mean, nothing.
@@ -38,21 +38,21 @@ class Switching(Scripted):
 
     period: int = 100
     rewards: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.3), (0.0, 1.0, 0.3))
-    kept: tuple[float, ...] = (0.2, 0.5, 0.9)
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
     noisy: bool = True
 
     def __post_init__(self) -> None:
-        check_rounds(self.period)
-        rewards, kept = in_unit("rewards", self.rewards), in_unit("mean constraints", self.kept)
-        if rewards.ndim != 2 or rewards.shape[1:] != kept.shape or not rewards.size:
-            raise ValueError(f"rewards must have the shape (phases, {kept.size}), got {rewards.shape}")
+        convert_counts(self, "period")
+        rewards, means = in_unit("rewards", self.rewards), in_unit("mean constraints", self.constraint_means)
+        if rewards.ndim != 2 or rewards.shape[1:] != means.shape or not rewards.size:
+            raise ValueError(f"rewards must have the shape (phases, {means.size}), got {rewards.shape}")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """Phases of sqrt(T) rounds."""
-        return cls(period=isqrt(check_rounds(rounds)))
+        """Return the game with phases of sqrt(T) rounds."""
+        return cls(period=isqrt(as_count("rounds", rounds)))
 
     def script(self, start: int, stop: int) -> Matrix:
         rows = np.array(self.rewards, dtype=np.float64)
-        shown: Matrix = rows[np.arange(start, stop) // self.period % len(rows)]
-        return shown
+        rewards: Matrix = rows[np.arange(start, stop) // self.period % len(rows)]
+        return rewards

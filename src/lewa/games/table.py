@@ -1,19 +1,21 @@
 """A game from a table: rounds that happened, or that you made up."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.games.base import Fixed
+from lewa.games.base import FixedRewards
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Words
 from lewa.validation import in_unit
 
 CHUNK = 1 << 20  # numbers that are checked at a time
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]  # of any shape and number type
 
 
-class Table(Fixed):
+class Table(FixedRewards):
     """Rounds given as arrays, row by row.
 
     Rewards (T, K) and constraints (T, K, m); (T, K) is one constraint, (K,) one that never changes. All lie in [0, 1].
@@ -48,11 +50,11 @@ class Table(Fixed):
         self._check("constraints", given)
         self.constant = all(bool((self.rows[a:b] == self.rows[0]).all()) for a, b in self._cuts())
 
-    def _cuts(self) -> Any:
+    def _cuts(self) -> Iterator[tuple[int, int]]:
         step = max(1, CHUNK // (self.actions * (1 + self.constraints)))
         return ((start, min(start + step, self.length)) for start in range(0, self.length, step))
 
-    def _check(self, name: str, array: Any) -> None:
+    def _check(self, name: str, array: Numbers) -> None:
         if array.strides[0] == 0:  # one row, repeated
             array = array[:1]
         for start, stop in self._cuts():
@@ -87,11 +89,8 @@ class Table(Fixed):
     def block(self, key: Words, start: int, stop: int) -> Block:
         return Block(self.rewards[start:stop], self.rows[start:stop])
 
-    def means(self) -> None:
-        return None
 
-
-def _numbers(name: str, given: object) -> np.ndarray[Any, Any]:
+def _numbers(name: str, given: object) -> Numbers:
     try:
         array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):

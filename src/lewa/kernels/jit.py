@@ -33,8 +33,8 @@ def routine(function: F) -> F:
 def program(function: F, keep: bool = True, alone: bool = True) -> F:
     """Compile a function that Python calls: it lets other threads run if it can be left `alone`, and is kept on disk.
 
-    What is kept is made anew when the function's own file changes, and only then: a function that calls into other files
-    needs a stamp of them in its closure (see engine/loops.py).
+    What is kept is compiled anew when the function's own file changes, and only then: a function that calls into other
+    files needs a stamp of them in its name (see engine/compile.py).
     """
     options = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
     if keep:

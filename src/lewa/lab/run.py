@@ -28,8 +28,8 @@ from lewa.lab.storage import Journal, Row, begin, differ, versions, write_measur
 from lewa.lab.study import Run, Study, expand, shown, slow, titled
 from lewa.measures import hindsight, judge, positive_violation, regret, regret_curve, violation, violation_curve
 from lewa.measures.performance import totals
+from lewa.measures.trace import Trace
 from lewa.simulate.run import play
-from lewa.trace import Trace
 
 TASK = 0.5  # seconds a task should take: shorter ones are spent on their way to the worker
 LOSSES = 3  # workers that a run may take down with it
@@ -65,8 +65,8 @@ def execute(run: Run) -> Row:
     wanted = set(run.measures)
     if wanted & {"regret", "hindsight", "guarantee", "curves"}:
         # Every measure against hindsight needs the sums of what nature held; drawn lazily, they are added up here, once.
-        earnings, kept = totals(trace, 0)
-        trace = replace(trace, earnings=earnings[None], kept=kept[None])
+        rewards, constraints = totals(trace, 0)
+        trace = replace(trace, reward_sums=rewards[None], constraint_sums=constraints[None])
     for measure, found in FOUND.items():
         if measure in wanted:
             row |= found(trace)

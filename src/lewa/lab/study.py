@@ -33,7 +33,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr,
 from pydantic_core import ErrorDetails
 
 from lewa import games, learners
-from lewa.simulate.run import seed_names
+from lewa.simulate.arguments import as_seeds
 from lewa.validation import as_floor, nearest
 
 # What a run can be asked for; regret and violation are one measure each but are never shown apart.
@@ -80,7 +80,7 @@ def seeds_named(value: object) -> tuple[int, ...]:
     if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
         raise ValueError(f"must be how many there are, or a list of whole numbers from 0 on, got {value!r}")
     try:
-        return seed_names(value)  # type: ignore[arg-type]  # as was just seen
+        return as_seeds(value)  # type: ignore[arg-type]  # as was just seen
     except ValueError as error:
         raise ValueError(str(error).removeprefix("seeds ")) from None
 
@@ -252,7 +252,7 @@ def _nearest(word: str, words: list[str]) -> str:
 
 def game_kind(name: str) -> Any:
     """The class of that name, or MODULE:CLASS of the user's, or a sentence with the nearest right name; without twists."""
-    name, _ = games.twists(name)
+    name, _ = games.split_twists(name)
     module, colon, kind = name.partition(":")
     if not colon:
         return games.find(name)
@@ -264,8 +264,7 @@ def game_kind(name: str) -> Any:
 
 def slow(name: str) -> bool:
     """Whether the rounds of a game are not played in a compiled loop: it reacts, or a twist of it takes them one by one."""
-    one_by_one = any(hasattr(twist, word) for twist in games.twists(name)[1] for word in ("arrives", "available"))
-    return one_by_one or hasattr(game_kind(name), "reveal")
+    return not games.is_compiled(name, game_kind)
 
 
 def parameters_of(name: str) -> list[str] | None:

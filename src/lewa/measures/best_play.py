@@ -128,3 +128,25 @@ def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: Arr
     price = every.price.reshape(len(rows), -1).sum(axis=0)
     reachable = every.reachable.reshape(len(rows), -1).min(axis=0)
     return Hindsight(every.play, every.value, price, every.feasible, reachable)
+
+
+def slater_gap(constraints: Matrix, floor: Vector) -> float:
+    """Return the maximum over plays p of the minimum over j of p.c_j - c0_j: the most by which a play exceeds every floor.
+
+    In closed form for one constraint, by linear programming for more.
+    """
+    m, K = constraints.shape
+    if m == 1:
+        return float(constraints.max() - floor[0])
+    from scipy.optimize import linprog  # imported here: it takes longer than everything else together
+
+    solution = linprog(
+        np.append(np.zeros(K), -1.0),
+        A_ub=np.hstack([-constraints, np.ones((m, 1))]),
+        b_ub=-floor,
+        A_eq=np.append(np.ones(K), 0.0).reshape(1, -1),
+        b_eq=[1.0],
+        bounds=[(0, 1)] * K + [(None, None)],
+        method="highs",
+    )
+    return min(float(-solution.fun), float((constraints.max(axis=1) - floor).min()))  # solved to about 1e-9

@@ -12,7 +12,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.kernels import NATURE, keys
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
-from lewa.trace import Trace
+from lewa.measures.trace import Trace
 from lewa.types import Cube, Matrix, Vector
 from lewa.validation import in_unit
 
@@ -66,7 +66,7 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     if tuple(trace.learner.parameters) != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
         raise ValueError(f"the certificate of regret is LEWA's, got {type(trace.learner).__name__}")
     if trace.game.setting.outside_theory:
-        raise ValueError(f"the certificate of regret is of LEWA's own plays, got {trace.game.setting.beyond}")
+        raise ValueError(f"the certificate of regret is of LEWA's own plays, got {trace.game.setting.outside_theory}")
     eta, K = trace.learner.eta, trace.plays.shape[2]
     bounds: Vector = np.log(K) / eta + eta / 8 * ((1 + trace.multipliers.sum(axis=2)) ** 2).sum(axis=1)
     for s in range(len(trace.seeds)):
@@ -85,15 +85,15 @@ def _hindsights(trace: Trace, constraint: str, last_only: bool) -> list[list[Hin
     mean_constraints = trace.game.mean_constraints
     if constraint == "known" and mean_constraints is None:
         raise ValueError("the game does not know its mean constraint: use 'trace'")
-    known = mean_constraints is not None and constraint != "trace"
+    known = None if constraint == "trace" else mean_constraints
     found = []
     for s in range(len(trace.seeds)):
-        earnings, kept = totals(trace, s)
+        rewards, constraints = totals(trace, s)
         at = [len(trace.marks) - 1] if last_only else range(len(trace.marks))
         found.append(
             [
                 best_fixed_play(
-                    earnings[n] / trace.marks[n], mean_constraints if known else kept[n] / trace.marks[n], trace.floor
+                    rewards[n] / trace.marks[n], constraints[n] / trace.marks[n] if known is None else known, trace.floor
                 )
                 for n in at
             ]
@@ -103,19 +103,19 @@ def _hindsights(trace: Trace, constraint: str, last_only: bool) -> list[list[Hin
 
 def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
     """The sums of r_t (n, K) and c_t (n, m, K) up to each mark; a lazily drawn nature is laid out for it, once more."""
-    if trace.earnings is not None:
-        return trace.earnings[s], trace.kept[s]
+    if trace.reward_sums is not None and trace.constraint_sums is not None:
+        return trace.reward_sums[s], trace.constraint_sums[s]
     K, m = trace.game.actions, trace.game.constraints
-    earnings, kept = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
+    rewards, constraints = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
     for n, block in _nature(trace, s):
-        earnings[n] += block.rewards.sum(axis=0)
-        kept[n] += block.constraints.sum(axis=0)
-    return np.cumsum(earnings, axis=0), np.cumsum(kept, axis=0)
+        rewards[n] += block.rewards.sum(axis=0)
+        constraints[n] += block.constraints.sum(axis=0)
+    return np.cumsum(rewards, axis=0), np.cumsum(constraints, axis=0)
 
 
 def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
     """The rounds that a seed met, in blocks, each with the mark that it leads up to."""
-    if hasattr(trace.game, "reveal"):
+    if trace.game.reacts:
         raise ValueError("what a game that reacts would have shown is not known: only its sums are kept")
     key = keys(trace.seeds[s])[NATURE : NATURE + 1]
     most = max(1, CHUNK // (trace.game.actions * (1 + trace.game.constraints)))
@@ -167,7 +167,9 @@ def certificate(trace: Trace) -> Matrix:
     if trace.learner.dual is None:
         raise ValueError(f"{type(trace.learner).__name__} has no multiplier with one shrinkage and one step: no certificate")
     if trace.game.setting.outside_theory:
-        raise ValueError(f"a run carries its certificate if each round is learned at once, got {trace.game.setting.beyond}")
+        raise ValueError(
+            f"a run carries its certificate if each round is learned at once, got {trace.game.setting.outside_theory}"
+        )
     delta, mu = trace.learner.dual
     bound: Matrix = trace.multiplier[:, -1] / mu + delta * trace.multiplier_sums[:, -1]
     return bound

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lewa.measures.performance import hindsight, regret
+from lewa.measures.trace import Trace
 from lewa.theory.guarantees import EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, applicable, none
-from lewa.trace import Trace
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
 JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
@@ -37,7 +37,7 @@ def judge(trace: Trace) -> Verdict:
     if EVERY_ROUND in guarantee.assumptions:
         against = "every round"
         numbers = trace.rounds * trace.game.actions * trace.game.constraints
-        if hasattr(trace.game, "reveal") or numbers > MOST:  # what it would have shown is not kept, or too much
+        if trace.game.reacts or numbers > MOST:  # what it would have shown is not kept, or too much
             return Verdict(guarantee, None)
         if not all(h.feasible for h in hindsight(trace, against)):
             return Verdict(none(guarantee.source, "no play meets the floor in every round, so no guarantee applies"), None)

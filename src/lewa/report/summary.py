@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from lewa.measures import hindsight, judge, positive_violation, regret, violation
+from lewa.measures.trace import Trace
 from lewa.theory.guarantees import none
-from lewa.trace import Trace
 
 
 def summary(traces: dict[str, Trace]) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def summary_of_log(replays: dict[str, Any], log: Any, floor: Any) -> dict[str, A
     rounds = min(run.rounds for run in replays.values())
     learners = {}
     for name, run in replays.items():
-        short = run.short[:, :rounds]
+        short = run.shortfall[:, :rounds]
         learners[name] = {
             "reward": spread(run.reward[:, :rounds].sum(axis=1)),
             "regret": None,

@@ -1,1 +1,1 @@
-"""A learner against a game or a log: compiled loops, one round at a time, replay."""
+"""Learners played against games, replayed on logs, and at work in an application."""

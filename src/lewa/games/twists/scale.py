@@ -1,11 +1,9 @@
 """A twist: numbers that use a part of their range only."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from lewa.blocks import Block
-from lewa.games.twist import Mapped, mapped
+from lewa.games.twists.base import Mapped, Range, into_range
 from lewa.types import Cube, Matrix, Words
 from lewa.validation import in_unit
 
@@ -16,19 +14,18 @@ class Scale(Mapped):
 
     Rewards are laid onto the range `rewards_in` and constraints onto `constraints_in`, as when a range was chosen too
     wide: the same decisions then differ by less, while what is proved, and what a learner is tuned for, is for all of
-    [0, 1]. Posed for a floor, the game inside is posed for that which becomes this floor.
+    [0, 1]. Made for a floor, the game inside is made for the floor that becomes this one.
 
     >>> import lewa
     >>> game = lewa.games.Scale(lewa.games.Bernoulli(), rewards_in=(0, 0.1), constraints_in=(0.9, 1))
-    >>> game.mean_rewards(1).round(3).tolist(), game.truth.round(3).tolist()
+    >>> game.mean_rewards(1).round(3).tolist(), game.mean_constraints.round(3).tolist()
     ([0.09, 0.06, 0.03], [[0.92, 0.95, 0.99]])
     """
 
     does = "rewards and constraints use a part of their range only"
 
-    game: Any
-    rewards_in: tuple[float, float] = (0.25, 0.75)
-    constraints_in: tuple[float, float] = (0.25, 0.75)
+    rewards_in: Range = (0.25, 0.75)
+    constraints_in: Range = (0.25, 0.75)
 
     def __post_init__(self) -> None:
         for name, (low, high) in {"rewards_in": self.rewards_in, "constraints_in": self.constraints_in}.items():
@@ -37,14 +34,12 @@ class Scale(Mapped):
                 raise ValueError(f"{name} must be two numbers, the smaller one first, got {(low, high)}")
 
     @property
-    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def ranges(self) -> tuple[Range, Range]:
         return self.rewards_in, self.constraints_in
 
-    @property
-    def variation(self) -> Callable[[int], float | None]:
-        """There if the game inside knows it."""
-        inside, (low, high) = self.game.variation, self.rewards_in
-        return lambda rounds: None if (found := inside(rounds)) is None else (high - low) * found
+    def variation(self, rounds: int) -> float | None:
+        inner, (low, high) = self.game.variation(rounds), self.rewards_in
+        return None if inner is None else (high - low) * inner
 
-    def shown(self, rewards: Matrix, constraints: Cube, key: Words, start: int) -> Block:
-        return Block(mapped(rewards, self.rewards_in), mapped(constraints, self.constraints_in))
+    def change(self, rewards: Matrix, constraints: Cube, key: Words, start: int) -> Block:
+        return Block(into_range(rewards, self.rewards_in), into_range(constraints, self.constraints_in))

@@ -1,13 +1,12 @@
 """A twist: some numbers are lost, and a fair coin stands in their place."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from lewa.blocks import Block
 from lewa.games.base import numbers
-from lewa.games.twist import Mapped
+from lewa.games.twists.base import Mapped, Range
 from lewa.theory.guarantees import Setting
 from lewa.types import Cube, Matrix, Words
 
@@ -16,20 +15,19 @@ from lewa.types import Cube, Matrix, Words
 class Noise(Mapped):
     """The game, with numbers that are lost now and then.
 
-    With the chance `noise`, each reward and each constraint by itself is a fair coin instead of what it was. All means move
-    towards 1/2: truth and mean rewards are (1 - noise) times what they were plus noise/2, and the game knows it; a noise
-    that leaves means alone could do nothing to coins, the noisiest there is in [0, 1]. Constraints that were the same every
-    round no longer are, but have a mean. Posed for a floor, the game inside is posed for that which becomes this floor.
+    With the probability `noise`, each reward and each constraint by itself is a fair coin instead of what it was. All means
+    move towards 1/2: mean constraints and mean rewards are (1 - noise) times what they were plus noise/2, and the game knows
+    it; a noise that leaves means alone could do nothing to coins, the noisiest there is in [0, 1]. Constraints that were
+    constant no longer are, but have a mean. Made for a floor, the game inside is made for the floor that becomes this one.
 
     >>> import lewa
     >>> game = lewa.games.Noise(lewa.games.SlowBurn(floor=0.5, nu=0.1), noise=0.2)
-    >>> game.setting.constraints, game.truth.round(3).tolist()
+    >>> game.setting.constraints, game.mean_constraints.round(3).tolist()
     ('iid', [[0.42, 0.5]])
     """
 
     does = "some numbers are lost, and coins stand in their place"
 
-    game: Any
     noise: float = 0.2
 
     def __post_init__(self) -> None:
@@ -37,7 +35,7 @@ class Noise(Mapped):
             raise ValueError(f"noise must lie in [0, 1), got {self.noise}")
 
     @property
-    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+    def ranges(self) -> tuple[Range, Range]:
         return ((self.noise / 2, 1 - self.noise / 2),) * 2
 
     @property
@@ -45,11 +43,10 @@ class Noise(Mapped):
         setting = super().setting
         return setting._replace(constraints="iid") if setting.constraints == "constant" and self.noise > 0 else setting
 
-    def variation(self, rounds: int) -> float | None:
-        """Another one for each seed."""
-        return None
+    def variation(self, rounds: int) -> None:
+        return None  # another one for each seed
 
-    def shown(self, rewards: Matrix, constraints: Cube, key: Words, start: int) -> Block:
+    def change(self, rewards: Matrix, constraints: Cube, key: Words, start: int) -> Block:
         n, m, K = constraints.shape
         luck = numbers(self.branch(key), start, start + n, K * (1 + m))
         coin = np.where(luck < self.noise, (luck < self.noise / 2).astype(np.float64), np.nan)

@@ -1,0 +1,77 @@
+"""Compile the loop and the single steps of a class of learner, once per class, and keep them on disk.
+
+Numba keeps one file on disk for each name of a function and compiles it anew when the function's own source file changes.
+That is not enough here: a loop is made of a learner, its kernels and the engine, in many files. So the name holds a stamp,
+a hash of all that the loop is made of (see stamp.py): code that was compiled of something else has another name and is
+never found. The name also holds the learner and the step. Numba writes its files without a lock, so two processes that
+compile two learners, or two versions of one, could otherwise overwrite each other's files.
+"""
+
+from functools import cache
+from types import FunctionType
+from typing import NamedTuple, TypeVar, cast
+
+from lewa.engine.loops import LOOPS, Loop
+from lewa.engine.stamp import UNSAVED, stamp_of
+from lewa.engine.steps import (
+    ChooseStep,
+    LearnBandit,
+    LearnFull,
+    LearnOne,
+    PlayStep,
+    choose_from_play_step,
+    choose_step,
+    learn_bandit_step,
+    learn_full_step,
+    learn_one_step,
+    play_step,
+)
+from lewa.feedback import Feedback, feedback_kind
+from lewa.kernels import compiled_form
+from lewa.kernels.jit import program
+from lewa.learners.base import Learner
+
+F = TypeVar("F")
+
+
+class CompiledLearner(NamedTuple):
+    """What is compiled for one class of learner, each part when it is first called."""
+
+    run: Loop  # rounds in a row that are laid out
+    run_lazy: Loop  # the same for rounds that are drawn lazily
+    play: PlayStep
+    choose: ChooseStep
+    learn_full: LearnFull
+    learn_bandit: LearnBandit
+    learn_one: LearnOne
+
+
+def compile_learner(learner: type[Learner]) -> CompiledLearner:
+    """Return the compiled loop and single steps of a class of learner."""
+    return _compile(learner)
+
+
+@cache
+def _compile(learner: type[Learner]) -> CompiledLearner:
+    form = compiled_form(learner)
+    stamp, feedback = stamp_of(form), feedback_kind(learner)
+
+    def named(name: str, function: F) -> F:
+        code = cast(FunctionType, function)
+        copy = FunctionType(code.__code__, code.__globals__, code.__name__, None, code.__closure__)
+        copy.__module__ = __name__
+        copy.__qualname__ = f"{name}.{learner.__module__}.{learner.__qualname__}.{stamp[:16]}"
+        # A single step keeps Python's lock: it is then atomic, and faster.
+        return cast(F, program(copy, keep=stamp != UNSAVED, alone=name in ("run", "run_lazy")))
+
+    loop = LOOPS[feedback](form)
+    draw = choose_step if feedback is Feedback.BANDIT else choose_from_play_step
+    return CompiledLearner(
+        run=named("run", loop),
+        run_lazy=named("run_lazy", loop),
+        play=named("play", play_step(form)),
+        choose=named("choose", draw(form)),
+        learn_full=named("learn_full", learn_full_step(form)),
+        learn_bandit=named("learn_bandit", learn_bandit_step(form)),
+        learn_one=named("learn_one", learn_one_step(form)),
+    )

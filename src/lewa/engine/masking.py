@@ -1,0 +1,21 @@
+"""Draw an action from a play, also where some actions are missing."""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lewa.types import Vector
+
+
+def restrict(play: Vector, available: ArrayLike) -> Vector:
+    """Return the play over the available actions, in proportion; uniform, if it gives none of them any probability."""
+    part: Vector = np.where(available, play, 0.0)
+    if not part.sum() > 0:
+        part = np.array(available, dtype=np.float64)
+    part /= part.sum()
+    return part
+
+
+def sample_action(play: Vector, u: float) -> int:
+    """Draw an action from the play by one uniform number u: never one without probability."""
+    ends = np.cumsum(play)
+    return min(int(np.searchsorted(ends, u * ends[-1], side="right")), int(np.flatnonzero(play)[-1]))

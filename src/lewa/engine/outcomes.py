@@ -1,0 +1,89 @@
+"""The parts of a round that loops share: what nature answers, and what is added up and written down."""
+
+from numba.extending import overload
+
+from lewa.blocks import Block, Lazy
+from lewa.engine.records import RoundHistory, RunningSums
+from lewa.kernels import means, place, positive, uniform
+from lewa.kernels.jit import INLINE, rule
+from lewa.types import State, Vector
+
+
+@rule
+def add_shortfall(sums: RunningSums, floor: Vector, met: Vector) -> None:
+    """Add up by how much the floors are missed."""
+    for j in range(met.size):
+        sums.shortfall[j] += floor[j] - met[j]
+        sums.positive[j] += positive(floor[j] - met[j])
+
+
+@rule
+def add_observed_shortfall(sums: RunningSums, floor: Vector, met: Vector) -> None:
+    """Add up by how much the floors are missed, by the constraints that the learner is told."""
+    for j in range(met.size):
+        sums.observed_shortfall[j] += floor[j] - met[j]
+
+
+@rule
+def write_play(history: RoundHistory, t: int, p: Vector) -> None:
+    """Write down the play of round t."""
+    for i in range(p.size):
+        history.plays[t, i] = p[i]
+
+
+# What depends on a type: plain Python decides by the object, compiled code when it is compiled ---------------------------
+
+
+def add_multiplier(s: State, t: int, sums: RunningSums, history: RoundHistory) -> None:
+    """Add the multiplier up, and write it down if every round is; a learner without one has nothing to add."""
+    (_add_multiplier if hasattr(s, "multiplier") else _add_nothing)(s, t, sums, history)
+
+
+def _add_multiplier(s: State, t: int, sums: RunningSums, history: RoundHistory) -> None:
+    for j in range(sums.multiplier_sums.size):
+        sums.multiplier_sums[j] += s.multiplier[j]
+        sums.largest_multiplier[j] = max(sums.largest_multiplier[j], s.multiplier[j])
+        if history.actions.size > 0:
+            history.multipliers[t, j] = s.multiplier[j]
+
+
+def _add_nothing(s: State, t: int, sums: RunningSums, history: RoundHistory) -> None:
+    pass
+
+
+def reveal(nature: Block | Lazy, t: int, i: int, c: Vector) -> float:
+    """Return the reward of action i in round t of the block; its constraints go into c."""
+    return _read(nature, t, i, c) if isinstance(nature, Block) else _draw(nature, t, i, c)
+
+
+def _read(nature: Block, t: int, i: int, c: Vector) -> float:
+    for j in range(c.size):
+        c[j] = nature.constraints[t, j, i]
+    return float(nature.rewards[t, i])
+
+
+def _draw(nature: Lazy, t: int, i: int, c: Vector) -> float:
+    n = place(nature.start[0] + t, i, nature.rewards.size, c.size)
+    for j in range(c.size):
+        c[j] = 1.0 if uniform(nature.key[0], n + 1 + j) < nature.constraints[j, i] else 0.0
+    return 1.0 if uniform(nature.key[0], n) < nature.rewards[i] else 0.0
+
+
+def met_by_play(nature: Block | Lazy, t: int, p: Vector, c: Vector) -> None:
+    """c <- p . c_t: what the whole play met, which a bandit is never told but is measured by."""
+    means(p, nature.constraints[t] if isinstance(nature, Block) else nature.constraints, c)
+
+
+overload(met_by_play, jit_options=INLINE, strict=False)(
+    lambda nature, t, p, c: (
+        (lambda nature, t, p, c: means(p, nature.constraints[t], c))
+        if nature.instance_class is Block
+        else (lambda nature, t, p, c: means(p, nature.constraints, c))
+    )
+)
+overload(add_multiplier, jit_options=INLINE, strict=False)(
+    lambda s, t, sums, history: _add_multiplier if "multiplier" in s.instance_class._fields else _add_nothing
+)
+overload(reveal, jit_options=INLINE, strict=False)(
+    lambda nature, t, i, c: _read if nature.instance_class is Block else _draw
+)

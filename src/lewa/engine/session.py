@@ -1,0 +1,119 @@
+"""A session: one learner at work. Whatever plays a learner, a simulation, a replay or an application, holds one."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lewa.engine.compile import compile_learner
+from lewa.engine.masking import restrict, sample_action
+from lewa.feedback import Bandit, Feedback, Full, feedback_kind, full_feedback
+from lewa.kernels import DICE, keys, pack, uniform, unpack
+from lewa.learners.base import Learner
+from lewa.types import Matrix, State, Vector, Words
+from lewa.validation import as_count, short_repr
+
+NO_DICE = np.zeros(1, dtype=np.uint64)  # of a session that draws no action
+NO_PLAY = np.zeros(0)
+
+
+class Choice(NamedTuple):
+    """An action, the probability with which it was drawn, and the play it was drawn from."""
+
+    action: int
+    propensity: float
+    play: Vector  # (K,), or (0,) where the learner draws by itself and nobody asked for the play
+    masked: bool = False  # whether the play was restricted to the actions that are there
+
+
+class Session:
+    """One learner at work: its parameters and its state in one buffer, its compiled steps, and its dice.
+
+    `state` and `multiplier` are views of the buffer: they change as the learner learns. `multiplier` is all zeros for a
+    learner that has none. What changes is the buffer and nothing else, so that `copy` is exact.
+    """
+
+    def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: State | None = None) -> None:
+        """Start at the first round, or from a copy of a state."""
+        self.learner, self.actions, self.dice = check_learner(learner), as_count("actions", actions), dice
+        kind = type(self.learner)
+        first: State = self.learner.start(self.actions)  # also refuses parameters that break a law
+        values = pack(self.learner, first if state is None else state)
+        if state is not None and values.size != pack(self.learner, first).size:
+            raise ValueError(
+                f"the state must be one of {kind.__name__} with {self.actions} actions and {self.learner.floor.size} "
+                f"constraints, got {short_repr(state)}"
+            )
+        self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
+        self.memory: Vector = np.append(values, 0.0)  # and a spare number, for `steps.learn_one`
+        self.state: State = unpack(kind, self.memory)[1]
+        multiplier: Vector | None = getattr(self.state, "multiplier", None)
+        self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
+
+    def copy(self) -> "Session":
+        """Return a session that goes on from here by itself."""
+        return Session(self.learner, self.actions, self.dice, self.state)
+
+    def play(self) -> Vector:
+        """Return the play that the next action is drawn from."""
+        p = np.empty(self.actions)
+        self.steps.play(self.memory, p)
+        return p
+
+    def choose(self, t: int, available: ArrayLike | None = None, with_play: bool = False) -> Choice:
+        """Draw the action of round t from the play, or from its part over the available actions.
+
+        With `with_play` the choice has the play also where the learner draws by itself.
+        """
+        if available is not None and not np.all(available):
+            play = restrict(self.play(), available)
+            action = sample_action(play, self._uniform(t))
+            return Choice(action, float(play[action]), play, masked=True)
+        if self.feedback is Feedback.BANDIT:
+            play = self.play() if with_play else NO_PLAY
+            return Choice(*self.steps.choose(self.memory, self.dice, t), play)
+        play = np.empty(self.actions)
+        return Choice(*self.steps.choose(self.memory, self.dice, t, play), play)
+
+    def _uniform(self, t: int) -> float:
+        plain = getattr(uniform, "py_func", uniform)  # compiling it takes longer than the numbers of most sessions
+        with np.errstate(over="ignore"):  # the stream wraps around
+            return float(plain(self.dice[0], t))
+
+    def play_to_learn(self, play: Vector, masked: bool) -> Vector:
+        """Return the play that the feedback to a choice carries; ask for it before the learner learns anything else.
+
+        A learner that sees every action learns what the play met from which the action was drawn, masked or not. A dense
+        learner divides by probabilities. Where actions were missing, that of the action drawn is its propensity, which
+        the feedback carries too; the others are those of the learner's own play. One that draws by itself needs none.
+        """
+        if self.feedback is Feedback.BANDIT:
+            return NO_PLAY
+        return self.play() if masked and self.feedback is Feedback.DENSE else play
+
+    def answer(self, choice: Choice, rewards: Vector, constraints: Matrix) -> Full | Bandit:
+        """Return what a choice teaches in a round with these rewards and constraints, in arrays that are kept."""
+        i, play = choice.action, self.play_to_learn(choice.play, choice.masked)
+        if self.feedback is Feedback.FULL:
+            return full_feedback(rewards.copy(), constraints.copy(), play)
+        return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play)
+
+    def learn(self, seen: Full | Bandit) -> None:
+        """Learn from one round, in place. The feedback is not checked: `check_feedback` does that."""
+        if isinstance(seen, Full):
+            self.steps.learn_full(self.memory, *seen)
+        else:
+            self.steps.learn_bandit(self.memory, *seen)
+
+
+def dice_of(seed: int) -> Words:
+    """Return the key of the dice of a seed."""
+    return keys(seed)[DICE : DICE + 1]
+
+
+def check_learner(learner: object) -> Learner:
+    """Return the learner; refuse what is none."""
+    if not isinstance(learner, Learner):
+        given = f"the class {learner.__name__}" if isinstance(learner, type) else short_repr(learner)
+        raise TypeError(f"a learner is an object such as lewa.learners.Lewa.tuned(...), got {given}")
+    return learner

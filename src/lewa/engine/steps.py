@@ -1,0 +1,84 @@
+"""The single steps of a round: write the play, draw an action, learn. Each function makes one for a class of learner."""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from lewa.feedback import Bandit, Full
+from lewa.kernels import pick, uniform, unpack
+from lewa.kernels.dispatch import choose, learn, play
+from lewa.learners.base import Learner
+from lewa.types import Matrix, Vector, Words
+
+PlayStep: TypeAlias = Callable[[Vector, Vector], None]  # the play of the buffer's learner, into an array
+ChooseStep: TypeAlias = Callable[..., tuple[int, float]]  # an action and its propensity, by the dice of round t
+LearnFull: TypeAlias = Callable[[Vector, Vector, Matrix, Vector, Vector], None]  # the buffer, and the fields of `Full`
+LearnBandit: TypeAlias = Callable[[Vector, int, float, float, Vector, Vector], None]  # the buffer, and those of `Bandit`
+LearnOne: TypeAlias = Callable[[Vector, int, float, int, float, float, float], bool]  # False if it was refused
+
+
+def play_step(learner: type[Learner]) -> PlayStep:
+    """Make the step that writes the play into an array."""
+
+    def step(memory: Vector, p: Vector) -> None:
+        self, s = unpack(learner, memory)
+        play(self, s, p)
+
+    return step
+
+
+def choose_step(learner: type[Learner]) -> ChooseStep:
+    """Make the step that draws an action, for a learner that draws by itself."""
+
+    def step(memory: Vector, dice: Words, t: int) -> tuple[int, float]:
+        self, s = unpack(learner, memory)
+        action: tuple[int, float] = choose(self, s, uniform(dice[0], t))
+        return action
+
+    return step
+
+
+def choose_from_play_step(learner: type[Learner]) -> ChooseStep:
+    """Make the step that draws an action from the play, which is left in p."""
+
+    def step(memory: Vector, dice: Words, t: int, p: Vector) -> tuple[int, float]:
+        self, s = unpack(learner, memory)
+        play(self, s, p)
+        i = pick(p, uniform(dice[0], t))
+        return i, p[i]
+
+    return step
+
+
+def learn_full_step(learner: type[Learner]) -> LearnFull:
+    """Make the step that learns from full information."""
+
+    def step(memory: Vector, rewards: Vector, constraints: Matrix, met: Vector, p: Vector) -> None:
+        self, s = unpack(learner, memory)
+        learn(self, s, Full(rewards, constraints, met, p))
+
+    return step
+
+
+def learn_bandit_step(learner: type[Learner]) -> LearnBandit:
+    """Make the step that learns from bandit feedback."""
+
+    def step(memory: Vector, action: int, propensity: float, reward: float, constraints: Vector, p: Vector) -> None:
+        self, s = unpack(learner, memory)
+        learn(self, s, Bandit(action, propensity, reward, constraints, p))
+
+    return step
+
+
+def learn_one_step(learner: type[Learner]) -> LearnOne:
+    """Make the step that checks and learns bandit feedback with one constraint, from plain numbers: the fastest one."""
+
+    def step(memory: Vector, K: int, least: float, action: int, propensity: float, reward: float, constraint: float) -> bool:
+        if not (0 <= action < K and least <= propensity <= 1 and 0 <= reward <= 1 and 0 <= constraint <= 1):
+            return False
+        self, s = unpack(learner, memory)
+        c = memory[memory.size - 1 :]  # a session's buffer has one spare number at its end
+        c[0] = constraint
+        learn(self, s, Bandit(action, propensity, reward, c, c[:0]))
+        return True
+
+    return step

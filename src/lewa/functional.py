@@ -1,0 +1,54 @@
+"""One round at a time, as pure functions: the state goes in, and a new state comes out.
+
+>>> import lewa
+>>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=100, floor=0.5)
+>>> state = lewa.functional.start(learner, actions=2)
+>>> p = lewa.functional.play(learner, state)
+>>> seen = lewa.functional.full_feedback(rewards=[1, 0], constraints=[[0.2, 0.8]], play=p)
+>>> state = lewa.functional.learn(learner, state, seen)
+>>> lewa.functional.play(learner, state).round(4).tolist()
+[0.5415, 0.4585]
+"""
+
+import numpy as np
+
+from lewa.engine.check_feedback import check_feedback
+from lewa.engine.session import NO_DICE, Session, check_learner
+from lewa.feedback import Bandit, Full, full_feedback
+from lewa.learners.base import Learner
+from lewa.types import State, Vector
+from lewa.validation import as_count, short_repr
+
+__all__ = ["Bandit", "Full", "full_feedback", "learn", "play", "start"]
+
+
+def start(learner: Learner, actions: int) -> State:
+    """Return the state before the first round."""
+    state: State = check_learner(learner).start(as_count("actions", actions))
+    return state
+
+
+def play(learner: Learner, state: State) -> Vector:
+    """Return the play p that the learner makes in this state."""
+    return _session(learner, state).play()
+
+
+def learn(learner: Learner, state: State, seen: Full | Bandit) -> State:
+    """Return the state after one more round was seen; the given state does not change."""
+    session = _session(learner, state)
+    session.learn(check_feedback(session.learner, session.actions, seen))
+    return session.state
+
+
+def _session(learner: Learner, state: State) -> Session:
+    return Session(learner, _actions_of(state), NO_DICE, state)
+
+
+def _actions_of(state: State) -> int:
+    """Return K: the first array of a state has one entry per action."""
+    first: object = state
+    while isinstance(first, tuple) and first:
+        first = first[0]
+    if not isinstance(first, np.ndarray) or not first.size:
+        raise TypeError(f"a state is what lewa.functional.start returns, got {short_repr(state)}")
+    return first.size

@@ -1,0 +1,71 @@
+"""What a user passes to a simulation: learners and games by object or by name, rounds and seeds."""
+
+from collections.abc import Iterable
+from operator import index
+
+from lewa import games, learners
+from lewa.engine.session import check_learner
+from lewa.game import Game, check_game
+from lewa.learners.base import Learner
+from lewa.types import Vector
+from lewa.validation import as_count, as_floor, short_repr
+
+
+def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object = None) -> Learner:
+    """Return the learner; one that is given by name is tuned for this floor, this many actions and rounds."""
+    if not isinstance(learner, str):
+        if floor is not None:
+            raise ValueError(
+                f"floor goes with a learner that is given by name, got floor={floor!r} and {short_repr(learner)}"
+            )
+        return check_learner(learner)
+    if floor is None:
+        raise ValueError(f"a learner that is given by name needs floor, one number per constraint; got {learner!r} alone")
+    return check_learner(learners.make(learner, actions, rounds, floor))
+
+
+def as_game(game: Game | str, rounds: int | None, floor: Vector) -> Game:
+    """Return the game; one that is given by name is made for this floor and this many rounds."""
+    if not isinstance(game, str):
+        return check_game(game)
+    if rounds is None:
+        raise ValueError(f"a game that is given by name needs rounds, got {game!r} alone")
+    made: Game = games.make(game, floor, rounds)
+    return made
+
+
+def as_players(learner: Learner | str, game: Game | str, rounds: int | None, floor: object) -> tuple[Learner, Game, int]:
+    """Return the learner, the game and the number of rounds of a play."""
+    rounds = None if rounds is None else as_count("rounds", rounds)
+    if isinstance(game, str):
+        lines = as_floor(floor) if isinstance(learner, str) and floor is not None else _floor_of(learner, game)
+        game = as_game(game, rounds, lines)
+    game = check_game(game)
+    rounds = as_count("rounds", game.length if rounds is None else rounds)
+    if game.length is not None and rounds > game.length:
+        raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
+    learner = as_learner(learner, game.actions, rounds, floor)
+    if learner.floor.size != game.constraints:
+        raise ValueError(
+            f"the learner must have one floor per constraint, got {learner.floor.size} for a game with {game.constraints}"
+        )
+    return learner, game, rounds
+
+
+def _floor_of(learner: Learner | str, game: str) -> Vector:
+    if isinstance(learner, str):
+        raise ValueError(f"a learner and a game that are given by name need floor, got {learner!r} and {game!r} alone")
+    return check_learner(learner).floor
+
+
+def as_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
+    """Return the seeds themselves, from their number or from a list of them."""
+    try:
+        names = tuple(map(index, seeds)) if isinstance(seeds, Iterable) else tuple(range(as_count("seeds", seeds)))
+    except (TypeError, ValueError):
+        names = ()
+    if not names or min(names) < 0 or len(set(names)) < len(names):
+        raise ValueError(
+            f"seeds must be how many there are, at least 1, or different whole numbers from 0 on, got {short_repr(seeds)}"
+        )
+    return names

@@ -1,0 +1,104 @@
+"""Where the rounds of one seed come from: laid out in blocks, drawn lazily, or revealed in answer to each play."""
+
+from copy import deepcopy
+from typing import Protocol
+
+import numpy as np
+
+from lewa.blocks import Block, Lazy
+from lewa.engine.session import Session
+from lewa.feedback import Feedback
+from lewa.game import Game
+from lewa.games.twists.base import Twist
+from lewa.types import Matrix, Vector, Words
+from lewa.validation import in_unit, plain
+
+BLOCK = 1 << 16  # numbers of a block that is laid out at a time
+LONGEST = 1 << 20  # rounds that are played in one call, where nothing is laid out
+
+
+class Nature(Protocol):
+    """The rounds of one seed, asked for in order."""
+
+    game: Game
+    key: Words  # (1,)  of the stream that the seed's rounds are drawn from
+    most: int  # rounds that may be asked for at a time
+
+    def rounds(self, start: int, stop: int) -> Block | Lazy:
+        """Return rounds start .. stop - 1."""
+
+
+class LazyNature:
+    """Rounds of independent coins, of which the loop draws what the learner looks at."""
+
+    def __init__(self, game: Game, key: Words, means: tuple[Vector, Matrix], most: int) -> None:
+        self.game, self.key, self.most = game, key, most
+        self._lazy = Lazy(*means, key, np.zeros(1, dtype=np.int64))
+
+    def rounds(self, start: int, stop: int) -> Lazy:
+        """Return the means, and where the rounds start."""
+        self._lazy.start[0] = start
+        return self._lazy
+
+
+class BlockNature:
+    """Rounds that the game lays out."""
+
+    def __init__(self, game: Game, key: Words) -> None:
+        self.game, self.key = game, key
+        self.most = max(1, BLOCK // (game.actions * (1 + game.constraints)))
+        self._trusted = is_ours(game)
+
+    def rounds(self, start: int, stop: int) -> Block:
+        """Return the rounds in the layout of the loops; those of a user's game are checked first."""
+        block = self.game.block(self.key, start, stop)
+        if not self._trusted:
+            self._check(block, start, stop)
+        return Block(*(plain(array) for array in block))
+
+    def _check(self, block: Block, start: int, stop: int) -> None:
+        n, m, K = stop - start, self.game.constraints, self.game.actions
+        shapes = np.shape(block.rewards), np.shape(block.constraints)
+        if shapes != ((n, K), (n, m, K)):
+            raise ValueError(f"rounds {start} to {stop} must have the shapes {(n, K)} and {(n, m, K)}, got {shapes}")
+        in_unit("rewards", block.rewards, first=start)
+        in_unit("constraints", block.constraints, first=start)
+
+
+class ReactingNature:
+    """Rounds of a game that sees the play before it answers; the seed plays a copy of the game."""
+
+    def __init__(self, game: Game, key: Words, session: Session) -> None:
+        self.game, self.key, self.session, self.most = deepcopy(game), key, session, 1
+        self._trusted = is_ours(game)
+
+    def rounds(self, start: int, stop: int) -> Block:
+        """Return the one round, `start`."""
+        K, m = self.game.actions, self.game.constraints
+        rewards, constraints = self.game.reveal(start, self.session.play(), self.key)
+        r, c = np.asarray(rewards), np.asarray(constraints)
+        if r.shape != (K,) or c.shape not in ((m, K), (K,) * (m == 1)):
+            raise ValueError(
+                f"round {start} must show rewards ({K},) and constraints ({m}, {K}), got {r.shape} and {c.shape}"
+            )
+        r, c = r[np.newaxis], c.reshape(1, m, K)
+        if not self._trusted:
+            r, c = in_unit("rewards", r, first=start), in_unit("constraints", c, first=start)
+        return Block(plain(r), plain(c))
+
+
+def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> Nature:
+    """Return where the rounds of a play come from."""
+    if game.reacts:
+        return ReactingNature(game, key, session)
+    means = None if game.late_feedback or game.missing_actions or session.feedback is Feedback.FULL else game.means()
+    blocks = BlockNature(game, key)
+    if means is None:
+        return blocks
+    alone = session.feedback is Feedback.BANDIT and not every_round
+    return LazyNature(game, key, means, LONGEST if alone else blocks.most)
+
+
+def is_ours(game: Game) -> bool:
+    """Return whether the game, and the game inside a twist, is one of this package: its rounds need no check."""
+    return type(game).__module__.startswith("lewa.") and (not isinstance(game, Twist) or is_ours(game.game))

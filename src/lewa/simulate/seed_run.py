@@ -1,0 +1,123 @@
+"""The run of one seed: from mark to mark, block by block."""
+
+from collections.abc import Callable
+from threading import Event
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lewa.blocks import Block
+from lewa.engine.loops import Loop
+from lewa.engine.records import Record, RoundHistory, RunningSums, Window, new_record
+from lewa.engine.session import Session
+from lewa.game import Game
+from lewa.kernels import DICE, keys
+from lewa.learners.base import Learner
+from lewa.simulate.nature import LazyNature, Nature, nature_of
+from lewa.simulate.python_loop import PythonLoop
+from lewa.types import Cube, Indices, Matrix, State, Vector
+from lewa.validation import plain
+
+
+class SeedResult(NamedTuple):
+    """What the run of one seed leaves behind: fields of `Trace`, without the axis of seeds."""
+
+    reward: Vector  # (n,)
+    shortfall: Matrix  # (n, m)
+    positive: Matrix  # (n, m)
+    observed_shortfall: Matrix  # (n, m)
+    multiplier_sums: Matrix  # (n, m)
+    largest_multiplier: Matrix  # (n, m)
+    multiplier: Matrix  # (n, m)
+    play: Matrix  # (n, K)
+    reward_sums: Matrix | None  # (n, K)
+    constraint_sums: Cube | None  # (n, m, K)
+    plays: Matrix | None  # (T, K)
+    multipliers: Matrix | None  # (T, m)
+    actions: Indices | None  # (T,)
+    state: State
+
+
+class Recorder:
+    """The sums of a run, and what they are at the marks."""
+
+    def __init__(self, session: Session, game: Game, marks: Indices, every_round: bool, laid_out: bool) -> None:
+        n, K, m = len(marks), game.actions, game.constraints
+        known = None if game.mean_constraints is None else plain(game.mean_constraints)
+        self.session, self.every_round = session, every_round
+        self.record: Record = new_record(int(marks[-1]) if every_round else 0, K, m, known)
+        self.at_marks = RunningSums(np.zeros((n, 1)), *(np.zeros((n, m)) for _ in RunningSums._fields[1:]))  # type: ignore[arg-type]
+        self.multiplier, self.play = np.zeros((n, m)), np.zeros((n, K))
+        self.rewards = np.zeros((n, K)) if laid_out else None  # of the rounds from the mark before
+        self.constraints = np.zeros((n, m, K)) if laid_out else None
+
+    def part(self, start: int, stop: int) -> Record:
+        """Return the record of the rounds start .. stop - 1."""
+        history = self.record.history
+        return self.record._replace(history=history.part(start, stop)) if self.every_round else self.record
+
+    def add(self, mark: int, block: Block) -> None:
+        """Add up the rounds that nature laid out."""
+        if self.rewards is not None and self.constraints is not None:
+            self.rewards[mark] += block.rewards.sum(axis=0)
+            self.constraints[mark] += block.constraints.sum(axis=0)
+
+    def read(self, mark: int) -> None:
+        """Write down what the sums, the multiplier and the play are at a mark."""
+        for total, value in zip(self.at_marks, self.record.sums, strict=True):
+            total[mark] = value
+        self.multiplier[mark] = self.session.multiplier
+        self.session.steps.play(self.session.memory, self.play[mark])
+
+    def result(self) -> SeedResult:
+        """Return what the run leaves behind."""
+        rounds: dict[str, Any] = self.record.history._asdict() if self.every_round else dict.fromkeys(RoundHistory._fields)
+        sums: dict[str, Any] = {**self.at_marks._asdict(), "reward": self.at_marks.reward[:, 0]}
+        return SeedResult(
+            **sums,
+            multiplier=self.multiplier,
+            play=self.play,
+            reward_sums=None if self.rewards is None else np.cumsum(self.rewards, axis=0),
+            constraint_sums=None if self.constraints is None else np.cumsum(self.constraints, axis=0),
+            state=self.session.state,
+            **rounds,
+        )
+
+
+def run_seed(
+    learner: Learner,
+    game: Game,
+    seed: int,
+    marks: Indices,
+    every_round: bool,
+    stop_now: Event,
+    progress: Callable[[int], None] | None,
+) -> SeedResult | None:
+    """Play one seed; return None if it was stopped."""
+    key, dice = np.split(keys(seed), [DICE])
+    session = Session(learner, game.actions, dice)
+    nature = nature_of(game, key, session, every_round)
+    loop = _loop(session, nature)
+    recorder = Recorder(session, game, marks, every_round, laid_out=not isinstance(nature, LazyNature))
+    start = 0
+    for mark, end in enumerate(marks.tolist()):
+        while start < end:
+            if stop_now.is_set():
+                return None
+            stop = min(start + nature.most, end)
+            rounds = nature.rounds(start, stop)
+            if isinstance(rounds, Block):
+                recorder.add(mark, rounds)
+            loop(session.memory, rounds, Window(start, stop - start, dice), recorder.part(start, stop))
+            if progress is not None:
+                progress(stop - start)
+            start = stop
+        recorder.read(mark)
+    return recorder.result()
+
+
+def _loop(session: Session, nature: Nature) -> Loop:
+    """Return the compiled loop of the learner, or the one in Python for late feedback and missing actions."""
+    if nature.game.late_feedback or nature.game.missing_actions:
+        return PythonLoop(session, nature.game, nature.key)
+    return session.steps.run_lazy if isinstance(nature, LazyNature) else session.steps.run
