@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.site.prose import markdown
+from tools.site.prose import markdown
 
 import lewa
 from lewa.games.base import Game

@@ -11,8 +11,6 @@ from typing import Any
 import numpy as np
 
 import lewa
-from benchmarks.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
-from benchmarks.site.prose import blocks, fenced, prose
 from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
@@ -20,6 +18,8 @@ from lewa.learners import ALL, WRAPPERS, make, settings_of
 from lewa.report import charts, page
 from lewa.trace import Trace
 from lewa.types import Matrix, Vector
+from tools.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
+from tools.site.prose import blocks, fenced, prose
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "pictures"
