@@ -9,6 +9,8 @@ import lewa
 ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
 MAY_IMPORT: dict[str, set[str]] = {
+    "formatting": set(),
+    "schema": set(),
     "types": set(),
     "units": set(),
     "version": set(),
@@ -24,9 +26,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "games": {"blocks", "kernels", "measures", "theory", "types", "validation"},
     "learners": {"feedback", "kernels", "measures", "theory", "types", "validation"},
     "measures": {"blocks", "kernels", "theory", "trace", "types", "validation"},
-    "report": {"lab", "measures", "paper", "theory", "trace", "types"},
+    "report": {"formatting", "lab", "measures", "paper", "schema", "simulate", "theory", "trace", "types", "units"},
     "lab": {"games", "learners", "measures", "simulate", "trace", "validation", "version"},
-    "paper": {"feedback", "games", "lab", "learners", "measures", "report", "theory", "types"},
+    "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
     "checks": {"blocks", "feedback", "games", "kernels", "learners", "simulate", "theory", "trace", "types"},
     "simulate": {"blocks", "data", "engine", "feedback", "kernels", "measures", "trace", "types", "validation"},
     "frontiers": {"advice", "data", "feedback", "games", "learners", "measures", "simulate", "trace", "types", "validation"},

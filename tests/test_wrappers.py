@@ -104,7 +104,7 @@ def test_a_study_takes_them_by_name() -> None:
         "bernoulli/T=400/lewa+doubling/seed0",
         "bernoulli/T=400/lewa+tightened slack=0.1/seed0",
     ]
-    from lewa.lab.run import execute
+    from lewa.lab.execute import execute
 
     row = execute(runs[2])
     assert (row["floor"], row["guarantee_kind"]) == ([0.6], "expected [E V]+")

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from lewa.lab.study import MEASURES, Study, expand, parse, read, slow
+from lewa.lab.measures import MEASURES
+from lewa.lab.names import slow
+from lewa.lab.study import Study, expand, parse, read
 
 GOOD = """
 name = "small"
@@ -38,7 +40,7 @@ def test_a_study_is_laid_out_as_runs_with_readable_names_in_one_order() -> None:
         "bernoulli/T=1000/lewa tuning=paper/seed0",
         "bernoulli/T=1000/lewa tuning=paper/seed1",
     ]
-    assert runs[0].measures == MEASURES
+    assert runs[0].measures == tuple(MEASURES)
     assert pickle.loads(pickle.dumps(runs)) == runs
 
 

@@ -15,7 +15,7 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
 from lewa.learners import ALL, WRAPPERS, make, settings_of
-from lewa.report import charts, page
+from lewa.report import charts, page, panels
 from lewa.trace import Trace
 from lewa.types import Matrix, Vector
 from tools.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
@@ -252,13 +252,13 @@ def draw(name: str) -> str:
     trace = lewa.play(learner, GAME, SHORT, seeds=[SEED], every_round=True)
     said = lewa.guarantee(learner, GAME.actions, SHORT)
     regret, shortfall, multiplier, plays = paths(trace)
-    panels = [
+    drawing: list[charts.Panel] = [
         curve("regret", regret, said.regret),
         curve("violation", np.maximum(shortfall, 0.0), said.violation[0] if said.violation else None),
         against_the_line(shortfall),
-        curve("multiplier", multiplier) if multiplier.any() else charts.Shares("play", SEEN, plays[SEEN - 1].T),
+        curve("multiplier", multiplier) if multiplier.any() else panels.Shares("play", SEEN, plays[SEEN - 1].T),
     ]
-    pieces = page.inline(charts.draw(panels, name, files=False), [panel.title for panel in panels])
+    pieces = page.inline(charts.draw(drawing, name, files=False), [panel.title for panel in drawing])
     rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.mean_constraints[0]))
     ends = [f"regret is {whole(regret[-1])}", f"violation {whole(max(shortfall[-1], 0))}"]
     if said.regret is not None and said.violation is not None:
@@ -289,20 +289,20 @@ def paths(trace: Trace) -> tuple[Vector, Vector, Vector, Matrix]:
     return regret, shortfall, trace.multipliers[0, :, 0], plays
 
 
-def curve(title: str, values: Vector, proved: float | None = None) -> charts.Curves:
+def curve(title: str, values: Vector, proved: float | None = None) -> panels.Curves:
     """One line, and what is proved of its end."""
-    levels = () if proved is None else (charts.Level(title, charts.COLOURS[1], proved),)
-    return charts.Curves(title, (seen(title, charts.COLOURS[0], values),), levels)
+    levels = () if proved is None else (panels.Level(title, charts.COLOURS[1], proved),)
+    return panels.Curves(title, (seen(title, charts.COLOURS[0], values),), levels)
 
 
-def against_the_line(shortfall: Vector) -> charts.Curves:
+def against_the_line(shortfall: Vector) -> panels.Curves:
     """What the constraint was on average so far, and the floor."""
     average = FLOOR - shortfall / np.arange(1, SHORT + 1)
     floor = seen(f"floor {FLOOR:g}", charts.COLOURS[1], np.full(SHORT, FLOOR))
-    return charts.Curves("the constraint on average", (seen("so far", charts.COLOURS[0], average), floor))
+    return panels.Curves("the constraint on average", (seen("so far", charts.COLOURS[0], average), floor))
 
 
-def seen(name: str, colour: str, values: Vector) -> charts.Line:
+def seen(name: str, colour: str, values: Vector) -> panels.Curve:
     """A line through as many rounds as can be told apart."""
     at = values[SEEN - 1]
-    return charts.Line(name, colour, SEEN, at, at, at)
+    return panels.Curve(name, colour, SEEN, at, at, at)
