@@ -222,7 +222,7 @@ def test_a_study_is_split_into_series_whatever_the_order_of_its_horizons() -> No
         ("lewa", [100, 200, 300]),
     ]
     assert [len(rows) for rows in found[0].rows] == [2, 2, 2]
-    eta = [run.build()[0].eta for run in found[0].runs]
+    eta = [run.build()[0]._asdict()["eta"] for run in found[0].runs]
     assert eta == [2 * T**-0.5 for T in (100, 200, 300)]
     assert found[0].values("regret")[2][1] == execute(expand(study)[1])["regret"]
 

@@ -342,7 +342,7 @@ def half_a_line(folder: Path) -> None:
         (no_study, "copy holds no study: it has neither study.toml nor verdicts.json"),
         (unfinished, "the study in .*copy is not finished; to go on with it: lewa run .*study.toml --out .*copy"),
         (cut, "measures.parquet is damaged: "),
-        (no_versions, "copy is damaged: "),
+        (no_versions, "versions.json is damaged: it is no object of versions by name"),
         (empty, "measures.parquet is damaged: it has no rows"),
         (a_column_less, "measures.parquet is damaged: it has no column 'regret'"),
         (no_json, "verdicts.json is damaged: "),
