@@ -66,7 +66,7 @@ golden: $(VENV)/tested
 
 # What is proved, cell by cell, computed from the code: writes docs/guarantees.md.
 guarantees: $(VENV)/tested
-	$(BIN)/python -m benchmarks.guarantees
+	$(BIN)/python -m tools.guarantees
 
 # The documentation, into build/site; a warning is an error. `make test` builds it too, in tests/test_docs_site.py.
 docs: $(VENV)/tested
@@ -74,7 +74,7 @@ docs: $(VENV)/tested
 
 # Every learner on real data, which is not part of this repository: DATA names the folder. Writes docs/data.md.
 data: $(VENV)/tested
-	$(BIN)/python -m benchmarks.data $${DATA:-../shared/data}
+	$(BIN)/python -m tools.data $${DATA:-../shared/data}
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

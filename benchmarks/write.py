@@ -69,7 +69,7 @@ Written by `make bench` on {machine()}.
 
 Times are nanoseconds of one core's CPU clock (start-up and two cores: wall clock), the best of several turns that the
 variants of a row take in one process. LEWA's are of the loop alone, on rounds in the cache; BanditLEWA's contain the coins.
-The C loops are in `src/lewa/lab/loops.c`, fused by hand, built with gcc -O3 -march=native.
+The C loops are in `src/lewa/bench/loops.c`, fused by hand, built with gcc -O3 -march=native.
 A ratio "against C" is our time over C's; "faster" is the peer's time over ours. Ours and C's keep the same sums of reward
 and violation.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks import guarantees
+from tools import guarantees
 
 import lewa
 from lewa import cli, learners

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks import data
+from tools import data
 
 from lewa.advice import PRACTICE
 from lewa.games import Table
@@ -54,7 +54,7 @@ def test_a_goal_is_asked_of_positive_violation_with_full_information_and_of_net_
 def test_without_the_data_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.argv", ["data.py", "nowhere"])
     data.main()
-    assert capsys.readouterr().out == "benchmarks/data.py takes a folder of sets, got nowhere: docs/data.md stays as it is\n"
+    assert capsys.readouterr().out == "tools/data.py takes a folder of sets, got nowhere: docs/data.md stays as it is\n"
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder of data at {FOLDER}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from benchmarks.site.prose import markdown
+from tools.site.prose import markdown
 
 import lewa
 from lewa.game import Game
@@ -22,7 +22,7 @@ from lewa.report.charts import Panel
 
 ROOT = Path(__file__).parent.parent
 # Where many classes have the same methods, what these do is said once, in the protocol.
-PROTOCOLS: dict[str, Any] = {"learners": Learner, "games": Game, "show": Panel}
+PROTOCOLS: dict[str, Any] = {"learners": Learner, "games": Game, "report": Panel}
 
 
 def modules() -> Iterator[ModuleType]:

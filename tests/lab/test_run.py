@@ -18,9 +18,13 @@ import pytest
 from pyarrow import parquet
 
 import lewa
-from lewa.lab import run as lab
-from lewa.lab.run import Progress, Work, execute, run_study
-from lewa.lab.storage import COLUMNS, Journal, versions
+from lewa.lab import places, schedule
+from lewa.lab.execute import execute, execute_all
+from lewa.lab.measures import COLUMNS
+from lewa.lab.places import Place
+from lewa.lab.run import run_studies, run_study
+from lewa.lab.schedule import Job, Progress, Work
+from lewa.lab.storage import Journal, versions
 from lewa.lab.study import Study, expand, parse
 
 # Games that spawned workers can import: each run notes that it began, some wait while a file is there, some die.
@@ -163,9 +167,9 @@ def test_a_run_that_fails_is_named() -> None:
     run = expand(parse(SMALL))[0]
     wrong = type(run)(**{**{name: getattr(run, name) for name in run.__slots__}, "floor": (0.6, 0.5)})
     with pytest.raises(ValueError, match=r"^bernoulli/T=100/lewa tuning=paper/seed0: .* one floor per constraint"):
-        lab.execute_all([wrong], versions())
+        execute_all([wrong], versions())
     with pytest.raises(ValueError, match=r"numbers would not be the same: it has numba .*, not 0.0"):
-        lab.execute_all([run], {**versions(), "numba": "0.0"})
+        execute_all([run], {**versions(), "numba": "0.0"})
 
 
 # The folder --------------------------------------------------------------------------------------------------------------
@@ -231,13 +235,13 @@ def test_a_journal_damaged_elsewhere_or_in_use_is_refused(tmp_path: Path) -> Non
 def test_short_runs_share_a_task_and_long_ones_come_first(tmp_path: Path) -> None:
     runs = expand(parse(SMALL.replace("seeds = 2", "seeds = 20")))
     journal = Journal(tmp_path / "journal.jsonl")
-    work = Work([lab.Job(run, journal) for run in runs], None)
+    work = Work([Job(run, journal) for run in runs], None)
     assert [len(work.chunk()), len(work.chunk())] == [1, 1]  # nobody knows yet how long they take
     work.pace = {("bernoulli", "lewa"): 1e-4, ("bernoulli", "bandit-lewa"): 1e-5}  # 0.1 and 0.01 seconds at T = 1000
     sizes = []
     while work.left:
         chunk = work.chunk()
-        assert sum(map(work.seconds, chunk)) <= 2 * lab.TASK
+        assert sum(map(work.seconds, chunk)) <= 2 * schedule.TASK
         sizes.append((chunk[0].rounds, len(chunk)))
     assert sizes[:3] == [(1000, 5), (1000, 5), (1000, 5)]
     assert sum(size for _, size in sizes) == len(runs) - 2
@@ -255,8 +259,8 @@ class Idle(Executor):
 
 def test_a_run_that_lost_workers_is_tried_alone_so_that_no_other_is_blamed(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl")
-    work, place = Work([lab.Job(run, journal) for run in expand(parse(SMALL))], None), lab.Place(Idle(), lambda: 4)
-    for _ in range(lab.SUSPECT):
+    work, place = Work([Job(run, journal) for run in expand(parse(SMALL))], None), Place(Idle(), lambda: 4)
+    for _ in range(schedule.SUSPECT):
         flying: dict[Future[Any], Any] = {}
         work.submit(place, flying)
         assert [len(chunk) for chunk in flying.values()] == [1, 1, 1, 1]
@@ -281,7 +285,7 @@ def test_several_studies_run_together_as_each_does_alone(tmp_path: Path) -> None
     one, other = parse(SMALL), parse(SMALL.replace('"small"', '"other"').replace("[100, 1000]", "[1000, 2000]"))
     seen = list[Progress]()
     with ThreadPoolExecutor(1) as executor:
-        lab.run_studies({tmp_path / "a": one, tmp_path / "b": other}, executor=executor, progress=seen.append)
+        run_studies({tmp_path / "a": one, tmp_path / "b": other}, executor=executor, progress=seen.append)
     assert (seen[0], seen[-1]) == (Progress(0, 16, 0, 16_400), Progress(16, 16, 16_400, 16_400))
     assert len(ids(tmp_path / "a")) == len(ids(tmp_path / "b")) == 8  # runs that both have are in both
     assert (tmp_path / "a" / "measures.parquet").read_bytes() == alone(one, tmp_path / "one")
@@ -291,8 +295,8 @@ def test_several_studies_run_together_as_each_does_alone(tmp_path: Path) -> None
 def test_rounds_that_react_count_for_more(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "journal.jsonl")
     reacting = expand(parse(SMALL.replace('"bernoulli"', '"penalty-breaker"')))
-    work = Work([lab.Job(run, journal) for run in [*expand(parse(SMALL)), *reacting]], None)
-    assert work.rounds_total == 4400 * (1 + lab.SLOWER)
+    work = Work([Job(run, journal) for run in [*expand(parse(SMALL)), *reacting]], None)
+    assert work.rounds_total == 4400 * (1 + schedule.SLOWER)
     first, *then = ((job.run.learner, job.run.game, job.run.rounds) for job in work.left)
     assert {first, then[0]} == {("lewa", "bernoulli", 100), ("bandit-lewa", "bernoulli", 100)}  # to be compiled
     assert [game for _, game, _ in then[1:9]] == ["penalty-breaker"] * 8
@@ -407,7 +411,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_file(worlds: Path, tmp_pat
 
 @needs_dask
 def test_an_address_where_nobody_answers_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab, "ANSWER", 0.2)
+    monkeypatch.setattr(places, "ANSWER", 0.2)
     with pytest.raises(ValueError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9") as refused:
         run_study(parse(SMALL), tmp_path, cluster="tcp://127.0.0.1:9")
     assert "\n" not in str(refused.value)
@@ -429,10 +433,10 @@ class Forgetful(Executor):
 
 
 def test_a_result_that_nobody_brings_is_computed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lab, "QUIET", 0.05)
+    monkeypatch.setattr(schedule, "QUIET", 0.05)
     journal, runs, executor = Journal(tmp_path / "journal.jsonl"), expand(parse(SMALL)), Forgetful()
-    work = Work([lab.Job(run, journal) for run in runs], None)
-    work.go(lab.Place(executor, lambda: 2, idle=lambda: True))
+    work = Work([Job(run, journal) for run in runs], None)
+    work.go(Place(executor, lambda: 2, idle=lambda: True))
     assert executor.forgotten
     assert sorted(journal.rows) == sorted(run.id for run in runs)
     journal.close()

@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from lewa.lab.study import MEASURES, Study, expand, parse, read, slow
+from lewa.games import SlowBurn
+from lewa.lab.measures import MEASURES
+from lewa.lab.names import slow
+from lewa.lab.study import Study, expand, parse, read
+from lewa.learners import Lewa
 
 GOOD = """
 name = "small"
@@ -38,7 +42,7 @@ def test_a_study_is_laid_out_as_runs_with_readable_names_in_one_order() -> None:
         "bernoulli/T=1000/lewa tuning=paper/seed0",
         "bernoulli/T=1000/lewa tuning=paper/seed1",
     ]
-    assert runs[0].measures == MEASURES
+    assert runs[0].measures == tuple(MEASURES)
     assert pickle.loads(pickle.dumps(runs)) == runs
 
 
@@ -55,6 +59,8 @@ def test_a_setting_or_parameter_can_be_a_power_of_the_horizon() -> None:
     assert runs[2].id == "slow-burn nu=T^(-1/3)/T=100/lewa delta=3 T^(0) eta=.5 T^(-2/3)/seed0"
     for run in runs[2::4]:
         learner, game = run.build()
+        assert isinstance(learner, Lewa)
+        assert isinstance(game, SlowBurn)
         assert (learner.eta, learner.delta) == (0.5 * run.rounds ** (-2 / 3), 3)
         assert game.nu == run.rounds ** (-1 / 3)
     for wrong in ("T^-1/3", "2 T^(1/0)", "T^()", "x T^(-1)", "-1 T^(-1)"):

@@ -4,7 +4,6 @@ The rulers are loops fused by hand in C (loops.c, built with gcc where there is 
 peers river and pymab. A ratio says how many times the ruler's time a round takes, or how many times faster it is.
 """
 
-import ctypes
 import importlib.metadata
 import importlib.util
 import os
@@ -12,31 +11,32 @@ import platform
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa import agent as agents
-from lewa.bench.peers import coins, plain_coins, pymab_exp3, river_ewa, river_exp3
+from lewa.bench.c_loops import KEY, c_library, in_c
+from lewa.bench.peers import pymab_exp3, river_ewa, river_exp3
+from lewa.bench.rounds import FLOOR, coins, plain_coins, rows_of
 from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Record, Window, new_record
 from lewa.feedback import feedback_kind
+from lewa.formatting import markdown_table
 from lewa.games import Bernoulli
-from lewa.kernels import DICE, NATURE, keys, pack
-from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Lewa
+from lewa.kernels import DICE, NATURE, pack
+from lewa.learners import ALL, BanditLewa, Ewa, HpBanditLewa, HpLewa, Learner, Lewa
+from lewa.schema import SpeedRow
 from lewa.simulate.player import Player
 from lewa.simulate.run import play
 
-FLOOR = 0.6
+Variant: TypeAlias = Callable[[int], Callable[[], int]]  # for so many actions, a function that plays some rounds
 TURNS = 15
-FLAGS = ["-O3", "-march=native", "-fopenmp-simd", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
-KEY = keys(3)
 # A learner beyond the paper, the paper's learner it is held against, and how many times that one's round it may take at
 # K = 10 and K = 100; 0: it is measured, no goal was set.
 BEYOND = (
@@ -62,6 +62,16 @@ class Row(NamedTuple):
     goal: str
     met: bool | None
 
+    def plain(self) -> SpeedRow:
+        """Return the row as JSON has it."""
+        return {
+            "what": self.what,
+            "nanoseconds": self.nanoseconds,
+            "ratio": self.ratio,
+            "goal": self.goal,
+            "met": self.met,
+        }
+
     @property
     def answer(self) -> str:
         """Whether the goal is met; nothing where none was set."""
@@ -69,7 +79,7 @@ class Row(NamedTuple):
 
 
 def best_of(turns: int, *variants: Callable[[], int]) -> list[float]:
-    """Nanoseconds a round of each variant: they take turns, and return how many rounds they played."""
+    """Return the nanoseconds a round of each variant: they take turns, and return how many rounds they played."""
     best = [np.inf] * len(variants)
     for _ in range(turns):
         for n, variant in enumerate(variants):
@@ -87,19 +97,8 @@ def empty(actions: int, mean_constraints: Any = None) -> Record:
     return new_record(0, actions, 1, mean_constraints)
 
 
-def rows_of(actions: int) -> tuple[Any, Any]:
-    """Rewards and constraints that fit the cache: the loop is measured, not the memory.
-
-    What pays more keeps less, so that the floor binds in every round and a projection has work to do.
-    """
-    rng = np.random.default_rng(0)
-    height, means = max(1, 100_000 // actions), np.linspace(0.2, 0.9, actions)
-    rewards, kept = rng.random((height, actions)), rng.random((height, 1, actions))
-    return 0.5 * (1 - means) + 0.5 * rewards, means + 0.2 * (kept - 0.5)
-
-
 def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
-    """The batch loop of a full-information learner on rounds in memory."""
+    """Return the batch loop of a full-information learner on rounds in memory."""
     rewards, constraints = rows_of(actions)
     run, again = compile_learner(type(learner)).run, max(1, rounds // len(rewards))
     memory, record, window = pack(learner, learner.start(actions)), empty(actions), Window(0, len(rewards), KEY[DICE:])
@@ -114,7 +113,7 @@ def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
 
 
 def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
-    """The batch loop of a bandit learner on a Bernoulli game drawn lazily."""
+    """Return the batch loop of a bandit learner on a Bernoulli game drawn lazily."""
     rewards, constraints = coins(actions)
     run, memory = compile_learner(type(learner)).run_lazy, pack(learner, learner.start(actions))
     fresh = memory.copy()
@@ -131,7 +130,7 @@ def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
 
 
 def interactive(actions: int, rounds: int) -> Callable[[], int]:
-    """One round at a time, through the checked single step."""
+    """Return one round at a time, through the checked single step."""
     player = Player(tuned(BanditLewa, actions), actions)
     means, uniforms = plain_coins(actions, rounds)
 
@@ -145,8 +144,8 @@ def interactive(actions: int, rounds: int) -> Callable[[], int]:
     return variant
 
 
-def deciding(actions: int, rounds: int) -> Callable[[], int]:
-    """An agent's pull and update, in the user's units, by the learner it takes by itself."""
+def pull_and_update(actions: int, rounds: int) -> Callable[[], int]:
+    """Return an agent's pull and update, in the user's units, by the learner it takes by itself."""
     agent = agents.Agent(range(actions), [agents.at_most("cost", 0.02, range=(0, 0.05))])
     means, uniforms = plain_coins(actions, rounds)
 
@@ -160,58 +159,17 @@ def deciding(actions: int, rounds: int) -> Callable[[], int]:
     return variant
 
 
-def tuned(kind: Any, actions: int) -> Any:
-    """The learner with its recommended tuning for a million rounds."""
-    return kind.tuned(actions, 1_000_000, FLOOR)
-
-
-# C -----------------------------------------------------------------------------------------------------------------------
-
-
-@cache
-def c_library() -> Any:
-    """loops.c, built for this machine; None where there is no gcc."""
-    gcc = shutil.which("gcc")
-    if gcc is None:
-        return None
-    target = Path(tempfile.mkdtemp()) / "loops.so"
-    source = Path(__file__).with_name("loops.c")
-    subprocess.run([gcc, *FLAGS, "-shared", "-fPIC", "-o", target, source, "-lm"], check=True)
-    return ctypes.CDLL(str(target))
-
-
-def pointer(array: Any) -> Any:
-    """An array as C sees it."""
-    return array.ctypes.data_as(ctypes.c_void_p)
-
-
-def in_c(name: str, learner: Any, actions: int, rounds: int, sums: Any = None) -> Callable[[], int]:
-    """The C loop of that name with the learner's parameters; it adds what it measures to `sums`, as RunningSums."""
-    call = getattr(c_library(), name)
-    numbers = [ctypes.c_double(value) for field, value in learner.parameters.items() if field != "floor"]
-    head = [ctypes.c_int(rounds), ctypes.c_int(actions), *numbers, ctypes.c_double(FLOOR)]
-    scratch = [np.empty(actions) for _ in range(4 if name == "hp_bandit_lewa" else 2)]
-    if name == "lewa":
-        rewards, constraints = rows_of(actions)
-        world = [pointer(rewards), pointer(constraints), ctypes.c_int(len(rewards))]
-    else:
-        rewards, constraints = coins(actions)
-        world = [pointer(rewards), pointer(constraints), *(ctypes.c_uint64(int(key)) for key in KEY)]
-    sums = np.zeros(6) if sums is None else sums
-    keep = (rewards, constraints, scratch, sums)  # what C points at must stay alive as long as the variant
-
-    def variant() -> int:
-        call(*head, *world, *map(pointer, keep[2]), pointer(sums))
-        return rounds
-
-    return variant
+def tuned(kind: Any, actions: int) -> Learner:
+    """Return the learner with its recommended tuning for a million rounds."""
+    learner: Learner = kind.tuned(actions, 1_000_000, FLOOR)
+    return learner
 
 
 # The table ---------------------------------------------------------------------------------------------------------------
 
 
 def length(actions: int, numbers: int = 2_000_000) -> int:
-    """Rounds that take some tens of milliseconds."""
+    """Return how many rounds take some tens of milliseconds."""
     return max(200, numbers // actions)
 
 
@@ -246,7 +204,7 @@ def beside_the_papers() -> list[Row]:
         make = full if feedback_kind(ALL[ruler]) == "full" else bandit
         for K, goal in zip((10, 100), goals, strict=True):
             rounds = 100_000 if feedback_kind(ALL[name]) == "bandit" else length(K, 1_000_000)
-            ours, its = best_of(TURNS, *(make(tuned(ALL[one], K), K, rounds) for one in (name, ruler)))
+            ours, its = best_of(TURNS, *(make(tuned(ALL[each], K), K, rounds) for each in (name, ruler)))
             rows.append(at_most(f"{name} against {ruler}, K = {K}", ours, ours / its, goal))
     return rows
 
@@ -263,38 +221,36 @@ def growth_of_bandit() -> list[Row]:
 
 def against_peers() -> list[Row]:
     """Beside the libraries that are installed."""
-    rows = []
-    short = 5_000
-    for library, ruler, goals in (("pymab", pymab_exp3, (100, 70)), ("river", river_exp3, (100, 400))):
-        for K, goal in zip((10, 100), goals, strict=True):
-            title = f"BanditLEWA, batch, against {library}'s Exp3, K = {K}"
-            if importlib.util.find_spec(library) is None:
-                rows.append(Row(title, None, None, f"{goal}x faster", None))
-                continue
-            times = best_of(TURNS, bandit(tuned(BanditLewa, K), K, 200_000), ruler(K, short))
-            rows.append(faster(title, times[0], times[1] / times[0], goal))
-    for K, goal in ((10, 150), (100, 500)):
-        title = f"EWA, batch, against river's EWARegressor, K = {K}"
-        if importlib.util.find_spec("river") is None:
-            rows.append(Row(title, None, None, f"{goal}x faster", None))
-            continue
-        times = best_of(TURNS, full(tuned(Ewa, K), K, length(K)), river_ewa(K, short))
-        rows.append(faster(title, times[0], times[1] / times[0], goal))
-    for K, goal in ((10, 5), (100, 25)):
-        title = f"one interactive round against river's Exp3, K = {K}"
-        if importlib.util.find_spec("river") is None:
-            rows.append(Row(title, None, None, f"{goal}x faster", None))
-            continue
-        times = best_of(TURNS, interactive(K, short), river_exp3(K, short))
-        rows.append(faster(title, times[0], times[1] / times[0], goal))
-    for K, goal in ((10, 1), (100, 5)):
-        title = f"an agent's pull and update against river's Exp3, K = {K}"
-        if importlib.util.find_spec("river") is None:
-            rows.append(Row(title, None, None, f"{goal}x faster", None))
-            continue
-        times = best_of(TURNS, deciding(K, short), river_exp3(K, short))
-        rows.append(faster(title, times[0], times[1] / times[0], goal))
+    short, rows = 5_000, list[Row]()
+    for library, exp3, goals in (("pymab", pymab_exp3, (100, 70)), ("river", river_exp3, (100, 400))):
+        title, batch = f"BanditLEWA, batch, against {library}'s Exp3", partial(_bandit_lewa, rounds=200_000)
+        rows += _against(title, library, goals, batch, partial(exp3, rounds=short))
+    title = "EWA, batch, against river's EWARegressor"
+    rows += _against(title, "river", (150, 500), _ewa, partial(river_ewa, rounds=short))
+    exp3_of_river = partial(river_exp3, rounds=short)
+    title = "one interactive round against river's Exp3"
+    rows += _against(title, "river", (5, 25), partial(interactive, rounds=short), exp3_of_river)
+    title = "an agent's pull and update against river's Exp3"
+    rows += _against(title, "river", (1, 5), partial(pull_and_update, rounds=short), exp3_of_river)
     return rows
+
+
+def _bandit_lewa(actions: int, rounds: int) -> Callable[[], int]:
+    return bandit(tuned(BanditLewa, actions), actions, rounds)
+
+
+def _ewa(actions: int) -> Callable[[], int]:
+    return full(tuned(Ewa, actions), actions, length(actions))
+
+
+def _against(title: str, library: str, goals: tuple[int, int], ours: Variant, ruler: Variant) -> Iterator[Row]:
+    """Yield a row for K = 10 and one for K = 100; without numbers where the library is not installed."""
+    for K, goal in zip((10, 100), goals, strict=True):
+        if importlib.util.find_spec(library) is None:
+            yield Row(f"{title}, K = {K}", None, None, f"{goal}x faster", None)
+            continue
+        times = best_of(TURNS, ours(K), ruler(K))
+        yield faster(f"{title}, K = {K}", times[0], times[1] / times[0], goal)
 
 
 def on_two_cores() -> list[Row]:
@@ -324,19 +280,19 @@ def start_up() -> list[Row]:
 
 
 def at_most(what: str, nanoseconds: float, ratio: float, goal: float) -> Row:
-    """A goal on time relative to a ruler; none if it is 0."""
+    """Return a row with a goal on time relative to a ruler; none if it is 0."""
     if not goal:
         return Row(what, nanoseconds, ratio, "", None)
     return Row(what, nanoseconds, ratio, f"at most {goal}x", ratio <= goal)
 
 
 def faster(what: str, nanoseconds: float, ratio: float, goal: float) -> Row:
-    """A goal on speed relative to a ruler."""
+    """Return a row with a goal on speed relative to a ruler."""
     return Row(what, nanoseconds, ratio, f"{goal}x faster", ratio >= goal)
 
 
 def measure(progress: Callable[[str], None] = lambda title: None) -> list[Row]:
-    """The whole table for the machine it runs on: a minute or two."""
+    """Measure the whole table for the machine it runs on: a minute or two."""
     rows: list[Row] = []
     for part in (against_c, beside_the_papers, growth_of_bandit, against_peers, on_two_cores, start_up):
         progress((part.__doc__ or "").rstrip("."))
@@ -345,7 +301,7 @@ def measure(progress: Callable[[str], None] = lambda title: None) -> list[Row]:
 
 
 def machine() -> str:
-    """What it was measured on."""
+    """Return what it was measured on."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
@@ -364,28 +320,28 @@ def machine() -> str:
 
 
 def cost_growth(sizes: tuple[int, ...] = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)) -> dict[str, list[float]]:
-    """Nanoseconds a round of every learner at each number of actions."""
-    found: dict[str, list[float]] = {}
+    """Return the nanoseconds a round of every learner at each number of actions."""
+    times: dict[str, list[float]] = {}
     for name, kind in ALL.items():
-        found[name] = []
+        times[name] = []
         for K in sizes:
             make = full if feedback_kind(kind) == "full" else bandit
             rounds = 100_000 if feedback_kind(kind) == "bandit" else max(20, 500_000 // K)
-            found[name].append(best_of(7, make(tuned(kind, K), K, rounds))[0])
-    return found
+            times[name].append(best_of(7, make(tuned(kind, K), K, rounds))[0])
+    return times
 
 
 def read_bandwidth() -> float:
-    """Nanoseconds to read one float64 from memory on one core: the limit of what touches every action's numbers."""
+    """Return the nanoseconds to read one float64 from memory on one core: the limit of what touches every action."""
     numbers = np.ones(1 << 25)
     return best_of(5, lambda: int(numbers.sum() > 0) * numbers.size)[0]
 
 
 def markdown(rows: list[Row]) -> str:
-    """The table for benchmarks/RESULTS.md."""
-    lines = ["| what | ns a round | ratio | goal | met |", "|---|---|---|---|---|"]
+    """Return the table for benchmarks/RESULTS.md."""
+    cells = []
     for row in rows:
         ns = "" if row.nanoseconds is None else f"{row.nanoseconds:,.0f}"
         ratio = "" if row.ratio is None else f"{row.ratio:.2f}x" if row.ratio < 10 else f"{row.ratio:,.0f}x"
-        lines.append(f"| {row.what} | {ns} | {ratio} | {row.goal} | {row.answer} |")
-    return "\n".join(lines)
+        cells.append((row.what, ns, ratio, row.goal, row.answer))
+    return markdown_table(("what", "ns a round", "ratio", "goal", "met"), cells)

@@ -1,25 +1,14 @@
 """The libraries beside which lewa is timed, each where it is installed: one variant of the same rounds for each."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-
-def coins(actions: int) -> tuple[Any, Any]:
-    """Means of a Bernoulli game."""
-    rng = np.random.default_rng(1)
-    return rng.random(actions), rng.random((1, actions))
-
-
-def plain_coins(actions: int, rounds: int) -> tuple[list[float], list[float]]:
-    """Means and uniforms as plain Python numbers: the action pays 1.0 where its mean exceeds the round's uniform."""
-    means: list[float] = coins(actions)[0].tolist()
-    return means, np.random.default_rng(2).random(rounds).tolist()
+from lewa.bench.rounds import plain_coins
 
 
 def river_exp3(actions: int, rounds: int) -> Callable[[], int]:
-    """river's Exp3, pull and update."""
+    """Return river's Exp3, pull and update."""
     from river import bandit as river_bandit
 
     means, uniforms = plain_coins(actions, rounds)
@@ -35,7 +24,7 @@ def river_exp3(actions: int, rounds: int) -> Callable[[], int]:
 
 
 def river_ewa(actions: int, rounds: int) -> Callable[[], int]:
-    """river's EWARegressor with constant experts, learn_one."""
+    """Return river's EWARegressor with constant experts, learn_one."""
     from river import dummy, ensemble, optim, stats
 
     class Constant(stats.base.Univariate):  # type: ignore[misc]
@@ -62,7 +51,7 @@ def river_ewa(actions: int, rounds: int) -> Callable[[], int]:
 
 
 def pymab_exp3(actions: int, rounds: int) -> Callable[[], int]:
-    """pymab's EXP3 (a compiled core), select_action and update."""
+    """Return pymab's EXP3 (a compiled core), select_action and update."""
     from pymab.policies import EXP3Policy
 
     means, uniforms = plain_coins(actions, rounds)

@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
-from typing import Any
 from linecache import getline
 from re import escape, findall
+from typing import Any
 
 import numpy as np
 from numba.core.errors import NumbaError

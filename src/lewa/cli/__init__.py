@@ -7,7 +7,12 @@ from typing import Annotated, TextIO
 import typer
 
 import lewa
-from lewa.cli import playing, proved, studies  # noqa: F401 (their commands, in the order in which the help has them)
+
+# The help lists the commands in this order.
+# isort: off
+from lewa.cli import learners, games, play, replay, frontier, guarantee, advise, check, reproduce, run, report, bench  # noqa: F401
+
+# isort: on
 from lewa.cli.shared import app as app
 from lewa.cli.shared import out as out
 from lewa.cli.shared import say
@@ -15,7 +20,7 @@ from lewa.cli.shared import say
 
 @app.callback(invoke_without_command=True)
 def version(show: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
-    """Print the version, if that is what was asked."""
+    """Print the version, if the option is given."""
     if show:
         print(lewa.__version__)
         raise typer.Exit
@@ -38,7 +43,7 @@ def main() -> None:
         except Exception as error:
             if not hasattr(error, "format_message"):  # not the parser's, so a bug: it keeps its traceback
                 raise
-            message = " ".join(error.format_message().split())
+            message = error.format_message()
             code = say(f"lewa: {message}") if message else 2  # without a command the help was shown
     sys.exit(code or 0)
 

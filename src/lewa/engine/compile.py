@@ -48,7 +48,7 @@ class CompiledLearner(NamedTuple):
 
 def compile_learner(learner: type[Learner]) -> CompiledLearner:
     """Return the compiled loop and single steps of a class of learner."""
-    return _compile(learner)
+    return _compile(learner)  # type: ignore[arg-type]  # mypy takes the hash of an object for that of its class
 
 
 @cache

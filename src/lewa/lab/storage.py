@@ -4,120 +4,101 @@
 rewritten, `measures.parquet` is made from it in the end.
 """
 
-import hashlib
 import json
 import os
 import platform
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numba
 import numpy as np
 
+from lewa.lab.measures import COLUMNS, Row
+from lewa.lab.names import own_modules
+from lewa.lab.sources import fingerprint_of, own_fingerprint
 from lewa.lab.study import Study, parse
 from lewa.version import __version__
 
 if sys.platform != "win32":
     import fcntl
 
-Row: TypeAlias = dict[str, Any]
-
-# The columns of measures.parquet, whatever was asked for: null is what was not.
-COLUMNS = {
-    "id": "string",
-    "game": "string",
-    "rounds": "int64",
-    "floor": "list",
-    "learner": "string",
-    "settings": "string",
-    "parameters": "string",
-    "seed": "int64",
-    "actions": "int64",
-    "measured_on": "string",
-    "reward": "double",
-    "regret": "double",
-    "violation": "list",
-    "shortfall": "list",  # the violation before its positive part is taken: what a bound on [E V]+ is about
-    "positive_violation": "list",
-    "multiplier": "list",
-    "largest_multiplier": "list",
-    "feasible": "bool",
-    "hindsight_value": "double",
-    "price": "list",
-    "guarantee_regret": "double",
-    "guarantee_violation": "list",
-    "guarantee_positive_violation": "list",
-    "guarantee_kind": "string",
-    "guarantee_source": "string",
-    "guarantee_holds": "bool",
-    "marks": "marks",
-    "regret_curve": "list",
-    "violation_curve": "curves",  # one per constraint
-    "multiplier_curve": "curves",
-    "play_curve": "curves",  # one per action, where they are few
-}
-
 
 # What it was run by ------------------------------------------------------------------------------------------------------
 
-NUMBERS: tuple[str, ...] = ("rounds.py", "kernels", "engine/loops.py", "learners", "games", "measures", "simulate/run.py")
-NUMBERS += ("lab/study.py", "lab/run.py", "lab/storage.py")
-
 
 @cache
-def versions() -> dict[str, str]:
-    """Everything that numbers depend on besides the study: two folders with the same versions hold the same numbers."""
+def versions(*modules: str) -> dict[str, str]:
+    """Return everything that numbers depend on besides the study: two folders with the same versions hold the same numbers.
+
+    `modules` are those of the user's from which games and learners come.
+    """
     return {
         "lewa": __version__,
-        "source": _source(),
+        "source": own_fingerprint(),
         "numpy": np.__version__,
         "numba": numba.__version__,
         "python": platform.python_version(),
+        **{f"source of {module}": fingerprint_of(module) for module in modules},
     }
 
 
-def _source() -> str:
-    """A hash of the files that numbers come from, so that an edited rule does not go on in an old journal."""
-    root = Path(__file__).parent.parent
-    found = hashlib.sha256()
-    for name in NUMBERS:
-        place = root / name
-        for file in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            found.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
-    return found.hexdigest()[:12]
+def versions_of(study: Study) -> dict[str, str]:
+    """Return the versions that the numbers of a study depend on."""
+    return versions(*own_modules([*(game.name for game in study.games), *(learner.name for learner in study.learners)]))
 
 
-def differ(one: dict[str, str], other: dict[str, str]) -> str:
-    """'numba 0.61, not 0.62'"""
-    names = [name for name in other if one.get(name) != other[name]] or [name for name in one if name not in other]
-    return " and ".join(f"{name} {one.get(name, 'of no version')}, not {other.get(name, 'any')}" for name in names)
+def differ(first: dict[str, str], second: dict[str, str]) -> str:
+    """Return where versions differ, such as 'numba 0.61, not 0.62'."""
+    names = [name for name in second if first.get(name) != second[name]] or [name for name in first if name not in second]
+    return " and ".join(f"{name} {first.get(name, 'of no version')}, not {second.get(name, 'any')}" for name in names)
 
 
 # The folder --------------------------------------------------------------------------------------------------------------
 
 
 def begin(out: Path, study: Study) -> None:
-    """Write down what is run by what; in a folder that holds a study already it has to be this one."""
-    copy, stamp = out / "study.toml", out / "versions.json"
+    """Write down what is run by what; refuse a folder that holds another study, or was begun with other versions."""
+    copy, stamp, here = out / "study.toml", out / "versions.json", versions_of(study)
     if not copy.exists():
         if (out / "journal.jsonl").exists():
             raise ValueError(f"{out} holds a journal but not the study it is of: give another folder")
         out.mkdir(parents=True, exist_ok=True)
-        write(stamp, json.dumps(versions(), indent=2).encode() + b"\n")
+        write(stamp, json.dumps(here, indent=2).encode() + b"\n")
         write(copy, study.text.encode())
         return
     held = parse(copy.read_text(encoding="utf-8"), str(copy))
     if held.model_dump() != study.model_dump():
         raise ValueError(f"{out} holds another study, {held.name!r}: give another folder for {study.name!r}")
-    begun = json.loads(stamp.read_text())
-    if begun != versions():
-        raise ValueError(f"{out} was begun with {differ(begun, versions())}: give another folder, or remove this one")
+    begun = read_versions(stamp)
+    if begun != here:
+        raise ValueError(f"{out} was begun with {differ(begun, here)}: give another folder, or remove this one")
+
+
+def read_json(path: Path) -> Any:
+    """Return what a JSON file holds, or refuse it in a sentence."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged: {first_line(error)}") from None
+
+
+def read_versions(path: Path) -> dict[str, str]:
+    """Return the versions in a file, or refuse it in a sentence."""
+    versions = read_json(path)
+    if not isinstance(versions, dict) or not all(isinstance(version, str) for version in versions.values()):
+        raise ValueError(f"{path} is damaged: it is no object of versions by name")
+    return versions
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's message, or its kind where it has none."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def write(path: Path, content: bytes) -> None:
-    """All of the file or none of it."""
+    """Write all of the file or none of it."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(content)
@@ -127,7 +108,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 class Journal:
-    """A line for each finished run, only ever appended to; `rows` is what it says, by id."""
+    """A file with a line for each finished run, only ever appended to; `rows` has them by id."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -155,7 +136,7 @@ class Journal:
             try:
                 row = json.loads(line)
                 self.rows.setdefault(row["id"], row)
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError):
                 if number < len(lines):
                     raise ValueError(f"{self._file.name} is damaged at line {number}") from None
                 break
@@ -166,7 +147,7 @@ class Journal:
         self._file.truncate(whole)  # a line that was being written when the study was killed
 
     def append(self, rows: list[Row]) -> None:
-        """The rows are on disk when this returns; one that is there already is not written again."""
+        """Write rows, which are on disk when this returns; one that is there already is not written again."""
         new = [row for row in rows if row["id"] not in self.rows]
         self._file.write(b"".join(json.dumps(row).encode() + b"\n" for row in new))
         self._file.flush()
@@ -178,14 +159,48 @@ class Journal:
         self._file.close()
 
 
-def write_measures(path: Path, rows: list[Row]) -> None:
-    """The rows as one Parquet file."""
+# The measures ------------------------------------------------------------------------------------------------------------
+
+
+def schema() -> Any:
+    """Return the schema of measures.parquet, for pyarrow."""
     import pyarrow as pa
-    from pyarrow import parquet
 
     numbers = pa.list_(pa.float64())
     kinds = {"list": numbers, "marks": pa.list_(pa.int64()), "curves": pa.list_(numbers)}
-    schema = pa.schema([(name, kinds.get(kind) or pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+    return pa.schema([(name, kinds.get(kind) or pa.type_for_alias(kind)) for name, kind in COLUMNS.items()])
+
+
+def write_measures(path: Path, rows: list[Row]) -> None:
+    """Write the rows as one Parquet file."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = pa.Table.from_pylist(rows, schema=schema())
+    except (pa.ArrowException, TypeError, AttributeError) as error:
+        raise ValueError(f"{path.parent} holds a damaged journal: {first_line(error)}") from None
     sink = pa.BufferOutputStream()
-    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), sink)
+    parquet.write_table(table, sink)
     write(path, sink.getvalue().to_pybytes())
+
+
+def read_measures(path: Path, columns: list[str] | None = None) -> list[Row]:
+    """Return the rows of a Parquet file of measures, or some of their columns; refuse a damaged one in a sentence."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        table = parquet.read_table(path, columns=columns)
+    except (ArrowException, OSError) as error:
+        raise ValueError(f"{path} is damaged: {first_line(error)}") from None
+    for field in schema():
+        if columns is not None and field.name not in columns:
+            continue
+        if field.name not in table.column_names:
+            raise ValueError(f"{path} is damaged: it has no column {field.name!r}")
+        if table.schema.field(field.name).type != field.type:
+            raise ValueError(f"{path} is damaged: its column {field.name!r} is not of the type {field.type}")
+    if not table.num_rows:
+        raise ValueError(f"{path} is damaged: it has no rows")
+    rows: list[Row] = table.to_pylist()
+    return rows

@@ -18,7 +18,6 @@ What is wrong with a file is said in one sentence, with the nearest right word.
 """
 
 import dataclasses
-import importlib
 import json
 import re
 import tomllib
@@ -26,34 +25,38 @@ from collections.abc import Iterator
 from inspect import signature
 from itertools import product
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, StrictStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from lewa import games, learners
+from lewa import learners
+from lewa.games import Game
+from lewa.lab.measures import MEASURES, TOGETHER
+from lewa.lab.names import Settings, build_game, parameters_of, short, title
+from lewa.learners import Learner
 from lewa.simulate.arguments import as_seeds
 from lewa.validation import as_floor, nearest
 
-# What a run can be asked for; regret and violation are one measure each but are never shown apart.
-MEASURES = ("reward", "regret", "violation", "positive_violation", "multiplier", "hindsight", "guarantee", "curves")
-TOGETHER = {"regret", "violation"}
+LARGEST = 2**63 - 1
 
 
 # The file ----------------------------------------------------------------------------------------------------------------
 
 
 def whole(value: object) -> int:
-    """A whole number of at least 1; TOML's 1e5 is one too."""
+    """Return a whole number of at least 1; TOML's 1e5 is one too."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ValueError(f"must be whole numbers of at least 1, got {value!r}")
+    if number > LARGEST:
+        raise ValueError(f"must be whole numbers of at most {LARGEST}, got one of {len(str(number))} digits")
     return number
 
 
 def horizons(value: object) -> tuple[int, ...]:
-    """One horizon, a list, or `from`, `to` and `per_decade`: as many to a factor of ten, evenly on a logarithmic scale."""
+    """Return horizons: one, a list, or `from`, `to` and `per_decade`, how many to a factor of ten."""
     if isinstance(value, dict):
         keys = ["from", "to", "per_decade"]
         for key in value:
@@ -74,8 +77,8 @@ def horizons(value: object) -> tuple[int, ...]:
     return listed
 
 
-def seeds_named(value: object) -> tuple[int, ...]:
-    """The seeds themselves, from their number or a list of them."""
+def seed_list(value: object) -> tuple[int, ...]:
+    """Return the seeds, from their number or a list of them."""
     items = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
         raise ValueError(f"must be how many there are, or a list of whole numbers from 0 on, got {value!r}")
@@ -85,28 +88,28 @@ def seeds_named(value: object) -> tuple[int, ...]:
         raise ValueError(str(error).removeprefix("seeds ")) from None
 
 
-def one_floor(value: object) -> tuple[float, ...]:
-    """One number per constraint."""
+def single_floor(value: object) -> tuple[float, ...]:
+    """Return a floor, one number per constraint."""
     items = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
         raise ValueError(f"must be one number per constraint, got {value!r}")
     return tuple(as_floor(list(items)).tolist())
 
 
-def some_floors(value: object) -> tuple[tuple[float, ...], ...]:
-    """Several floors, each as `floor`."""
+def floor_list(value: object) -> tuple[tuple[float, ...], ...]:
+    """Return several floors, each as `floor`."""
     if not isinstance(value, list | tuple) or not value:
         raise ValueError(f"must be a list of floors, at least one, got {value!r}")
-    found = tuple(one_floor(item) for item in value)
-    if len(set(found)) < len(found):
+    floors = tuple(single_floor(item) for item in value)
+    if len(set(floors)) < len(floors):
         raise ValueError(f"must be different, got {value!r}")
-    return found
+    return floors
 
 
 Horizons: TypeAlias = Annotated[tuple[int, ...], BeforeValidator(horizons)]
-Seeds: TypeAlias = Annotated[tuple[int, ...], BeforeValidator(seeds_named)]
-Floor: TypeAlias = Annotated[tuple[float, ...], BeforeValidator(one_floor)]
-Floors: TypeAlias = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(some_floors)]
+Seeds: TypeAlias = Annotated[tuple[int, ...], BeforeValidator(seed_list)]
+Floor: TypeAlias = Annotated[tuple[float, ...], BeforeValidator(single_floor)]
+Floors: TypeAlias = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(floor_list)]
 
 
 class Part(BaseModel):
@@ -121,7 +124,7 @@ class GameOf(Part):
     name: StrictStr
     floor: Floor | None = None
     floors: Floors | None = None
-    parameters: dict[str, Any] = {}
+    parameters: Settings = {}
 
     @model_validator(mode="after")
     def _check(self) -> "GameOf":
@@ -143,7 +146,7 @@ class LearnerOf(Part):
     """A `[[learners]]` table."""
 
     name: StrictStr
-    settings: dict[str, Any] = {}
+    settings: Settings = {}
 
     @model_validator(mode="after")
     def _check(self) -> "LearnerOf":
@@ -154,9 +157,9 @@ class LearnerOf(Part):
         return self
 
     @property
-    def changed(self) -> dict[str, Any]:
+    def changed(self) -> Settings:
         """The settings that are not what they would be anyway."""
-        usual = {name: one.default for name, one in signature(learners.find(self.name).tuned).parameters.items()}
+        usual = {name: parameter.default for name, parameter in signature(learners.find(self.name).tuned).parameters.items()}
         return {key: value for key, value in sorted(self.settings.items()) if key not in usual or usual[key] != value}
 
 
@@ -168,7 +171,7 @@ class Study(Part):
     learners: Annotated[tuple[LearnerOf, ...], Field(min_length=1)]
     rounds: Horizons
     seeds: Seeds
-    measures: tuple[StrictStr, ...] = MEASURES
+    measures: tuple[StrictStr, ...] = tuple(MEASURES)
     _text: str = PrivateAttr("")
 
     @model_validator(mode="after")
@@ -187,7 +190,7 @@ class Study(Part):
 
 
 def read(path: str | Path) -> Study:
-    """The study in a file, or one sentence that says what is wrong with it."""
+    """Read a study from a file, or say in one sentence what is wrong with it."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
@@ -198,11 +201,13 @@ def read(path: str | Path) -> Study:
 
 
 def parse(text: str, file: str = "study") -> Study:
-    """The study in this text; `file` names it in sentences."""
+    """Read a study from its text; `file` names it in sentences."""
     try:
         study = Study.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
         raise ValueError(f"{file} is no TOML: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{file} is nested too deeply for a study") from None
     except ValidationError as error:
         raise ValueError(f"{file}: {_sentence(error)}") from None
     study._text = text
@@ -210,6 +215,8 @@ def parse(text: str, file: str = "study") -> Study:
         expand(study)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{file} is nested too deeply for a study") from None
     return study
 
 
@@ -219,9 +226,8 @@ TABLES: dict[str, tuple[str, type[Part]]] = {"games": ("game", GameOf), "learner
 
 
 def _sentence(error: ValidationError) -> str:
-    """The first thing that is wrong; a key that is not known goes before one that is missing, for it may be that one."""
-    found = error.errors(include_url=False)
-    first = min(found, key=lambda one: one["type"] != "extra_forbidden")
+    """Say the first thing that is wrong; an unknown key goes before a missing one, for it may be that one."""
+    first = min(error.errors(include_url=False), key=lambda detail: detail["type"] != "extra_forbidden")
     where, place, part = [str(step) for step in first["loc"]], "", Study
     if len(first["loc"]) > 1 and where[0] in TABLES:
         title, part_of = TABLES[where[0]]
@@ -236,8 +242,8 @@ def _about(error: ErrorDetails, where: list[str], part: type[Part]) -> str:
     if error["type"] == "missing":
         return f"the key {key!r} is missing"
     if error["type"] == "value_error":
-        said = str(error["ctx"]["error"])
-        return f"{key} {said}" if key and not said.startswith(key) else said
+        reason = str(error["ctx"]["error"])
+        return f"{key} {reason}" if key and not reason.startswith(key) else reason
     must = error["msg"].replace("Input should", "must").replace("Tuple should", "must").replace("dictionary", "table")
     got = "" if error["type"] == "too_short" else f", got {error['input']!r}"
     return f"{key} {must[0].lower()}{must[1:].replace('tuple', 'list')}{got}".strip()
@@ -245,36 +251,6 @@ def _about(error: ErrorDetails, where: list[str], part: type[Part]) -> str:
 
 def _nearest(word: str, words: list[str]) -> str:
     return nearest(word, words) if words else ": it has none"
-
-
-# Games and learners by name ----------------------------------------------------------------------------------------------
-
-
-def game_kind(name: str) -> Any:
-    """The class of that name, or MODULE:CLASS of the user's, or a sentence with the nearest right name; without twists."""
-    name, _ = games.split_twists(name)
-    module, colon, kind = name.partition(":")
-    if not colon:
-        return games.find(name)
-    try:
-        return getattr(importlib.import_module(module), kind)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"the game {name} cannot be found: {error}") from None
-
-
-def slow(name: str) -> bool:
-    """Whether the rounds of a game are not played in a compiled loop: it reacts, or a twist of it takes them one by one."""
-    return not games.is_compiled(name, game_kind)
-
-
-def parameters_of(name: str) -> list[str] | None:
-    """What can be set of a game; None where it takes anything."""
-    return games.settings_of(name, game_kind)
-
-
-def build_game(name: str, parameters: dict[str, Any], floor: tuple[float, ...], rounds: int) -> Any:
-    """The game as it is posed for this floor and horizon, with the parameters that are given in place of its own."""
-    return games.make(name, floor, rounds, game_kind, **parameters)
 
 
 # The runs ----------------------------------------------------------------------------------------------------------------
@@ -286,16 +262,16 @@ class Run:
 
     id: str
     game: str
-    parameters: dict[str, Any]
+    parameters: Settings
     rounds: int
     floor: tuple[float, ...]
     learner: str
-    settings: dict[str, Any]
+    settings: Settings
     seed: int
     measures: tuple[str, ...]
 
-    def build(self) -> tuple[Any, Any]:
-        """The learner and the game."""
+    def build(self) -> tuple[Learner, Game]:
+        """Return the learner and the game."""
         game = build_game(self.game, at(self.parameters, self.rounds), self.floor, self.rounds)
         if game.constraints != len(self.floor):
             raise ValueError(
@@ -307,20 +283,20 @@ class Run:
 POWER = re.compile(r"(?:(?P<factor>\d*\.?\d+) )?T\^\((?P<over>-?\d+)(?:/(?P<under>[1-9]\d*))?\)")
 
 
-def at(values: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """The values; powers of the horizon, such as "0.5 T^(-2/3)", as the numbers that they are at this one."""
+def at(values: Settings, rounds: int) -> Settings:
+    """Return the values; powers of the horizon, such as "0.5 T^(-2/3)", become numbers."""
     return {key: _at(value, rounds) for key, value in values.items()}
 
 
-def _at(value: Any, rounds: int) -> Any:
-    found = POWER.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
+def _at(value: object, rounds: int) -> object:
+    power = POWER.fullmatch(value) if isinstance(value, str) else None
+    if power is None:
         return value
-    return float(found["factor"] or 1) * float(rounds ** (int(found["over"]) / int(found["under"] or 1)))
+    return float(power["factor"] or 1) * float(rounds ** (int(power["over"]) / int(power["under"] or 1)))
 
 
 def expand(study: Study) -> list[Run]:
-    """Every run of the study, in one order always; each learner and game is built once, so that what is wrong shows here."""
+    """Return every run of the study, always in the same order; build each learner and game once, so that errors show."""
     runs: list[Run] = []
     seen: set[str] = set()
     for first, *others in _groups(study):
@@ -336,12 +312,12 @@ def expand(study: Study) -> list[Run]:
 
 
 def _groups(study: Study) -> Iterator[list[Run]]:
-    """The runs that differ by their seed alone, together."""
+    """Yield the runs that differ by their seed alone, together."""
     several = len({floor for game in study.games for floor in game.every_floor}) > 1
     for game in study.games:
         for rounds, floor, learner in product(study.rounds, game.every_floor, study.learners):
-            at = [f"floor={shown(floor)}"] if several else []
-            words = [titled(game.name, game.parameters), f"T={rounds}", *at, titled(learner.name, learner.changed)]
+            at = [f"floor={short(floor)}"] if several else []
+            words = [title(game.name, game.parameters), f"T={rounds}", *at, title(learner.name, learner.changed)]
             yield [
                 Run(
                     "/".join([*words, f"seed{seed}"]),
@@ -358,33 +334,17 @@ def _groups(study: Study) -> Iterator[list[Run]]:
             ]
 
 
-def titled(name: str, settings: dict[str, Any]) -> str:
-    """'lewa tuning=paper'"""
-    return " ".join([name, *(f"{key}={shown(value)}" for key, value in settings.items())])
-
-
-def shown(value: object) -> str:
-    """A value as short as it can be without becoming another; lists with commas, lists of lists with semicolons too."""
-    if isinstance(value, list | tuple):
-        deep = any(isinstance(item, list | tuple) for item in value)
-        return (";" if deep else ",").join(shown(item) for item in value)
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        short = f"{value:g}"
-        return short if float(short) == value else repr(value)
-    return str(value)
-
-
 # Written down ------------------------------------------------------------------------------------------------------------
 
 
 def _toml(study: Study) -> Iterator[str]:
-    """A study that was made in Python, as the file it could have been read from."""
-    said = study.model_dump(exclude_defaults=True)
-    for key, value in said.items():
+    """Yield the lines of a file that this study could have been read from."""
+    tables = study.model_dump(exclude_defaults=True)
+    for key, value in tables.items():
         if key not in TABLES:
             yield f"{key} = {_value(value)}"
     for key in TABLES:
-        for table in said[key]:
+        for table in tables[key]:
             yield f"\n[[{key}]]"
             yield from (f"{name} = {_value(value)}" for name, value in table.items())
 

@@ -7,42 +7,45 @@ from functools import partial
 from math import exp, log, sqrt
 from typing import Any
 
+from lewa.games import SlowBurn
 from lewa.lab.study import Run
-from lewa.paper.rules import AtLeast, AtMost, Attains, Bound, Claim, Grows, Rule, Same, proved
+from lewa.learners import FixedPenalty, GatedPenalty
+from lewa.paper.rules import AtLeast, AtMost, Attains, Grows, Rule, RunBound, Same, proved_bound
+from lewa.paper.verdicts import Claim
 
 # Bounds ------------------------------------------------------------------------------------------------------------------
 
-probable = partial(proved, epsilon=0.05)
-varying = partial(proved, assuming=True)
+probable = partial(proved_bound, epsilon=0.05)
+varying = partial(proved_bound, assuming=True)
 
 
-def three_roots(run: Run, quantity: str) -> Bound:
+def three_roots(run: Run, quantity: str) -> RunBound:
     """The paper's constant: 3 sqrt(T ln K), in the sense in which 2 sqrt(T ln K) is proved."""
-    return proved(run, quantity)._replace(value=3 * sqrt(run.rounds * log(run.build()[1].actions)), trivial=False)
+    return proved_bound(run, quantity)._replace(value=3 * sqrt(run.rounds * log(run.build()[1].actions)), trivial=False)
 
 
-def largest_multiplier(run: Run, quantity: str) -> Bound:
+def largest_multiplier(run: Run, quantity: str) -> RunBound:
     """c0/delta, for the delta that the learner shrinks by."""
     learner: Any = run.build()[0]
-    return Bound(max(run.floor) / learner.dual[0])
+    return RunBound(max(run.floor) / learner.dual[0])
 
 
-def nothing(run: Run, quantity: str) -> Bound:
+def nothing(run: Run, quantity: str) -> RunBound:
     """0"""
-    return Bound(0.0)
+    return RunBound(0.0)
 
 
-def linear(share: float, run: Run, quantity: str) -> Bound:
+def linear(share: float, run: Run, quantity: str) -> RunBound:
     """A share of the rounds."""
-    return Bound(share * run.rounds)
+    return RunBound(share * run.rounds)
 
 
-def above(reached: float, run: Run, quantity: str) -> Bound:
+def above(reached: float, run: Run, quantity: str) -> RunBound:
     """(c0 - reached) T"""
-    return Bound((max(run.floor) - reached) * run.rounds)
+    return RunBound((max(run.floor) - reached) * run.rounds)
 
 
-def cut_off(run: Run, quantity: str) -> Bound:
+def cut_off(run: Run, quantity: str) -> RunBound:
     """T/16 for plain explore-then-project, where two actions have mean c0 = 1/2 and only the first pays, 1 a round.
 
     Expected regret is at least T/8; half of it is claimed, as runs are few. Let their estimates be c0 - a and c0 + b, with
@@ -50,41 +53,43 @@ def cut_off(run: Run, quantity: str) -> Bound:
     and b have the same law. With q the chance that n fair coins are half heads this happens with chance (1 - q)^2/4. With
     chance q (1 - q)/2 a > 0 = b, and a round costs 1. In all (1 - q) (1 + 3q)/8 >= 1/8, as q <= 1/2; before, it costs 1/2.
     """
-    return Bound(run.rounds / 16)
+    return RunBound(run.rounds / 16)
 
 
-def slow_burn(run: Run, quantity: str) -> Bound:
+def slow_burn(run: Run, quantity: str) -> RunBound:
     """docs/theory.md, 1.8"""
     T = run.rounds
-    return Bound(T**0.75 - T**0.25 / sqrt(log(2)) - T**-0.25)
+    return RunBound(T**0.75 - T**0.25 / sqrt(log(2)) - T**-0.25)
 
 
-def fixed_penalty(run: Run, quantity: str) -> Bound:
+def fixed_penalty(run: Run, quantity: str) -> RunBound:
     """docs/theory.md, 6.2"""
-    learner: Any = run.build()[0]
-    return Bound(run.rounds / 4 - 1 / (1 - exp(-learner.eta / 4)))
+    learner, _ = run.build()
+    assert isinstance(learner, FixedPenalty)
+    return RunBound(run.rounds / 4 - 1 / (1 - exp(-learner.eta / 4)))
 
 
-def gated_penalty(run: Run, quantity: str) -> Bound | None:
+def gated_penalty(run: Run, quantity: str) -> RunBound | None:
     """nu (T - 1/(1 - exp(-eta/2))), where nu penalty <= 1/2; nothing is claimed elsewhere."""
-    learner: Any
     learner, game = run.build()
+    assert isinstance(learner, GatedPenalty)
+    assert isinstance(game, SlowBurn)
     if game.nu * learner.penalty.max() > 0.5:
         return None
-    return Bound(game.nu * (run.rounds - 1 / (1 - exp(-learner.eta / 2))))
+    return RunBound(game.nu * (run.rounds - 1 / (1 - exp(-learner.eta / 2))))
 
 
 # The claims --------------------------------------------------------------------------------------------------------------
 
 
 def both(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """A claim about regret and violation, of all learners of the study or of one."""
+    """Make a claim about regret and violation, of all learners of the study or of one."""
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
     return Claim(title, study, {"regret": regret, "violation": violation})
 
 
 def every_round(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """The same where no round makes up for another: about the sum of all shortfalls, which is at least the violation."""
+    """Make a claim where no round makes up for another: about the sum of all shortfalls, at least the violation."""
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
     return Claim(title, study, {"regret": regret, "positive violation": violation})
 

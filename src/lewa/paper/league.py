@@ -4,18 +4,17 @@ A learner is Pareto-best in a game if no other that sees as much has as little r
 of one. That is a comparison of means over few seeds at one horizon: it says who to look at, and is no theorem.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from rich.table import Table
 
 from lewa import games, learners
 from lewa.feedback import feedback_kind
-from lewa.lab.storage import Row
+from lewa.formatting import markdown_table
+from lewa.lab.measures import Row
 from lewa.lab.study import Study
-from lewa.report.tables import table
 
 TITLE = "The league"
 CAPTION = (
@@ -25,7 +24,8 @@ CAPTION = (
     "can beat every fixed one."
 )
 FLOOR = 0.6
-FLOORS: dict[str, Any] = {"ads": (0.7, 0.8, 0.9), "radio": 0.9, "impossible": 0.5}  # where another floor is the natural one
+# Where another floor is the natural one.
+FLOORS: dict[str, float | tuple[float, ...]] = {"ads": (0.7, 0.8, 0.9), "radio": 0.9, "impossible": 0.5}
 BEST = "\N{BLACK STAR}"
 PLACES = ("learner", "sees", "Pareto-best in", "regret, middle game", "violation, middle game", "violation, worst game")
 STANDINGS = ("learner", "sees", "regret", "violation", "positive violation", "best")
@@ -42,11 +42,17 @@ class Standing(NamedTuple):
     positive: float  # the sum of all shortfalls, of the worst constraint
     best: bool
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A line of a game's table, in the order of `STANDINGS`."""
+        numbers = map(digits, (self.regret, self.violation, self.positive))
+        return self.learner, self.sees, *numbers, BEST if self.best else ""
+
 
 def league(
     rounds: int, seeds: int, players: Iterable[str] = tuple(learners.ALL), worlds: Iterable[str] = tuple(games.ALL)
 ) -> Study:
-    """The study: these learners in these games, by default all that are registered, each with its usual settings."""
+    """Return the study: these learners in these games, by default all that are registered, with their usual settings."""
     return Study.model_validate(
         {
             "name": TITLE,
@@ -60,10 +66,10 @@ def league(
 
 
 def standings(rows: Iterable[Row]) -> list[Standing]:
-    """The rows of the study's measures, the seeds of a learner in a game together, and the best marked."""
-    found = []
-    for (game, learner), own in groupby(rows, key=lambda row: (row["game"], row["learner"])):
-        each = list(own)
+    """Return the rows of the study's measures, the seeds of a learner in a game together, and the best marked."""
+    every = []
+    for (game, learner), group in groupby(rows, key=lambda row: (row["game"], row["learner"])):
+        each = list(group)
         regrets = [row["regret"] for row in each]
         regret = None if None in regrets else float(np.mean(regrets)) / each[0]["rounds"]
         net, positive = (
@@ -71,20 +77,20 @@ def standings(rows: Iterable[Row]) -> list[Standing]:
             for name in ("violation", "positive_violation")
         )
         sees = feedback_kind(learners.find(learner)).observes
-        found.append(Standing(game, learner, sees, regret, net, positive, False))
-    return [one._replace(best=_best(one, found)) for one in found]
+        every.append(Standing(game, learner, sees, regret, net, positive, False))
+    return [standing._replace(best=_best(standing, every)) for standing in every]
 
 
-def _best(one: Standing, found: list[Standing]) -> bool:
-    if one.regret is None:
+def _best(standing: Standing, every: list[Standing]) -> bool:
+    if standing.regret is None:
         return False
-    own = one.regret, one.violation
+    pair = standing.regret, standing.violation
     rivals = [
         (other.regret, other.violation)
-        for other in found
-        if (other.game, other.sees) == (one.game, one.sees) and other.regret is not None
+        for other in every
+        if (other.game, other.sees) == (standing.game, standing.sees) and other.regret is not None
     ]
-    return not any(regret <= own[0] and short <= own[1] and (regret, short) != own for regret, short in rivals)
+    return not any(regret <= pair[0] and short <= pair[1] and (regret, short) != pair for regret, short in rivals)
 
 
 class Place(NamedTuple):
@@ -98,60 +104,36 @@ class Place(NamedTuple):
     violation: float
     worst: float  # violation, in the game that it is worst in
 
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A line of the table over all games, in the order of `PLACES`."""
+        numbers = map(digits, (self.regret, self.violation, self.worst))
+        return self.learner, self.sees, f"{self.best} of {self.games}", *numbers
 
-def places(found: Iterable[Standing]) -> list[Place]:
-    """The learners, those first that are best most often; in the order of the registry where it is as often."""
-    by: dict[str, list[Standing]] = {}
-    for one in found:
-        by.setdefault(one.learner, []).append(one)
+
+def places(every: Iterable[Standing]) -> list[Place]:
+    """Return the learners, those first that are best most often; in the order of the registry where it is as often."""
+    by_learner: dict[str, list[Standing]] = {}
+    for standing in every:
+        by_learner.setdefault(standing.learner, []).append(standing)
     rows = []
-    for learner, own in by.items():
-        regrets = [one.regret for one in own if one.regret is not None]
-        violations = [one.violation for one in own]
+    for learner, group in by_learner.items():
+        regrets = [standing.regret for standing in group if standing.regret is not None]
+        violations = [standing.violation for standing in group]
         middle = float(np.median(regrets)) if regrets else None
-        best = sum(one.best for one in own)
-        rows.append(Place(learner, own[0].sees, best, len(own), middle, float(np.median(violations)), max(violations)))
+        best = sum(standing.best for standing in group)
+        rows.append(Place(learner, group[0].sees, best, len(group), middle, float(np.median(violations)), max(violations)))
     return sorted(rows, key=lambda row: (row.sees != "full", -row.best))
 
 
-def shown(found: Iterable[Standing]) -> Table:
-    """The table for people: a line for each learner."""
-    return table(TITLE, *PLACES, rows=[_cells(row) for row in places(found)], caption=CAPTION)
-
-
-def _cells(row: Place) -> tuple[str, ...]:
-    return row.learner, row.sees, f"{row.best} of {row.games}", *map(digits, (row.regret, row.violation, row.worst))
-
-
-def cells(one: Standing) -> tuple[str, ...]:
-    """A line of a game's table, in the order of `STANDINGS`."""
-    numbers = map(digits, (one.regret, one.violation, one.positive))
-    return one.learner, one.sees, *numbers, BEST if one.best else ""
-
-
 def digits(value: float | None) -> str:
-    """Three places behind the point are more than so few seeds tell."""
+    """Return a number with three places behind the point: more than so few seeds tell."""
     return "-" if value is None else f"{value:.3f}"
 
 
-def markdown(found: list[Standing]) -> str:
-    """The table over all games, and below it one for each game: regret and violation a round, the best with a star."""
-    parts = [f"# {TITLE}", CAPTION, _markdown(PLACES, [_cells(row) for row in places(found)])]
-    for game, own in groupby(found, key=lambda one: one.game):
-        rows = [
-            (
-                one.learner,
-                one.sees,
-                digits(one.regret),
-                digits(one.violation),
-                digits(one.positive),
-                BEST if one.best else "",
-            )
-            for one in own
-        ]
-        parts += [f"## {game}", _markdown(STANDINGS, rows)]
+def markdown(every: list[Standing]) -> str:
+    """Return the table over all games, and below it one for each game: regret and violation a round, stars for the best."""
+    parts = [f"# {TITLE}", CAPTION, markdown_table(PLACES, [row.cells for row in places(every)])]
+    for game, group in groupby(every, key=lambda standing: standing.game):
+        parts += [f"## {game}", markdown_table(STANDINGS, [standing.cells for standing in group])]
     return "\n\n".join(parts) + "\n"
-
-
-def _markdown(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, tuple("---" for _ in head), *rows))

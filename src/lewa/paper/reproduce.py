@@ -10,17 +10,20 @@ from concurrent.futures import Executor
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
+from typing import TypedDict
 
-from rich.table import Table
-
-from lewa.lab.run import Progress, run_studies
-from lewa.lab.storage import Row, versions, write
-from lewa.lab.study import Study, parse, slow
+from lewa.formatting import markdown_table, number
+from lewa.lab.names import slow
+from lewa.lab.run import run_studies
+from lewa.lab.schedule import Progress
+from lewa.lab.storage import read_measures, versions, write
+from lewa.lab.study import Study, parse
 from lewa.paper.claims import BEYOND, CLAIMS, STUDIES
 from lewa.paper.league import league, standings
 from lewa.paper.league import markdown as league_markdown
-from lewa.paper.rules import READ, Line, fraction, series, verdict
-from lewa.report.tables import number, table
+from lewa.paper.series import READ, series
+from lewa.paper.verdicts import VerdictLine, verdict
+from lewa.schema import json_text
 
 TITLE = "The paper's claims, measured"
 SECOND = "Beyond the paper"  # the heading of the table's second part
@@ -34,13 +37,13 @@ LEAGUE = 4_000, 2  # rounds and seeds of the league
 
 
 def built_in(name: str) -> Study:
-    """The study of that name."""
+    """Return the study of that name."""
     file = files("lewa.paper").joinpath("studies", f"{name}.toml")
     return parse(file.read_text(encoding="utf-8"), f"{name}.toml")
 
 
 def at_length(study: Study) -> Study:
-    """The same study with longer games, its horizons as far apart as they were, and more seeds where it has several."""
+    """Return the study with longer games, its horizons as far apart as they were, and more seeds where it has several."""
     reacts = any(slow(game.name) for game in study.games)
     first, last, steps = study.rounds[0], study.rounds[-1], len(study.rounds) - 1
     rounds, most = list(study.rounds), FULL_REACTING if reacts else FULL
@@ -51,16 +54,31 @@ def at_length(study: Study) -> Study:
 
 
 def within(study: Study, longest: int) -> Study:
-    """The same study up to this horizon, with at most two seeds: to try things out."""
+    """Return the study up to this horizon, with at most two seeds: to try things out."""
     rounds = [rounds for rounds in study.rounds if rounds <= longest] or [longest]
     return Study.model_validate({**study.model_dump(), "rounds": rounds, "seeds": study.seeds[:2]})
 
 
 def folder(full: bool) -> Path:
-    """Where results go if nothing is said: a folder for each version, so that edited sources never meet older numbers."""
-    said = [json.dumps(versions()), *(built_in(name).text for name in STUDIES)]
-    stamp = hashlib.sha256("".join(said).encode()).hexdigest()[:8]
+    """Return where results go by default: a folder for each version, so that edited sources never meet older numbers."""
+    texts = [json.dumps(versions()), *(built_in(name).text for name in STUDIES)]
+    stamp = hashlib.sha256("".join(texts).encode()).hexdigest()[:8]
     return Path("results") / f"reproduce-{stamp}{'-full' if full else ''}"
+
+
+class StudyTitle(TypedDict):
+    """A study of the reproduction: the name of its folder, and its title."""
+
+    name: str
+    title: str
+
+
+class Reproduction(TypedDict):
+    """What verdicts.json holds; `lewa reproduce --json` prints it, with the path of the page."""
+
+    title: str
+    lines: list[dict[str, object]]  # the fields of VerdictLine
+    studies: list[StudyTitle]
 
 
 # The job -----------------------------------------------------------------------------------------------------------------
@@ -74,7 +92,7 @@ def reproduce(
     full: bool = False,
     longest: int | None = None,
     progress: Callable[[Progress], None] | None = None,
-) -> list[Line]:
+) -> list[VerdictLine]:
     """Run what is left of all studies into folders of `out`, judge every claim, and write `verdicts.json` and `.md` there.
 
     The league of all learners in all games is one more study; what it came to is in `league.json` and `.md`. It runs as
@@ -86,53 +104,31 @@ def reproduce(
     if longest is not None:
         studies = {name: within(study, longest) for name, study in studies.items()}
     everybody = league(min(LEAGUE[0], longest or LEAGUE[0]), LEAGUE[1])
-    played = {**studies, "league": everybody}
-    run_studies({out / name: study for name, study in played.items()}, executor, workers, cluster, progress)
-    lines, found = list(judged(out, studies)), standings(_measures(out / "league"))
-    told = {
+    everything = {**studies, "league": everybody}
+    run_studies({out / name: study for name, study in everything.items()}, executor, workers, cluster, progress)
+    lines, places = list(verdicts(out, studies)), standings(read_measures(out / "league" / "measures.parquet"))
+    report: Reproduction = {
         "title": TITLE,
         "lines": [line._asdict() for line in lines],
         "studies": [{"name": name, "title": study.name} for name, study in studies.items()],
     }
-    write(out / "league.md", league_markdown(found).encode())
-    write(out / "league.json", json.dumps([one._asdict() for one in found], indent=1).encode() + b"\n")
+    write(out / "league.md", league_markdown(places).encode())
+    write(out / "league.json", json_text([standing._asdict() for standing in places], indent=1).encode() + b"\n")
     write(out / "verdicts.md", markdown(lines).encode() + b"\n")
-    write(out / "verdicts.json", json.dumps(told, indent=1).encode() + b"\n")
+    write(out / "verdicts.json", json_text(report, indent=1).encode() + b"\n")
     return lines
 
 
-def judged(out: Path, studies: dict[str, Study]) -> Iterator[Line]:
-    """The lines of all claims, from the measures of the studies in this folder."""
-    found = {name: series(study, _measures(out / name, list(READ))) for name, study in studies.items()}
+def verdicts(out: Path, studies: dict[str, Study]) -> Iterator[VerdictLine]:
+    """Yield the lines of all claims, from the measures of the studies in this folder."""
+    by_study = {
+        name: series(study, read_measures(out / name / "measures.parquet", list(READ))) for name, study in studies.items()
+    }
     for claim in CLAIMS:
-        yield from verdict(claim, found[claim.study])
-
-
-def _measures(folder: Path, columns: list[str] | None = None) -> list[Row]:
-    from pyarrow.parquet import read_table
-
-    rows: list[Row] = read_table(folder / "measures.parquet", columns=columns).to_pylist()
-    return rows
+        yield from verdict(claim, by_study[claim.study])
 
 
 # The table ---------------------------------------------------------------------------------------------------------------
-
-
-def shown(lines: list[Line]) -> Table:
-    """The verdict table for people: the lines of a claim one below the other."""
-    rows: list[tuple[str, ...]] = []
-    for claim, group in groupby(lines, key=lambda line: line.claim):
-        if claim == BEYOND[0].title:
-            rows.append((f"[bold]{SECOND}[/]", *[""] * 7))
-        for n, line in enumerate(group):
-            slope = "-" if line.slope is None else f"{line.slope:.2f} [{line.low:.2f}, {line.high:.2f}]"
-            theory = "-" if line.exponent is None else fraction(line.exponent)
-            ratio = "-" if line.ratio is None else "< 0" if line.ratio < 0 else f"{line.ratio:.2f}"
-            holds = yes(line) if line.holds else f"[bold red]{yes(line)}[/]"
-            measured = (number(line.measured), ratio, slope, theory, holds)
-            rows.append(("" if n else line.claim, line.quantity, bound(line), *measured))
-    columns = ("claim", "", "bound", "measured", "ratio", "slope", "theory", "holds")
-    return table(TITLE, *columns, rows=rows, caption=CAPTION)
 
 
 CAPTION = (
@@ -141,32 +137,32 @@ CAPTION = (
 )
 
 
-def bound(line: Line) -> str:
-    """'<= 1,665', or the rate where there is no number."""
+def bound(line: VerdictLine) -> str:
+    """Return the bound, such as '<= 1,665', or the rate where there is no number."""
     return f"{line.sense} {line.formula if line.bound is None else number(line.bound)}"
 
 
-def yes(line: Line) -> str:
-    """A verdict that is no is what one looks for."""
+def answer(line: VerdictLine) -> str:
+    """Return whether the claim holds; a NO is what a reader looks for."""
     return "yes" if line.holds else "NO"
 
 
-def markdown(lines: list[Line]) -> str:
-    """The table for the documents: regret and violation side by side."""
-    head = ("claim", "T", "regret", "holds", "violation", "holds")
-    rows: list[tuple[str, ...]] = [head, tuple("---" for _ in head)]
+def markdown(lines: list[VerdictLine]) -> str:
+    """Return the table for the documents: regret and violation side by side."""
+    columns = ("claim", "T", "regret", "holds", "violation", "holds")
+    rows: list[tuple[str, ...]] = []
     for claim, group in groupby(lines, key=lambda line: line.claim):
         if claim == BEYOND[0].title:
-            rows.append((f"**{SECOND}**", *[""] * (len(head) - 1)))
-        found = list(group)
-        cells = [cell for line in found for cell in (_cell(line), yes(line))]
-        rows.append((claim, f"{found[0].rounds:,}", *cells, *[""] * (len(head) - 2 - len(cells))))
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+            rows.append((f"**{SECOND}**", *[""] * (len(columns) - 1)))
+        together = list(group)
+        cells = [cell for line in together for cell in (_cell(line), answer(line))]
+        rows.append((claim, f"{together[0].rounds:,}", *cells, *[""] * (len(columns) - 2 - len(cells))))
+    return markdown_table(columns, rows)
 
 
-def _cell(line: Line) -> str:
-    """'416.5 <= 1,333 = sqrt(T ln K) + sqrt(T)/2, slope 0.50'"""
+def _cell(line: VerdictLine) -> str:
+    """Return a cell such as '416.5 <= 1,333 = sqrt(T ln K) + sqrt(T)/2, slope 0.50'."""
     what = [] if line.quantity in ("regret", "violation") else [f"{line.quantity}:"]
-    stated = f"{bound(line)} = {line.formula}" if line.bound else f"{line.sense} {line.formula}"
+    bounds = f"{bound(line)} = {line.formula}" if line.bound else f"{line.sense} {line.formula}"
     slope = "" if line.slope is None else f", slope {line.slope:.2f}"
-    return " ".join([*what, number(line.measured), stated]) + slope
+    return " ".join([*what, number(line.measured), bounds]) + slope

@@ -1,4 +1,4 @@
-"""Figures from plain arrays: a grid of panels with direct labels, as SVG, PNG and PDF fit for a paper.
+"""Figures: a grid of panels with direct labels, as SVG, PNG and PDF fit for a paper; panels.py has the panels.
 
 Every label stands at the end of its line, in its colour; labels that would overlap are moved apart; there are no legends.
 Nothing in a file depends on the day, the machine's settings or its fonts: the same numbers give the same bytes.
@@ -8,13 +8,14 @@ import io
 import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from lewa.measures.rate_fit import Growth
-from lewa.types import Indices, Matrix, Vector
+if TYPE_CHECKING:  # it is an extra
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
 
 # Told apart by people who see few colours, by lightness too; dark enough to be read as text on white.
 COLOURS = ("#0b68a8", "#c4500f", "#107f5b", "#9c4a86", "#8a6500", "#3f8fb5", "#6b4fa0", "#5c6570")
@@ -26,56 +27,8 @@ HEIGHT = 132.0  # the least height of a panel's axes
 LEFT, TOP, BOTTOM, GAP = 38.0, 24.0, 30.0, 12.0
 SIZE, LEADING = 7.5, 9.2  # of the text
 WRAP = 19  # characters of a label's line
-RANGE = 1e6  # from the largest value to the smallest that is told from zero
-DECADES = 3.0  # of rounds that are drawn: before them everything is small
-NEAR = 3.0  # times the highest line: what is proved farther up is said, not drawn
 SIZES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
-BENDING = ", symmetric log scale"
 BENT = 8.0  # times the typical line: where one is as much larger, the scale is bent so that the others can be seen
-
-
-# What is drawn -----------------------------------------------------------------------------------------------------------
-
-
-class Line(NamedTuple):
-    """The mean over seeds at some rounds, and the band from the lowest seed to the highest."""
-
-    name: str
-    colour: str
-    rounds: Indices  # (n,)
-    mean: Vector  # (n,)
-    low: Vector
-    high: Vector
-
-
-class Level(NamedTuple):
-    """What is proved at the last round."""
-
-    name: str
-    colour: str
-    value: float
-
-
-class Point(NamedTuple):
-    """A value at each horizon, and the line fitted to them: there is none where one is not positive."""
-
-    name: str
-    colour: str
-    rounds: tuple[int, ...]
-    values: tuple[float, ...]
-    fit: Growth | None
-    beside: str = ""  # the exponent that theory has for it
-    bounds: tuple[tuple[int, float], ...] = ()  # what is proved, by horizon
-
-
-class Difference(NamedTuple):
-    """A mean difference, and its interval."""
-
-    name: str
-    colour: str
-    mean: float
-    low: float
-    high: float
 
 
 Label: TypeAlias = tuple[str, str, float]  # what it says, its colour, and the value at which its line ends
@@ -94,231 +47,27 @@ class Panel(Protocol):
     def margins(self) -> tuple[float, float]:
         """Points left and right of the axes."""
 
-    def draw(self, axes: Any, size: tuple[float, float]) -> None:
+    def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         """Draw into axes of this size in points."""
-
-
-class Curves(NamedTuple):
-    """Something over rounds, a line for each learner."""
-
-    title: str
-    lines: tuple[Line, ...]
-    levels: tuple[Level, ...] = ()
-
-    def _shown(self) -> tuple[Level, ...]:
-        """The levels near enough to be drawn; those far above are said in the label of their learner."""
-        if self._width() is not None:
-            return self.levels
-        top = max(float(np.abs(line.high).max()) for line in self.lines)
-        return tuple(level for level in self.levels if level.value <= NEAR * top)
-
-    def _dashed(self) -> list[Level]:
-        """What is drawn of them: one line where several are the same."""
-        same: dict[str, list[Level]] = {}
-        for level in self._shown():
-            same.setdefault(f"{level.value:.6g}", []).append(level)
-        return [
-            Level(
-                "proved" if len(self.lines) == len(levels) else "proved: " + ", ".join(level.name for level in levels),
-                levels[0].colour if len(levels) == 1 else MUTED,
-                levels[0].value,
-            )
-            for levels in same.values()
-        ]
-
-    def _labels(self) -> list[Label]:
-        shown = self._shown()
-        far = {level.name: level.value for level in self.levels if level not in shown}
-        labels = []
-        for line in self.lines:
-            more = f"\nproved \N{LESS-THAN OR EQUAL TO} {short(far[line.name])}" if line.name in far else ""
-            labels.append((wrapped(line.name) + more, line.colour, float(line.mean[-1])))
-        return labels + [(wrapped(level.name), level.colour, level.value) for level in self._dashed()]
-
-    def _width(self) -> float | None:
-        return _bend([float(np.abs([line.low, line.high]).max()) for line in self.lines])
-
-    def height(self) -> float:
-        return max(HEIGHT, sum(tall(label[0]) for label in self._labels()))
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(label[0]) for label in self._labels())
-
-    def draw(self, axes: Any, size: tuple[float, float]) -> None:
-        last = int(self.lines[0].rounds[-1])
-        first = max(1.0, last / 10**DECADES)
-        bent = self._width()
-        if bent is not None:
-            axes.set_yscale("symlog", linthresh=bent, linscale=0.6)
-        axes.margins(y=0.04)
-        axes.axhline(0, color=MUTED, linewidth=0.6, zorder=0)
-        for line in self.lines:
-            seen = line.rounds >= first
-            x, low, high = line.rounds[seen], line.low[seen], line.high[seen]
-            axes.fill_between(x, low, high, color=line.colour, alpha=0.16, linewidth=0)
-            axes.plot(x, line.mean[seen], color=line.colour, linewidth=1.3)
-        for level in self._dashed():
-            axes.axhline(level.value, color=level.colour, linewidth=0.7, dashes=(4, 3))
-        if all((line.low >= 0).all() for line in self.lines):
-            axes.set_ylim(bottom=0, top=None if any(line.high.any() for line in self.lines) else 1)
-        if bent is None:
-            ticks(axes.yaxis, 5)
-        else:
-            axes.set_yticks(*_symmetric(axes.get_ylim(), bent))
-        _rounds(axes, first, last)
-        entitle(axes, self.title + BENDING * (bent is not None), size)
-        label_ends(axes, self._labels(), size)
-
-
-class Growths(NamedTuple):
-    """Something at several horizons, on logarithmic scales: straight lines whose slopes are exponents."""
-
-    title: str
-    points: tuple[Point, ...]
-
-    def _labels(self) -> list[Label]:
-        labels = []
-        for point in self.points:
-            slope = "" if point.fit is None else f" {point.fit.slope:.2f}".replace("-", "\N{MINUS SIGN}")
-            text = wrapped(point.name + slope) + f"\n{point.beside}".rstrip()
-            labels.append((text, point.colour, point.values[-1]))
-        return labels
-
-    def height(self) -> float:
-        return max(HEIGHT, sum(tall(label[0]) for label in self._labels()))
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(label[0]) for label in self._labels())
-
-    def draw(self, axes: Any, size: tuple[float, float]) -> None:
-        every = np.array([value for point in self.points for value in point.values])
-        bent = self._bent(every)
-        if bent is None:
-            axes.set_yscale("log")
-        else:
-            axes.set_yscale("symlog", linthresh=bent, linscale=0.4)
-            axes.axhline(0, color=MUTED, linewidth=0.6, zorder=0)
-        for point in self.points:
-            axes.plot(
-                point.rounds, point.values, color=point.colour, marker="o", markersize=2.8, linestyle="none", clip_on=False
-            )
-            if point.fit is None:
-                axes.plot(point.rounds, point.values, color=point.colour, linewidth=0.5)
-            else:
-                ends = np.geomspace(min(point.rounds), max(point.rounds), 2 if bent is None else 30)
-                axes.plot(ends, point.fit.factor * ends**point.fit.slope, color=point.colour, linewidth=1.0)
-            if point.bounds:
-                axes.plot(*zip(*point.bounds, strict=True), color=point.colour, linewidth=0.7, dashes=(4, 3))
-        axes.margins(y=0.06)
-        if (every >= 0).all() and bent is not None:
-            axes.set_ylim(bottom=0)
-        horizons = [T for point in self.points for T in point.rounds]
-        _rounds(axes, min(horizons) / 1.15, max(horizons) * 1.15, "horizon T")
-        if bent is None:
-            _powers(axes.yaxis)
-        else:
-            axes.set_yticks(*_symmetric(axes.get_ylim(), bent))
-        entitle(axes, self.title + BENDING * (bent is not None), size)
-        label_ends(axes, self._labels(), size)
-
-    def _bent(self, every: Vector) -> float | None:
-        """The power of ten below every value but zero, where one is not positive; None where a logarithmic scale will do."""
-        if (every > 0).all():
-            return None
-        sizes = np.abs(every[every != 0])
-        return float(10 ** np.floor(np.log10(max(sizes.min(), sizes.max() / RANGE)))) if sizes.size else 1.0
-
-
-class Differences(NamedTuple):
-    """Learners that met the same nature, against one of them."""
-
-    title: str
-    rows: tuple[Difference, ...]
-
-    def _said(self) -> list[str]:
-        return [f"{short(row.mean)} \N{PLUS-MINUS SIGN} {short((row.high - row.low) / 2, 2)}" for row in self.rows]
-
-    def height(self) -> float:
-        return sum(tall(wrapped(row.name)) + 5 for row in self.rows) + 6
-
-    def margins(self) -> tuple[float, float]:
-        return 14 + max(wide(wrapped(row.name)) for row in self.rows), 10 + max(map(wide, self._said()))
-
-    def draw(self, axes: Any, size: tuple[float, float]) -> None:
-        bent = _bend([max(abs(row.low), abs(row.high)) for row in self.rows])
-        if bent is not None:
-            axes.set_xscale("symlog", linthresh=bent, linscale=0.6)
-        axes.margins(x=0.06)
-        axes.axvline(0, color=MUTED, linewidth=0.6, zorder=0)
-        for place, (row, said) in enumerate(zip(self.rows, self._said(), strict=True)):
-            axes.plot([row.low, row.high], [place, place], color=row.colour, linewidth=1.3, solid_capstyle="butt")
-            axes.plot([row.mean], [place], color=row.colour, marker="o", markersize=3.6)
-            for across, text, side in ((-8 / size[0], wrapped(row.name), "right"), (1 + 8 / size[0], said, "left")):
-                label = axes.text(across, place, text, transform=axes.get_yaxis_transform(), color=row.colour)
-                label.set(ha=side, va="center", linespacing=LEADING / SIZE / 1.2)
-        if all(row.low == row.high == 0 for row in self.rows):
-            axes.set_xlim(-1, 1)
-        axes.set_ylim(len(self.rows) - 0.4, -0.6)
-        axes.set_yticks([])
-        axes.spines["left"].set_visible(False)
-        if bent is None:
-            ticks(axes.xaxis, 4)
-        else:
-            axes.set_xticks(*_symmetric(axes.get_xlim(), bent, most=5))
-            axes.minorticks_off()
-        entitle(axes, self.title + BENDING * (bent is not None), size)
-
-
-class Shares(NamedTuple):
-    """A play over time: how much of it each action has."""
-
-    title: str
-    rounds: Indices  # (n,)
-    play: Matrix  # (K, n)
-
-    def _labels(self) -> list[Label]:
-        ends = np.concatenate([[0.0], np.cumsum(self.play[:, -1])])
-        middles = (ends[:-1] + ends[1:]) / 2
-        return [(f"action {i + 1}", INK, float(middle)) for i, middle in enumerate(middles)]
-
-    def height(self) -> float:
-        return max(0.6 * HEIGHT, len(self.play) * tall(""))
-
-    def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(label[0]) for label in self._labels())
-
-    def draw(self, axes: Any, size: tuple[float, float]) -> None:
-        last = int(self.rounds[-1])
-        first = max(1.0, last / 10**DECADES)
-        seen = self.rounds >= first
-        edges = np.vstack([np.zeros(len(self.rounds)), np.cumsum(self.play, axis=0)])[:, seen]
-        for i, (below, above) in enumerate(pairwise(edges)):
-            tint = 0.06 + 0.4 * i / max(1, len(self.play) - 1)
-            axes.fill_between(self.rounds[seen], below, above, color=INK, alpha=tint, linewidth=0)
-        axes.set_ylim(0, 1)
-        axes.set_yticks([0, 0.5, 1], ["0", "\N{VULGAR FRACTION ONE HALF}", "1"])
-        _rounds(axes, first, last)
-        entitle(axes, self.title, size)
-        label_ends(axes, self._labels(), size)
 
 
 # The parts of a panel ----------------------------------------------------------------------------------------------------
 
 
 def short(value: float, digits: int = 3) -> str:
-    """A number on a scale: 1k, 25k, 1.5M, 0.02."""
+    """Return a number for a scale: 1k, 25k, 1.5M, 0.02."""
     size, letter = next(((size, letter) for size, letter in SIZES if abs(value) >= 0.9995 * size), (1.0, ""))
     text = f"{value / size:.{digits}g}" if abs(value / size) < 99.5 or digits > 3 else f"{value / size:.0f}"
     return (text + letter).replace("-", "\N{MINUS SIGN}")
 
 
 def wrapped(name: str) -> str:
-    """A label in lines that fit beside a panel."""
+    """Return a label in lines that fit beside a panel."""
     return "\n".join(textwrap.wrap(name, WRAP, break_long_words=False, break_on_hyphens=False)) or name
 
 
 def wide(label: str) -> float:
-    """Points that the label is wide."""
+    """Return the width of a label in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
@@ -327,45 +76,46 @@ def wide(label: str) -> float:
 
 
 def tall(label: str) -> float:
-    """Points that the label is high."""
+    """Return the height of a label in points."""
     return LEADING * (1 + label.count("\n")) + 1.5
 
 
 def apart(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """The middles of labels of these heights, as near to where they are wanted as they can be without overlapping."""
+    """Return the middles of labels of these heights, as near to where they are wanted as they fit without overlapping."""
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(wanted, kind="stable")
     sizes = np.asarray(heights, dtype=np.float64)[order]
     offsets = np.cumsum(sizes) - sizes / 2
     starts = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - offsets).x
-    found = np.empty(len(order))
-    found[order] = np.clip(starts, low, max(low, high - float(sizes.sum()))) + offsets
-    return [float(y) for y in found]
+    middles = np.empty(len(order))
+    middles[order] = np.clip(starts, low, max(low, high - float(sizes.sum()))) + offsets
+    return [float(y) for y in middles]
 
 
-def _bend(sizes: Sequence[float]) -> float | None:
-    """How wide the straight part of a bent scale is, a power of ten; None where these can be seen on a straight one."""
+def bend(sizes: Sequence[float]) -> float | None:
+    """Return how wide the straight part of a bent scale is, a power of ten; None where a straight scale will do."""
     typical = sorted(sizes)[(len(sizes) - 1) // 2]
     if not 0 < BENT * typical < max(sizes):
         return None
     return float(10 ** np.floor(np.log10(typical)))
 
 
-def entitle(axes: Any, title: str, size: tuple[float, float]) -> None:
-    """What the panel shows, above it."""
+def entitle(axes: "Axes", title: str, size: tuple[float, float]) -> None:
+    """Write what the panel shows above it."""
     axes.text(0, 1 + 9 / size[1], title, transform=axes.transAxes, color=INK, size=SIZE + 1.5)
 
 
-def _rounds(axes: Any, first: float, last: float, name: str = "round") -> None:
+def rounds_axis(axes: "Axes", first: float, last: float, name: str = "round") -> None:
+    """Make the horizontal axis one of rounds, on a logarithmic scale."""
     axes.set_xscale("log")
     axes.set_xlim(first, max(last, 2 * first))
-    _powers(axes.xaxis)
+    log_ticks(axes.xaxis)
     axes.set_xlabel(name, labelpad=2)
 
 
-def _powers(axis: Any) -> None:
-    """Ticks of a logarithmic scale: powers of ten, or more where there are too few of them."""
+def log_ticks(axis: "Axis") -> None:
+    """Set the ticks of a logarithmic scale: powers of ten, or more where there are too few of them."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -375,8 +125,8 @@ def _powers(axis: Any) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
 
 
-def ticks(axis: Any, most: int) -> None:
-    """Ticks of a straight scale, not more than these."""
+def ticks(axis: "Axis", most: int) -> None:
+    """Set the ticks of a straight scale, not more than these."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def digits() -> int:
@@ -388,8 +138,8 @@ def ticks(axis: Any, most: int) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: short(value, digits())))
 
 
-def _symmetric(limits: tuple[float, float], bent: float, most: int = 7) -> tuple[list[float], list[str]]:
-    """Ticks of a bent scale: zero and powers of ten, not more than a few."""
+def bent_ticks(limits: tuple[float, float], bent: float, most: int = 7) -> tuple[list[float], list[str]]:
+    """Return the ticks of a bent scale and their labels: zero and powers of ten, not more than a few."""
     top = max(abs(limits[0]), abs(limits[1]))
     powers = [bent * 10.0**n for n in range(round(np.log10(top / bent)) + 1)]
     powers = powers[1:] if len(powers) > 2 else powers  # the first is close to zero
@@ -403,8 +153,8 @@ def _symmetric(limits: tuple[float, float], bent: float, most: int = 7) -> tuple
     return ticks, [short(tick) for tick in ticks]
 
 
-def label_ends(axes: Any, labels: list[Label], size: tuple[float, float]) -> None:
-    """At the right of the axes, each beside the end of its line, or joined to it where it had to be moved."""
+def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> None:
+    """Write labels at the right of the axes, each beside the end of its line, or joined to it where it had to be moved."""
     if not labels:
         return
     width, height = size
@@ -430,7 +180,7 @@ def label_ends(axes: Any, labels: list[Label], size: tuple[float, float]) -> Non
 # The figure --------------------------------------------------------------------------------------------------------------
 
 
-class Drawn(NamedTuple):
+class Drawing(NamedTuple):
     """A figure in three formats, and where its panels are in the SVG: left, top, width, height."""
 
     svg: str
@@ -439,8 +189,8 @@ class Drawn(NamedTuple):
     boxes: tuple[tuple[float, float, float, float], ...]
 
 
-def draw(panels: Sequence[Panel], name: str, files: bool = True) -> Drawn:
-    """The panels two by two; `name` makes the names inside the SVG its own, so that many can stand on one page.
+def draw(panels: Sequence[Panel], name: str, files: bool = True) -> Drawing:
+    """Draw the panels two by two; `name` makes the names inside the SVG unique, so that many can stand on one page.
 
     Without `files` the PNG and the PDF, which take longest, are left empty.
     """
@@ -450,7 +200,7 @@ def draw(panels: Sequence[Panel], name: str, files: bool = True) -> Drawn:
 
 @contextmanager
 def _settings(name: str) -> Iterator[None]:
-    """Ours, whatever the user has set."""
+    """Use the settings of these figures, whatever the user has set."""
     import matplotlib as mpl
 
     with mpl.rc_context():
@@ -490,7 +240,7 @@ def _settings(name: str) -> Iterator[None]:
         yield
 
 
-def _draw(panels: Sequence[Panel], files: bool) -> Drawn:
+def _draw(panels: Sequence[Panel], files: bool) -> Drawing:
     from matplotlib.figure import Figure
 
     rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
@@ -514,14 +264,14 @@ def _draw(panels: Sequence[Panel], files: bool) -> Drawn:
     nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
     svg = _saved(figure, "svg", metadata=nothing).decode()
     if not files:
-        return Drawn(svg, b"", b"", tuple(boxes))
+        return Drawing(svg, b"", b"", tuple(boxes))
     figure.patch.set(visible=True, facecolor="white")
     png = _saved(figure, "png", dpi=220, metadata={"Software": None})
     pdf = _saved(figure, "pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    return Drawn(svg, png, pdf, tuple(boxes))
+    return Drawing(svg, png, pdf, tuple(boxes))
 
 
-def _saved(figure: Any, kind: str, **how: Any) -> bytes:
+def _saved(figure: "Figure", kind: str, **options: Any) -> bytes:
     sink = io.BytesIO()
-    figure.savefig(sink, format=kind, **how)
+    figure.savefig(sink, format=kind, **options)
     return sink.getvalue()

@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree
 
-from lewa.report.charts import COLOURS, FAINT, INK, MUTED, Drawn
+from lewa import formatting
+from lewa.report.charts import COLOURS, FAINT, INK, MUTED, Drawing
 
 # What the page calls the colours of figures, so that they can be others in the dark.
 NAMED = {INK: "--ink", MUTED: "--muted", FAINT: "--faint"} | {colour: f"--line-{n}" for n, colour in enumerate(COLOURS)}
@@ -22,7 +23,7 @@ class Cell(NamedTuple):
 
     text: str
     value: float | None = None  # what it is sorted by, if it is a number
-    note: str = ""  # said below it, smaller
+    note: str = ""  # below it, smaller
     link: str = ""  # a section's name
     mark: str = ""  # "yes" or "no"
 
@@ -76,17 +77,17 @@ class Section(NamedTuple):
 
 
 def page(
-    title: str, lead: Sequence[str], first: Sequence[Part], sections: Sequence[Section], drawn: Mapping[str, Drawn]
+    title: str, lead: Sequence[str], first: Sequence[Part], sections: Sequence[Section], drawings: Mapping[str, Drawing]
 ) -> str:
-    """The page: its title, sentences, what comes first, and the sections, with a list of contents where there are several.
+    """Return the page: title, sentences, what comes first, and the sections, with a list of contents if there are several.
 
-    `drawn` has the figures by name.
+    `drawings` has the figures by name.
     """
     here = Path(__file__)
     colours = "; ".join(f"{name}: {colour}" for colour, name in NAMED.items())
     style = f":root {{ {colours}; }}\n" + here.with_name("page.css").read_text(encoding="utf-8")
     script = here.with_name("page.js").read_text(encoding="utf-8")
-    contents = "".join(f'<li><a href="#{section.slug}">{said(section.title)}</a></li>' for section in sections)
+    contents = "".join(f'<li><a href="#{section.slug}">{markup(section.title)}</a></li>' for section in sections)
     lines = [
         "<!doctype html>",
         '<html lang="en">',
@@ -100,15 +101,15 @@ def page(
         "</head>",
         "<body>",
         "<header>",
-        f"<h1>{said(title)}</h1>",
-        *(f"<p>{said(sentence)}</p>" for sentence in lead),
+        f"<h1>{markup(title)}</h1>",
+        *(f"<p>{markup(sentence)}</p>" for sentence in lead),
         "</header>",
         f'<nav aria-label="Contents"><details><summary>Contents</summary><ol>{contents}</ol></details></nav>'
         if len(sections) > 1
         else "",
         "<main>",
-        *_parts(first, drawn),
-        *(line for section in sections for line in _section(section, drawn)),
+        *_parts(first, drawings),
+        *(line for section in sections for line in _section(section, drawings)),
         "</main>",
         f"<script>\n{script}</script>",
         "</body>",
@@ -117,43 +118,45 @@ def page(
     return "\n".join(line for line in lines if line) + "\n"
 
 
-def said(text: str) -> str:
-    """Text as HTML, with powers and roots as they are written: T^(-1/3), sqrt(T)."""
+def markup(text: str) -> str:
+    """Return text as HTML, with powers and roots as they are written: T^(-1/3), sqrt(T)."""
     return POWER.sub(r"<sup>\1\2</sup>", escape(text).replace("sqrt(", "\N{SQUARE ROOT}("))
 
 
 def number(value: float | None) -> str:
-    """Four digits that fit a column; a dash where there is none."""
-    if value is None:
-        return "\N{EN DASH}"
-    text = f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    """Return four digits that fit a column; a dash where there is no number."""
+    return formatting.number(value, "\N{EN DASH}").replace("-", "\N{MINUS SIGN}")
+
+
+def slug(text: str) -> str:
+    """Return a name for a link and a file."""
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:90] or "figure"
 
 
 # Its parts ---------------------------------------------------------------------------------------------------------------
 
 
-def _section(section: Section, drawn: Mapping[str, Drawn]) -> Iterator[str]:
+def _section(section: Section, drawings: Mapping[str, Drawing]) -> Iterator[str]:
     yield f'<section id="{section.slug}">'
-    yield f"<h2>{said(section.title)}</h2>"
-    yield from _parts(section.parts, drawn)
+    yield f"<h2>{markup(section.title)}</h2>"
+    yield from _parts(section.parts, drawings)
     yield "</section>"
 
 
-def _parts(parts: Sequence[Part], drawn: Mapping[str, Drawn]) -> Iterator[str]:
+def _parts(parts: Sequence[Part], drawings: Mapping[str, Drawing]) -> Iterator[str]:
     for part in parts:
         match part:
             case Table():
                 yield from _table(part)
             case Picture():
-                yield from _picture(part, drawn[part.name])
+                yield from _picture(part, drawings[part.name])
             case Text(text, verbatim):
-                yield f"<pre>{escape(text)}</pre>" if verbatim else f"<p>{said(text)}</p>"
+                yield f"<pre>{escape(text)}</pre>" if verbatim else f"<p>{markup(text)}</p>"
             case Heading(text):
-                yield f"<h3>{said(text)}</h3>"
+                yield f"<h3>{markup(text)}</h3>"
             case Folded(summary, inner):
-                yield f"<details><summary>{said(summary)}</summary>"
-                yield from _parts(inner, drawn)
+                yield f"<details><summary>{markup(summary)}</summary>"
+                yield from _parts(inner, drawings)
                 yield "</details>"
 
 
@@ -169,26 +172,26 @@ def _table(table: Table) -> Iterator[str]:
         yield "<tr>" + "".join(map(_cell, row, table.numeric)) + "</tr>"
     yield "</tbody></table></div>"
     if table.caption:
-        yield f'<p class="caption">{said(table.caption)}</p>'
+        yield f'<p class="caption">{markup(table.caption)}</p>'
 
 
 def _cell(cell: Cell, numeric: bool) -> str:
-    text = said(cell.text)
+    text = markup(cell.text)
     if cell.link:
         text = f'<a href="#{cell.link}">{text}</a>'
     if cell.note:
-        text += f"<small>{said(cell.note)}</small>"
+        text += f"<small>{markup(cell.note)}</small>"
     classes = " ".join(filter(None, ["number" if numeric else "name" if len(cell.text) < LONG else "", cell.mark]))
     kind = f' class="{classes}"' if classes else ""
     value = f' data-value="{cell.value!r}"' if cell.value is not None else ""
     return f"<td{kind}{value}>{text}</td>"
 
 
-def _picture(picture: Picture, drawn: Drawn) -> Iterator[str]:
+def _picture(picture: Picture, drawing: Drawing) -> Iterator[str]:
     yield "<figure>"
-    yield f'<div class="panels">{"".join(inline(drawn, picture.titles))}</div>'
+    yield f'<div class="panels">{"".join(inline(drawing, picture.titles))}</div>'
     files = " ".join(f'<a href="figures/{picture.name}.{kind}">{kind.upper()}</a>' for kind in ("svg", "png", "pdf"))
-    yield f'<figcaption>{said(picture.caption)} <span class="files">{files}</span></figcaption>'
+    yield f'<figcaption>{markup(picture.caption)} <span class="files">{files}</span></figcaption>'
     yield "</figure>"
 
 
@@ -199,21 +202,21 @@ LINK = "{http://www.w3.org/1999/xlink}href"
 ROUND = re.compile(r"-?\d+\.\d\d+")
 
 
-def inline(drawn: Drawn, titles: Sequence[str]) -> list[str]:
-    """The panels of a figure as pieces of HTML, each an image of its own; colours become the page's."""
-    root = ElementTree.fromstring(drawn.svg)
+def inline(drawing: Drawing, titles: Sequence[str]) -> list[str]:
+    """Return the panels of a figure as pieces of HTML, each an image by itself; colours become the page's."""
+    root = ElementTree.fromstring(drawing.svg)
     groups = {group.get("id"): group for group in root.iter(f"{SVG}g")}
     shared = "".join(_plain(child) for child in root if child.tag == f"{SVG}defs" and child.find(f"{SVG}style") is None)
     pieces = []
-    for n, (box, title) in enumerate(zip(drawn.boxes, titles, strict=True), start=1):
+    for n, (box, title) in enumerate(zip(drawing.boxes, titles, strict=True), start=1):
         shape = " ".join(f"{side:g}" for side in box)
-        drawing = _plain(groups[f"axes_{n}"]) + (shared if n == 1 else "")
-        pieces.append(f'<svg viewBox="{shape}" role="img" aria-label="{escape(title)}">{drawing}</svg>')
+        content = _plain(groups[f"axes_{n}"]) + (shared if n == 1 else "")
+        pieces.append(f'<svg viewBox="{shape}" role="img" aria-label="{escape(title)}">{content}</svg>')
     return pieces
 
 
-def _plain(element: Any) -> str:
-    """The element without what only an SVG file needs: namespaces, names that nothing refers to, digits nobody sees."""
+def _plain(element: ElementTree.Element) -> str:
+    """Return the element without what only an SVG file needs: namespaces, names that nothing refers to, many digits."""
     tag = element.tag.removeprefix(SVG)
     inner = escape(element.text or "").strip() + "".join(_plain(child) for child in element)
     attributes = {}
@@ -229,15 +232,15 @@ def _plain(element: Any) -> str:
         return inner
     if tag == "path" and attributes.get("style") == "fill:none":
         return ""
-    said = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-    return f"<{tag}{said}>{inner}</{tag}>" if inner else f"<{tag}{said}/>"
+    words = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
+    return f"<{tag}{words}>{inner}</{tag}>" if inner else f"<{tag}{words}/>"
 
 
-def _rounded(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.1f}".removesuffix(".0")
+def _rounded(digits: re.Match[str]) -> str:
+    return f"{float(digits[0]):.1f}".removesuffix(".0")
 
 
 def _style(style: str) -> str:
     rules = [rule.strip().replace(": ", ":") for rule in style.split(";")]
-    kept = ";".join(rule for rule in rules if rule and not rule.startswith("font-family"))
-    return re.sub("#[0-9a-f]{6}", lambda found: f"var({NAMED[found[0]]})" if found[0] in NAMED else found[0], kept)
+    style = ";".join(rule for rule in rules if rule and not rule.startswith("font-family"))
+    return re.sub("#[0-9a-f]{6}", lambda colour: f"var({NAMED[colour[0]]})" if colour[0] in NAMED else colour[0], style)

@@ -1,16 +1,23 @@
 """What a play or a replay comes to, as the plain numbers that `--json` prints and the tables show."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lewa import schema
 from lewa.measures import hindsight, judge, positive_violation, regret, violation
 from lewa.measures.trace import Trace
-from lewa.theory.guarantees import none
+from lewa.schema import LearnerSummary, Spread, Spreads, Summary
+from lewa.simulate.log_replay import LogReplay
+from lewa.theory.guarantees import Guarantee, none
+from lewa.types import Cube, Matrix, Vector
+from lewa.units import Scale
+
+UNIT = ", of rewards and constraints scaled to [0, 1]"  # what is added to a reason that has numbers
 
 
-def summary(traces: dict[str, Trace]) -> dict[str, Any]:
-    """Learners that played the same game, rounds, seeds and floor: regret and violation side by side, never apart."""
+def summary(traces: Mapping[str, Trace]) -> Summary:
+    """Return what learners came to that played the same game, rounds, seeds and floor: regret and violation together."""
     first = next(iter(traces.values()))
     best = hindsight(first)
     return {
@@ -28,21 +35,21 @@ def summary(traces: dict[str, Trace]) -> dict[str, Any]:
     }
 
 
-def _learner(trace: Trace) -> dict[str, Any]:
-    verdict = judge(trace)
+def _learner(trace: Trace) -> LearnerSummary:
+    guarantee, holds = judge(trace)
     return {
         "reward": spread(trace.reward[:, -1]),
         "regret": spread(regret(trace)),
-        "violation": spread(violation(trace)),
-        "positive_violation": spread(positive_violation(trace)),
+        "violation": spreads(violation(trace)),
+        "positive_violation": spreads(positive_violation(trace)),
         "multiplier": trace.multiplier[:, -1].mean(axis=0).tolist(),
-        "measured_on": trace.measured_on,
-        "guarantee": {**promise(verdict.guarantee), "holds": verdict.holds},
+        "measured_on": "action" if trace.measured_on == "action" else "play",
+        "guarantee": {**guarantee_of(guarantee), "holds": holds},
     }
 
 
-def promise(guarantee: Any) -> dict[str, Any]:
-    """A guarantee as plain numbers; what is not proved is None, with the reason."""
+def guarantee_of(guarantee: Guarantee) -> schema.Guarantee:
+    """Return a guarantee as plain numbers; what is not proved is None, with the reason."""
     return {
         "regret": guarantee.regret,
         "violation": None if guarantee.violation is None else list(guarantee.violation),
@@ -55,79 +62,105 @@ def promise(guarantee: Any) -> dict[str, Any]:
     }
 
 
-def spread(per_seed: Any) -> dict[str, Any]:
-    """Mean and largest over seeds, and every seed; of a matrix (seeds, m) a list over constraints each."""
-    values = np.asarray(per_seed)
+def spread(values: Vector) -> Spread:
+    """Return mean and largest over seeds, and every seed."""
+    return {"mean": float(values.mean()), "max": float(values.max()), "per_seed": values.tolist()}
+
+
+def spreads(values: Matrix) -> Spreads:
+    """Return the same of (seeds, m), a list over constraints each."""
     return {"mean": values.mean(axis=0).tolist(), "max": values.max(axis=0).tolist(), "per_seed": values.tolist()}
 
 
-def summary_of_log(replays: dict[str, Any], log: Any, floor: Any) -> dict[str, Any]:
-    """The same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret.
+# A bandit log ------------------------------------------------------------------------------------------------------------
+
+
+def summary_of_log(replays: Mapping[str, LogReplay], actions: int, floor: Vector) -> Summary:
+    """Return the same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret.
 
     Learners are compared over the same number of rounds, the fewest that counted for any of them.
     """
     reason = "a log shows one action a row; nothing is proved of a learner replayed on it"
-    nothing = {"holds": None, **promise(none("bandit log", reason))}
     rounds = min(run.rounds for run in replays.values())
-    learners = {}
+    learners: dict[str, LearnerSummary] = {}
     for name, run in replays.items():
-        short = run.shortfall[:, :rounds]
+        short: Cube = run.shortfall[:, :rounds]
         learners[name] = {
             "reward": spread(run.reward[:, :rounds].sum(axis=1)),
             "regret": None,
-            "violation": spread(np.maximum(short.sum(axis=1), 0)),
-            "positive_violation": spread(np.maximum(short, 0).sum(axis=1)),
+            "violation": spreads(np.maximum(short.sum(axis=1), 0)),
+            "positive_violation": spreads(np.maximum(short, 0).sum(axis=1)),
             "multiplier": run.multiplier[:, rounds - 1].mean(axis=0).tolist(),
             "measured_on": "action",
-            "guarantee": nothing,
+            "guarantee": {**guarantee_of(none("bandit log", reason)), "holds": None},
         }
     return {
         "rounds": rounds,
-        "actions": log.actions,
+        "actions": actions,
         "seeds": len(next(iter(replays.values())).seeds),
-        "floor": np.asarray(floor).tolist(),
+        "floor": floor.tolist(),
         "hindsight": None,
         "learners": learners,
     }
 
 
-def in_units(result: dict[str, Any], worth: Any, *scales: Any) -> dict[str, Any]:
-    """A summary in the user's units: rewards by the first scale, what is said of each constraint by its own."""
-    T, span = result["rounds"], worth.span
-    sizes = [abs(scale.span) for scale in scales]
+def averages_on_log(replays: Mapping[str, LogReplay], floor: Vector) -> dict[str, list[float]]:
+    """Return the average of each constraint in the rounds that count, in the mean over seeds, by learner."""
+    rounds = min(run.rounds for run in replays.values())
+    return {name: (floor - run.shortfall[:, :rounds].mean(axis=(0, 1))).tolist() for name, run in replays.items()}
 
-    def times(found: Any, factors: Any) -> Any:
-        """Numbers, or lists with one for each constraint, times these."""
-        if isinstance(found, dict):
-            return {name: times(value, factors) for name, value in found.items()}
-        return None if found is None else (np.asarray(found) * factors).tolist()
 
-    def learner(got: dict[str, Any]) -> dict[str, Any]:
-        said = got["guarantee"]
-        reason = said["reason"]
-        if reason and "regret <=" in reason and {span, *sizes} != {1}:
-            reason += ", of rewards and constraints scaled to [0, 1]"
-        missed = ("violation", "positive_violation")
-        return {
-            **got,
-            "reward": {k: (worth.zero * T + np.asarray(v) * span).tolist() for k, v in got["reward"].items()},
-            "regret": times(got["regret"], span),
-            **{name: times(got[name], sizes) for name in missed},
-            "multiplier": times(got["multiplier"], [span / size for size in sizes]),
-            "guarantee": {
-                **said,
-                "regret": times(said["regret"], span),
-                **{n: times(said[n], sizes) for n in missed},
-                "reason": reason,
-            },
-        }
+# The user's units --------------------------------------------------------------------------------------------------------
 
+
+def in_units(result: Summary, reward: Scale, constraints: Sequence[Scale]) -> Summary:
+    """Return a summary in the user's units: rewards by their scale, what is about each constraint by that one's."""
+    sizes = [abs(scale.span) for scale in constraints]
+    prices = [reward.span / size for size in sizes]
     best = result["hindsight"]
     if best is not None:
-        best = {**best, "value": worth.own(best["value"]), "price": times(best["price"], [span / size for size in sizes])}
+        best = {**best, "value": reward.own(best["value"]), "price": _times(best["price"], prices)}
     return {
         **result,
-        "floor": [scale.own(c0) for scale, c0 in zip(scales, result["floor"], strict=True)],
+        "floor": [scale.own(c0) for scale, c0 in zip(constraints, result["floor"], strict=True)],
         "hindsight": best,
-        "learners": {name: learner(got) for name, got in result["learners"].items()},
+        "learners": {
+            name: {
+                **learner,
+                "reward": _spread(learner["reward"], reward.span, reward.zero * result["rounds"]),
+                "regret": None if learner["regret"] is None else _spread(learner["regret"], reward.span),
+                "violation": _spreads(learner["violation"], sizes),
+                "positive_violation": _spreads(learner["positive_violation"], sizes),
+                "multiplier": _times(learner["multiplier"], prices),
+                "guarantee": _guarantee(learner["guarantee"], reward.span, sizes),
+            }
+            for name, learner in result["learners"].items()
+        },
     }
+
+
+def _guarantee(guarantee: schema.JudgedGuarantee, span: float, sizes: list[float]) -> schema.JudgedGuarantee:
+    regret, short, positive = guarantee["regret"], guarantee["violation"], guarantee["positive_violation"]
+    reason = guarantee["reason"]
+    scaled = "regret <=" in reason and {span, *sizes} != {1}
+    return {
+        **guarantee,
+        "regret": None if regret is None else regret * span,
+        "violation": None if short is None else _times(short, sizes),
+        "positive_violation": None if positive is None else _times(positive, sizes),
+        "reason": reason + UNIT if scaled else reason,
+    }
+
+
+def _times(values: list[float], factors: list[float]) -> list[float]:
+    return [value * factor for value, factor in zip(values, factors, strict=True)]
+
+
+def _spread(values: Spread, factor: float, zero: float = 0.0) -> Spread:
+    per_seed = [zero + value * factor for value in values["per_seed"]]
+    return {"mean": zero + values["mean"] * factor, "max": zero + values["max"] * factor, "per_seed": per_seed}
+
+
+def _spreads(values: Spreads, factors: list[float]) -> Spreads:
+    per_seed = [_times(value, factors) for value in values["per_seed"]]
+    return {"mean": _times(values["mean"], factors), "max": _times(values["max"], factors), "per_seed": per_seed}

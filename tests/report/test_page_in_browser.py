@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.lab.folders import ONE_GAME, SMALL, reproduction, study
+from tests.report.folders import ONE_GAME, SMALL, reproduction, study
 
 from lewa.report.study_report import write_report
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 import lewa
-from benchmarks.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
-from benchmarks.site.prose import blocks, fenced, prose
 from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
 from lewa.learners import ALL, WRAPPERS, make, settings_of
 from lewa.measures.trace import Trace
-from lewa.report import charts, page
+from lewa.report import charts, page, panels
 from lewa.types import Matrix, Vector
+from tools.guarantees import ACTIONS, EPSILON, FLOOR, ROUNDS, head, line, number
+from tools.site.prose import blocks, fenced, prose
 
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "pictures"
@@ -74,7 +74,7 @@ def index() -> str:
         ]
         parts.append("\n".join((f"## {title}\n", head("name", "what it is", "fixed mean", "arbitrary"), *rows)))
     parts.append("## Inside another\n\nA name and a wrapper, `NAME+WRAPPER`, is a learner too.")
-    parts += [f"### {name}\n\n{body(wrapper.__doc__)}" for name, wrapper in WRAPPERS.items()]
+    parts += [f"### {name}\n\n{body(str(wrapper.__doc__))}" for name, wrapper in WRAPPERS.items()]
     return "\n\n".join(parts)
 
 
@@ -109,7 +109,7 @@ def told(said: lewa.Guarantee) -> bool:
 def learner_page(name: str) -> str:
     """The page of a learner."""
     kind = ALL[name]
-    first, *rest = blocks(kind.__doc__)
+    first, *rest = blocks(str(kind.__doc__))
     examples = [block for block in rest if block.startswith(">>>")]
     path = Path(str(getsourcefile(kind)))
     where = f"{kind.__module__}.{kind.__qualname__}"
@@ -122,7 +122,7 @@ def learner_page(name: str) -> str:
 |---|---|---|
 | {SHOWN[feedback_kind(kind)]} | [`lewa.learners.{kind.__name__}`][{where}] | `{path.relative_to(ROOT).as_posix()}` |
 
-{body(kind.__doc__, (first, *examples), "## Reading" + 2 * chr(10))}
+{body(str(kind.__doc__), (first, *examples), "## Reading" + 2 * chr(10))}
 
 ## What is proved
 
@@ -252,13 +252,13 @@ def draw(name: str) -> str:
     trace = lewa.play(learner, GAME, SHORT, seeds=[SEED], every_round=True)
     said = lewa.guarantee(learner, GAME.actions, SHORT)
     regret, shortfall, multiplier, plays = paths(trace)
-    panels = [
+    drawing: list[charts.Panel] = [
         curve("regret", regret, said.regret),
         curve("violation", np.maximum(shortfall, 0.0), said.violation[0] if said.violation else None),
         against_the_line(shortfall),
-        curve("multiplier", multiplier) if multiplier.any() else charts.Shares("play", SEEN, plays[SEEN - 1].T),
+        curve("multiplier", multiplier) if multiplier.any() else panels.Shares("play", SEEN, plays[SEEN - 1].T),
     ]
-    pieces = page.inline(charts.draw(panels, name, files=False), [panel.title for panel in panels])
+    pieces = page.inline(charts.draw(drawing, name, files=False), [panel.title for panel in drawing])
     rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.mean_constraints[0]))
     ends = [f"regret is {whole(regret[-1])}", f"violation {whole(max(shortfall[-1], 0))}"]
     if said.regret is not None and said.violation is not None:
@@ -289,20 +289,20 @@ def paths(trace: Trace) -> tuple[Vector, Vector, Vector, Matrix]:
     return regret, shortfall, trace.multipliers[0, :, 0], plays
 
 
-def curve(title: str, values: Vector, proved: float | None = None) -> charts.Curves:
+def curve(title: str, values: Vector, proved: float | None = None) -> panels.Curves:
     """One line, and what is proved of its end."""
-    levels = () if proved is None else (charts.Level(title, charts.COLOURS[1], proved),)
-    return charts.Curves(title, (seen(title, charts.COLOURS[0], values),), levels)
+    levels = () if proved is None else (panels.Level(title, charts.COLOURS[1], proved),)
+    return panels.Curves(title, (seen(title, charts.COLOURS[0], values),), levels)
 
 
-def against_the_line(shortfall: Vector) -> charts.Curves:
+def against_the_line(shortfall: Vector) -> panels.Curves:
     """What the constraint was on average so far, and the floor."""
     average = FLOOR - shortfall / np.arange(1, SHORT + 1)
     floor = seen(f"floor {FLOOR:g}", charts.COLOURS[1], np.full(SHORT, FLOOR))
-    return charts.Curves("the constraint on average", (seen("so far", charts.COLOURS[0], average), floor))
+    return panels.Curves("the constraint on average", (seen("so far", charts.COLOURS[0], average), floor))
 
 
-def seen(name: str, colour: str, values: Vector) -> charts.Line:
+def seen(name: str, colour: str, values: Vector) -> panels.Curve:
     """A line through as many rounds as can be told apart."""
     at = values[SEEN - 1]
-    return charts.Line(name, colour, SEEN, at, at, at)
+    return panels.Curve(name, colour, SEEN, at, at, at)

@@ -15,15 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.lab.folders import ONE_GAME, SMALL, reproduction, study
+from tests.report.folders import ONE_GAME, SMALL, reproduction, study
 
 import lewa
 from lewa import cli
+from lewa.lab.names import build_game
 from lewa.lab.storage import write_measures
-from lewa.lab.study import build_game
 from lewa.report import study_report as report
-from lewa.report.charts import NEAR, Curves, Level, Line, apart, draw, short, wrapped
-from lewa.report.page import said
+from lewa.report.charts import apart, draw, short, wrapped
+from lewa.report.page import markup
+from lewa.report.panels import NEAR, Curve, Curves, Level
 from lewa.report.study_report import write_report
 
 KINDS = ("svg", "png", "pdf")
@@ -286,7 +287,7 @@ def test_the_page_is_small(held: Path) -> None:
 
 
 def test_powers_and_roots_are_written_as_such() -> None:
-    assert said("O(T^3/4) <= 2 sqrt(T^(-1/3))") == ("O(T<sup>3/4</sup>) &lt;= 2 \N{SQUARE ROOT}(T<sup>-1/3</sup>)")
+    assert markup("O(T^3/4) <= 2 sqrt(T^(-1/3))") == ("O(T<sup>3/4</sup>) &lt;= 2 \N{SQUARE ROOT}(T<sup>-1/3</sup>)")
 
 
 # What is wrong -----------------------------------------------------------------------------------------------------------
@@ -341,12 +342,12 @@ def half_a_line(folder: Path) -> None:
         (no_study, "copy holds no study: it has neither study.toml nor verdicts.json"),
         (unfinished, "the study in .*copy is not finished; to go on with it: lewa run .*study.toml --out .*copy"),
         (cut, "measures.parquet is damaged: "),
-        (no_versions, "copy is damaged: "),
+        (no_versions, "versions.json is damaged: it is no object of versions by name"),
         (empty, "measures.parquet is damaged: it has no rows"),
         (a_column_less, "measures.parquet is damaged: it has no column 'regret'"),
         (no_json, "verdicts.json is damaged: "),
         (no_lines, "verdicts.json is damaged: it has no 'lines'"),
-        (half_a_line, "verdicts.json is damaged: line 1 has no 'bound'"),
+        (half_a_line, r"verdicts.json is damaged: it\['lines'\]\[0\] has no 'quantity'"),
     ],
 )
 def test_a_folder_that_cannot_be_shown_is_refused_in_a_sentence(
@@ -412,10 +413,10 @@ def test_long_labels_are_broken_between_words() -> None:
     assert wrapped("bandit-lewa@printed delta=0.125") == "bandit-lewa@printed\ndelta=0.125"
 
 
-def line(name: str, height: float) -> Line:
+def line(name: str, height: float) -> Curve:
     marks = np.array([1, 10, 100])
     values = height * marks / 100
-    return Line(name, "#0b68a8", marks, values, values, values)
+    return Curve(name, "#0b68a8", marks, values, values, values)
 
 
 def test_what_is_proved_far_above_is_said_in_the_label() -> None:

@@ -8,10 +8,10 @@ from types import ModuleType
 from typing import Any
 
 import lewa
-from benchmarks.guarantees import head, line
-from benchmarks.site.learner_pages import slug
-from benchmarks.site.prose import blocks, markdown, prose
 from lewa.learners import ALL
+from tools.guarantees import head, line
+from tools.site.learner_pages import slug
+from tools.site.prose import blocks, markdown, prose
 
 WITHOUT_NAMES = ("adapters", "lab")  # rooms that list none: all of their modules are shown
 BESIDE = {"games": ("base", "files", "log"), "learners": ("base",)}  # modules of use beside the names that their room lists

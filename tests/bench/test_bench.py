@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lewa.bench import measure as bench
-from lewa.bench.peers import coins
+from lewa.bench.c_loops import KEY, in_c
+from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
@@ -19,20 +20,21 @@ from lewa.learners import BanditLewa, HpBanditLewa, Lewa
 @pytest.mark.parametrize("K", [10, 100])
 @pytest.mark.parametrize(("name", "kind"), [("lewa", Lewa), ("bandit_lewa", BanditLewa), ("hp_bandit_lewa", HpBanditLewa)])
 def test_the_c_loops_play_the_same_rounds_to_the_same_sums(name: str, kind: Any, K: int) -> None:
-    learner = kind.tuned(K, 5000, bench.FLOOR)
+    learner = kind.tuned(K, 5000, FLOOR)
     if kind is HpBanditLewa:
         learner = learner.replace(level=1e-4)  # the proved radius keeps the multiplier at 0 for so few rounds
     full = feedback_kind(kind) == "full"
-    rewards, constraints = bench.rows_of(K) if full else coins(K)
+    world: Any = rows_of(K) if full else coins(K)
+    rewards, constraints = world
     rounds = min(5000, len(rewards)) if full else 5000
     theirs = np.zeros(6)
-    bench.in_c(name, learner, K, rounds, theirs)()
+    in_c(name, learner, K, rounds, theirs)()
     start = np.zeros(1, dtype=np.int64)
-    key = bench.KEY[NATURE : NATURE + 1]
+    key = KEY[NATURE : NATURE + 1]
     nature: Any = Block(rewards, constraints) if full else Lazy(rewards, constraints, key, start)
     run = compile_learner(kind).run if full else compile_learner(kind).run_lazy
     record = bench.empty(K, None if full else constraints)
-    run(pack(learner, learner.start(K)), nature, Window(0, rounds, bench.KEY[DICE:]), record)
+    run(pack(learner, learner.start(K)), nature, Window(0, rounds, KEY[DICE:]), record)
     assert np.concatenate(record.sums) == pytest.approx(theirs, rel=1e-9, abs=1e-9)
     assert record.sums.multiplier_sums[0] > 0
 

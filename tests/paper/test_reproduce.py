@@ -7,20 +7,23 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from lewa import cli
-from lewa.lab.run import execute
+from lewa.lab.execute import execute
 from lewa.lab.study import expand, parse
 from lewa.paper import reproduce as lab
 from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES
 from lewa.paper.league import Standing, league
 from lewa.paper.league import markdown as league_markdown
-from lewa.paper.rules import Line, series, verdict
+from lewa.paper.series import series
+from lewa.paper.verdicts import VerdictLine, verdict
+from lewa.report.paper_tables import verdict_table
 
 ROOT = Path(__file__).parent.parent.parent
+Whole: TypeAlias = tuple[Path, list[VerdictLine]]  # a folder, and what was decided from it
 SHORT = 1000  # rounds: every study is run, none takes long
 # A league of everybody in every game is what tests/test_matrix.py plays; here a small one is enough.
 PLAYERS, WORLDS = ("ewa", "lewa", "bandit-lewa"), ("bernoulli", "ads")
@@ -68,7 +71,7 @@ def test_edited_sources_get_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]]:
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """All of it, cut short, in this process."""
     out = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as executor:
@@ -76,12 +79,12 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Line]]:
         return out, lab.reproduce(out, executor=executor, longest=SHORT)
 
 
-def test_verdicts_are_written_as_they_are_returned(whole: tuple[Path, list[Line]]) -> None:
+def test_verdicts_are_written_as_they_are_returned(whole: Whole) -> None:
     out, lines = whole
     told = json.loads((out / "verdicts.json").read_text())
     assert set(told) == {"title", "lines", "studies"}
-    assert [Line(**line) for line in told["lines"]] == lines
-    assert all(set(line) == set(Line._fields) for line in told["lines"])
+    assert [VerdictLine(**line) for line in told["lines"]] == lines
+    assert all(set(line) == set(VerdictLine._fields) for line in told["lines"])
     assert all(type(line["holds"]) is bool and line["sense"] in ("<=", ">=", "=") and line["why"] for line in told["lines"])
     assert [study["name"] for study in told["studies"]] == list(STUDIES)
     assert all((out / study["name"] / "measures.parquet").exists() for study in told["studies"])
@@ -94,7 +97,7 @@ def test_verdicts_are_written_as_they_are_returned(whole: tuple[Path, list[Line]
     assert (out / "league.md").read_text() == league_markdown(standings)
 
 
-def test_every_line_is_found_in_the_measures_that_it_names(whole: tuple[Path, list[Line]]) -> None:
+def test_every_line_is_found_in_the_measures_that_it_names(whole: Whole) -> None:
     from pyarrow.parquet import read_table
 
     out, lines = whole
@@ -107,14 +110,14 @@ def test_every_line_is_found_in_the_measures_that_it_names(whole: tuple[Path, li
 SCRIPT = f"""
 import sys
 from functools import partial
-from lewa.lab import reproduce as lab
+from lewa.paper import reproduce as lab
 lab.league = partial(lab.league, players={PLAYERS}, worlds={WORLDS})
 if __name__ == "__main__":
     lab.reproduce(sys.argv[1], workers=2, longest=int(sys.argv[2]))
 """
 
 
-def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: tuple[Path, list[Line]], tmp_path: Path) -> None:
+def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: Whole, tmp_path: Path) -> None:
     script, out = tmp_path / "script.py", tmp_path / "out"
     script.write_text(SCRIPT)
     command = [sys.executable, str(script), str(out), str(SHORT)]
@@ -145,7 +148,7 @@ def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: tuple
         assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
 
 
-def test_another_version_or_length_in_the_same_folder_is_refused(whole: tuple[Path, list[Line]]) -> None:
+def test_another_version_or_length_in_the_same_folder_is_refused(whole: Whole) -> None:
     out, _ = whole
     with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="holds another study"):
         lab.reproduce(out, executor=executor, longest=500)
@@ -156,12 +159,12 @@ def test_another_version_or_length_in_the_same_folder_is_refused(whole: tuple[Pa
 
 
 def test_the_table_shows_regret_and_violation_together_and_says_no_where_it_is_so(
-    whole: tuple[Path, list[Line]], capsys: pytest.CaptureFixture[str]
+    whole: Whole, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lines = [whole[1][0]._replace(claim="One", holds=True, bound=2498.2, ratio=0.5, slope=0.5, low=0.49, high=0.51)]
     lines += [lines[0]._replace(quantity="violation", holds=False, bound=None, ratio=None, formula="O(T^3/4)")]
     lines += [lines[0]._replace(claim="Two", quantity="multiplier", measured=1.5, ratio=-1.0, slope=None, exponent=None)]
-    cli.out.print(lab.shown(lines))
+    cli.out.print(verdict_table(lines))
     printed = [row.split() for row in capsys.readouterr().out.splitlines()[1:]]
     number = f"{lines[0].measured:.4g}"
     assert printed[1] == ["One", "regret", "<=", "2,498", number, "0.50", "0.50", "[0.49,", "0.51]", "1/2", "yes"]
@@ -173,8 +176,8 @@ def test_the_table_shows_regret_and_violation_together_and_says_no_where_it_is_s
     ]
 
 
-def test_what_is_beyond_the_paper_has_a_heading(whole: tuple[Path, list[Line]], capsys: pytest.CaptureFixture[str]) -> None:
-    cli.out.print(lab.shown(whole[1]))
+def test_what_is_beyond_the_paper_has_a_heading(whole: Whole, capsys: pytest.CaptureFixture[str]) -> None:
+    cli.out.print(verdict_table(whole[1]))
     printed = [row.strip() for row in capsys.readouterr().out.splitlines()]
     assert printed[printed.index(lab.SECOND) + 1].startswith(BEYOND[0].title)
     written = lab.markdown(whole[1]).splitlines()
@@ -227,7 +230,7 @@ def lewa_(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_command_ends_with_the_table_and_the_pages_path(
-    lewa_: Any, whole: tuple[Path, list[Line]], monkeypatch: pytest.MonkeyPatch
+    lewa_: Any, whole: Whole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from lewa.report import study_report as report
 
@@ -244,7 +247,7 @@ def test_the_command_ends_with_the_table_and_the_pages_path(
     assert told == json.loads((out / "verdicts.json").read_text())
 
 
-def test_a_folder_begun_with_other_versions_is_refused_with_one_sentence(lewa_: Any, whole: tuple[Path, list[Line]]) -> None:
+def test_a_folder_begun_with_other_versions_is_refused_with_one_sentence(lewa_: Any, whole: Whole) -> None:
     stamp = whole[0] / STUDIES[3] / "versions.json"
     held = stamp.read_text()
     try:

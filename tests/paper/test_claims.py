@@ -9,7 +9,8 @@ from lewa import learners
 from lewa.games import Slater
 from lewa.lab.study import Run
 from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES, gated_penalty, slow_burn, varying
-from lewa.paper.rules import AtMost, Series, proved
+from lewa.paper.rules import AtMost, proved_bound
+from lewa.paper.series import Series
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE
 
 
@@ -19,16 +20,16 @@ def run_of(learner: str, game: str, T: int, floor: float = 0.5, **settings: Any)
 
 def test_bounds_are_those_of_the_guarantees() -> None:
     paper = run_of("lewa", "switching", 10_000, 0.7, tuning="paper")
-    assert proved(paper, "regret").value == pytest.approx(2 * sqrt(10_000 * log(3)))
-    assert proved(paper, "regret").kind == EXPECTED
-    assert proved(run_of("lewa", "slow-burn", 10_000), "violation").kind == PATHWISE
-    probable = proved(run_of("hp-lewa", "bernoulli", 10_000, 0.7), "regret")
+    assert proved_bound(paper, "regret").value == pytest.approx(2 * sqrt(10_000 * log(3)))
+    assert proved_bound(paper, "regret").kind == EXPECTED
+    assert proved_bound(run_of("lewa", "slow-burn", 10_000), "violation").kind == PATHWISE
+    probable = proved_bound(run_of("hp-lewa", "bernoulli", 10_000, 0.7), "regret")
     assert probable.kind == PROBABLE
     assert probable.epsilon == pytest.approx(0.05)
-    nothing = proved(run_of("hp-bandit-lewa", "bernoulli", 100, 0.7), "violation")
+    nothing = proved_bound(run_of("hp-bandit-lewa", "bernoulli", 100, 0.7), "violation")
     assert (nothing.trivial, nothing.value) == (True, 70)
     slater = run_of("lewa", "slater", 100_000)
-    assert varying(slater, "violation").value < proved(slater, "violation").value
+    assert varying(slater, "violation").value < proved_bound(slater, "violation").value
     assert Slater.for_problem(0.5, 100_000).variation(100_000) > 0
     assert 0.95 < slow_burn(run_of("lewa", "slow-burn", 10_000), "violation").value / 1000 < 1
 
@@ -42,10 +43,12 @@ def test_a_gated_penalty_is_claimed_to_fail_only_where_nu_is_small() -> None:
         AtMost("", None, gated_penalty).judge("regret", [Series("slow-burn", "x", [dear], [[{"regret": 1.0}]])])
 
 
-def test_formulas_beyond_the_paper_are_the_bounds_that_are_proved() -> None:
+def test_formulas_beyond_the_paper_are_the_bounds_that_are_proved_bound() -> None:
     T, K, c0, S, eps = 100_000, 3, 0.7, 0.2, 0.05
 
-    def bounds(learner: str, bounding: Any = proved, short: str = "positive violation", **settings: Any) -> list[float]:
+    def bounds(
+        learner: str, bounding: Any = proved_bound, short: str = "positive violation", **settings: Any
+    ) -> list[float]:
         run = run_of(learner, "switching", T, c0, **settings)
         return [bounding(run, quantity).value for quantity in ("regret", short)]
 

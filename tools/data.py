@@ -1,6 +1,6 @@
 """Every learner on every set of a folder of real data, at its recommended floor: what `make data` runs.
 
-    python benchmarks/data.py FOLDER        writes docs/data.md
+    python -m tools.data FOLDER        writes docs/data.md
 
 A set is NAME.npz, with rewards (T, K) and constraints (T, K, m), beside NAME.json, whose `budgets` name a recommended floor;
 or NAME.csv.gz, a bandit log, beside the same.
@@ -403,7 +403,7 @@ def page(folder: Path, seeds: int = SEEDS) -> str:
     return f"""# Real data
 
 Every learner on {len(studies)} sets of real rewards and constraints, each at its recommended floor, with full
-information and with bandit feedback. Written by `make data DATA=FOLDER` (`benchmarks/data.py`); the sets are not part
+information and with bandit feedback. Written by `make data DATA=FOLDER` (`tools/data.py`); the sets are not part
 of this repository.
 
 - **Reward** is in per cent of the hindsight optimum: the best fixed play that meets the floor on average. A learner
@@ -455,9 +455,7 @@ and positive violation: what there is to gain from following the data closely, w
 def main() -> None:
     """Write it, if there is something to read."""
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
-        print(
-            f"benchmarks/data.py takes a folder of sets, got {' '.join(sys.argv[1:]) or 'none'}: docs/data.md stays as it is"
-        )
+        print(f"tools/data.py takes a folder of sets, got {' '.join(sys.argv[1:]) or 'none'}: docs/data.md stays as it is")
         return
     (HERE.parent / "docs" / "data.md").write_text(page(Path(sys.argv[1])))
 

@@ -7,23 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.lab.run import execute
+from lewa.lab.execute import execute
 from lewa.lab.study import Run, expand, parse
-from lewa.paper.rules import (
-    AtLeast,
-    AtMost,
-    Attains,
-    Bound,
-    Claim,
-    Grows,
-    Line,
-    Rule,
-    Same,
-    Series,
-    fraction,
-    series,
-    verdict,
-)
+from lewa.paper.rules import AtLeast, AtMost, Attains, Grows, Rule, RunBound, Same, fraction
+from lewa.paper.series import Series, series
+from lewa.paper.verdicts import Claim, VerdictLine, verdict
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE
 
 HORIZONS = (1_000, 10_000, 100_000, 1_000_000)
@@ -48,14 +36,14 @@ def made_up(values: Any, game: str = "counterexample", learner: str = "lewa", ho
     return Series(game, learner, runs, rows)
 
 
-def judged(rule: Rule, *found: Series, quantity: str = "regret") -> Line:
+def judged(rule: Rule, *found: Series, quantity: str = "regret") -> VerdictLine:
     (line,) = verdict(Claim("a claim", "a study", {quantity: rule}), list(found))
     return line
 
 
 def fixed(kind: str, epsilon: float = 0.0) -> AtMost:
     """At most sqrt(T), in this sense."""
-    return AtMost("sqrt(T)", 1 / 2, lambda run, quantity: Bound(sqrt(run.rounds), kind, epsilon))
+    return AtMost("sqrt(T)", 1 / 2, lambda run, quantity: RunBound(sqrt(run.rounds), kind, epsilon))
 
 
 # Bounds ------------------------------------------------------------------------------------------------------------------
@@ -116,7 +104,7 @@ def test_a_violation_below_zero_is_none() -> None:
 
 # Lower bounds ------------------------------------------------------------------------------------------------------------
 
-THIRD = AtLeast("T/3", 1, lambda run, quantity: Bound(run.rounds / 3))
+THIRD = AtLeast("T/3", 1, lambda run, quantity: RunBound(run.rounds / 3))
 
 
 def test_a_lower_bound_is_for_the_mean_at_every_horizon() -> None:
@@ -137,7 +125,7 @@ def test_each_setting_has_to_reach_a_lower_bound_in_some_game() -> None:
 
 
 def test_a_lower_bound_below_zero_is_reached() -> None:
-    rule = AtLeast("T/4 - 2000", 1, lambda run, quantity: Bound(run.rounds / 4 - 2000))
+    rule = AtLeast("T/4 - 2000", 1, lambda run, quantity: RunBound(run.rounds / 4 - 2000))
     assert judged(rule, made_up(lambda T: T / 4 - 1000)).holds
 
 
@@ -234,7 +222,7 @@ def test_a_study_is_split_into_series_whatever_the_order_of_its_horizons() -> No
         ("lewa", [100, 200, 300]),
     ]
     assert [len(rows) for rows in found[0].rows] == [2, 2, 2]
-    eta = [run.build()[0].eta for run in found[0].runs]
+    eta = [run.build()[0].parameters["eta"] for run in found[0].runs]
     assert eta == [2 * T**-0.5 for T in (100, 200, 300)]
     assert found[0].values("regret")[2][1] == execute(expand(study)[1])["regret"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from benchmarks.site import learner_pages, reference
 from lewa.report.page import NAMED
+from tools.site import learner_pages, reference
 
 ROOT = Path(__file__).parents[2]
 # Files outside of docs/ that are pages here; nothing is copied.

@@ -1,0 +1,64 @@
+"""lewa check: a learner or a game of the user's against the laws."""
+
+import importlib
+import sys
+from itertools import groupby
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from lewa import checks
+from lewa.checks.laws import Result
+from lewa.cli.shared import app, out
+
+
+@app.command(epilog="Example: lewa check my_learner:MyLearner")
+def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner or a game of yours.")]) -> None:
+    """Check a learner or a game of yours against the laws that all of them obey."""
+    kind = find(learner)
+    if hasattr(kind, "learn") and not hasattr(kind, "examples"):
+        raise ValueError(
+            f"{learner} has no `examples`: give it a class method that returns a few pairs (learner, actions), "
+            "on which the laws are tried"
+        )
+    results = checks.check(kind)
+    failures = [result for result in results if result.sentence]
+    for law, group in groupby(sorted(failures, key=lambda result: result.law), key=lambda result: result.law):
+        _print_failure(law, list(group))
+    if len(failures) < len(results):
+        out.print(Text("ok", style="green").append(f"   {len(results) - len(failures)} checks", style="default"))
+    out.print(f"{len(results)} checks, {len(failures)} failed")
+    if failures:
+        raise typer.Exit(1)
+
+
+def find(name: str) -> Any:
+    """Return the class that MODULE:CLASS names; whatever its module does on import ends in one sentence."""
+    module, colon, kind = name.partition(":")
+    if not colon:
+        raise ValueError(f"a learner or a game of yours is named MODULE:CLASS, got {name!r}")
+    if not module or module.startswith("."):
+        raise ValueError(f"{name} cannot be found: MODULE is the module's whole name, as `import` takes it")
+    sys.path.insert(0, "")
+    try:
+        found = getattr(importlib.import_module(module), kind)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{name} cannot be found: {error}") from error
+    except SyntaxError as error:
+        raise ValueError(f"{name} cannot be imported: line {error.lineno} of {error.filename}: {error.msg}") from error
+    except SystemExit as error:
+        raise ValueError(f"{name} cannot be imported: its module calls exit({error.code})") from error
+    except Exception as error:
+        raise ValueError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+    if hasattr(found, "learn") and not isinstance(found, type):
+        raise ValueError(f"{name} must be a class of learners, got {found!r}")
+    return found
+
+
+def _print_failure(law: str, results: list[Result]) -> None:
+    """Print a broken law once, with the first example that shows it."""
+    first, *others = results
+    more = f"; and {len(others)} other example{'s' if len(others) > 1 else ''}" if others else ""
+    line = Text("FAIL", style="red").append(f" {law} ({first.example}{more}): {first.sentence}", style="default")
+    out.print(line, highlight=False, soft_wrap=True)

@@ -1,0 +1,84 @@
+"""lewa frontier: reward against budget."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lewa.cli.options import (
+    ActionColumn,
+    DataFile,
+    Json,
+    LeastColumns,
+    MostColumns,
+    Names,
+    PropensityColumn,
+    RewardColumn,
+    RoundColumn,
+    Seeds,
+    parse_pair,
+    whole_number,
+)
+from lewa.cli.progress import progress_bar
+from lewa.cli.shared import app, out, print_json, say
+from lewa.frontiers import POINTS
+from lewa.frontiers import frontier as find_frontier
+from lewa.report.frontier import check_file, print_frontier, write_frontier
+from lewa.units import as_number
+
+
+@app.command(epilog="Example: lewa frontier queries.csv --round query --action model --reward quality --at-most dollars")
+def frontier(
+    data: DataFile,
+    reward: RewardColumn = None,
+    at_most: MostColumns = [],  # noqa: B006 (Typer's way)
+    at_least: LeastColumns = [],  # noqa: B006
+    action: ActionColumn = None,
+    clock: RoundColumn = None,
+    propensity: PropensityColumn = None,
+    budgets: Annotated[
+        list[float],
+        typer.Option("--budget", "--floor", help="A line to look at, in the units of the data; repeat."),
+    ] = [],  # noqa: B006
+    points: Annotated[
+        int, typer.Option(help="How many lines, where none are named.", parser=whole_number, metavar="INTEGER")
+    ] = POINTS,
+    lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: where the line of another constraint stays.")] = [],  # noqa: B006
+    learner: Names = ["auto"],  # noqa: B006
+    seeds: Seeds = 8,
+    out_file: Annotated[
+        Path | None, typer.Option("--out", help="Also write a figure (.svg, .png, .pdf) or the numbers (.json, .csv).")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Reward against budget: the best that each line allows, what one more unit is worth, and what a learner gets there."""
+    if out_file is not None:
+        check_file(out_file)
+    stay = dict(parse_pair(text, "line") for text in lines)
+    with progress_bar() as bar:
+        task = bar.add_task("frontier", total=None)
+        try:
+            result = find_frontier(
+                data,
+                reward=reward,
+                at_most=at_most,
+                at_least=at_least,
+                action=action,
+                round=clock,
+                propensity=propensity,
+                budgets=budgets or None,
+                points=points,
+                lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},
+                learner=learner[0] if len(learner) == 1 else learner,
+                seeds=seeds,
+                progress=lambda done, total: bar.update(task, completed=done, total=total),
+            )
+        except KeyboardInterrupt:
+            say("lewa: stopped")
+            raise typer.Exit(130) from None
+    if out_file is not None:
+        write_frontier(result, out_file)
+    if as_json:
+        print_json(result.plain())
+    else:
+        print_frontier(result, out)

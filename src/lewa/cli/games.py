@@ -1,0 +1,73 @@
+"""lewa games: what there is, and what each game knows about itself."""
+
+from typing import Annotated
+
+import typer
+
+from lewa import games
+from lewa.cli.options import Json, whole_number
+from lewa.cli.shared import app, out, print_json
+from lewa.formatting import number, numbers
+from lewa.games import Game
+from lewa.report.tables import table
+from lewa.schema import GameRow
+from lewa.validation import as_floor
+
+TWISTS = (
+    "NAME+delay, NAME+noise, NAME+scale and NAME+dropping are these with a twist, or several: feedback that is",
+    "late or never comes, numbers that are lost, ranges that are too wide, actions that drop out and come back.",
+)
+YES = {True: "yes", False: "no", None: "-"}
+
+
+@app.command("games", epilog="Example: lewa games --floor 0.6 --rounds 10000")
+def list_games(
+    floor: Annotated[
+        list[float] | None, typer.Option("--floor", help="Show what each knows about itself at this floor.")
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option(help="The horizon it is made for, where a floor is given.", parser=whole_number, metavar="INTEGER"),
+    ] = 10_000,
+    as_json: Json = False,
+) -> None:
+    """The games: names and what each knows about itself."""
+    rows: list[GameRow] = []
+    for name, kind in games.ALL.items():
+        game = kind() if floor is None else kind.for_problem(as_floor(floor), rounds)
+        row = _row(name, game)
+        if floor is not None:
+            mean, facts = game.mean_constraints, games.facts(game, floor, rounds)
+            row["truth"] = None if mean is None else mean.tolist()
+            row["feasible"], row["slater"], row["variation"], row["value"] = facts[:4]
+            row["price"] = None if facts.price is None else list(facts.price)
+        rows.append(row)
+    if as_json:
+        print_json(rows)
+    elif floor is None:
+        cells = [tuple(str(cell) for cell in row.values()) for row in rows]
+        out.print(table("Games", "name", "actions", "constraints", "constraints are", "rewards are", "", rows=cells))
+        for line in TWISTS:
+            out.print(line)
+    else:
+        title = f"What games know about themselves at floor {numbers(floor)} over {rounds:,} rounds"
+        columns = ("name", "feasible", "Slater's gap", "variation", "best value", "price")
+        caption = "a dash: the game cannot tell, or there is none"
+        out.print(table(title, *columns, rows=[_facts(row) for row in rows], caption=caption))
+
+
+def _row(name: str, game: Game) -> GameRow:
+    constraints, adversary = game.setting.constraints, game.setting.adversary
+    return {
+        "name": name,
+        "actions": game.actions,
+        "constraints": game.constraints,
+        "setting": constraints,  # type: ignore[typeddict-item]  # one of three words
+        "rewards": adversary,  # type: ignore[typeddict-item]  # one of two words
+        "about": game.about,
+    }
+
+
+def _facts(row: GameRow) -> tuple[str, ...]:
+    known = (row["slater"], row["variation"], row["value"])
+    return row["name"], YES[row["feasible"]], *map(number, known), numbers(row["price"])

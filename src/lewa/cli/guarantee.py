@@ -1,0 +1,78 @@
+"""lewa guarantee: what is proved of a learner."""
+
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from lewa import learners
+from lewa.cli.options import Floors, Json, Settings, Values, learner_names, parse_settings, whole_number
+from lewa.cli.players import Problem, make_learners
+from lewa.cli.shared import app, note, out, print_json
+from lewa.formatting import number, numbers
+from lewa.report.summary import guarantee_of
+from lewa.report.tables import table
+from lewa.schema import GuaranteeReport
+from lewa.theory.guarantees import Setting, checked
+
+
+@app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")
+def guarantee(
+    learner: Annotated[
+        str, typer.Argument(help="A learner's name; `lewa learners` lists them.", autocompletion=learner_names)
+    ],
+    actions: Annotated[int, typer.Option(parser=whole_number, metavar="INTEGER")],
+    rounds: Annotated[int, typer.Option(parser=whole_number, metavar="INTEGER")],
+    floor: Floors,
+    epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
+    slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
+    variation: Annotated[float | None, typer.Option(help="The rewards' variation, where it is known.")] = None,
+    constraints: Annotated[str, typer.Option(help="constant, iid, or arbitrary.")] = "iid",
+    adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
+    settings: Settings = [],  # noqa: B006 (Typer's way)
+    as_json: Json = False,
+) -> None:
+    """What is proved."""
+    setting = checked(Setting(constraints, adversary, epsilon, slater, variation))
+    values = _with_epsilon(learner, parse_settings(settings), epsilon)
+    player = next(iter(make_learners([learner], Problem(actions, rounds, floor), values).values()))
+    statements = [guarantee_of(statement) for statement in player.guarantees(actions, rounds, setting)]
+    parameters = {name: np.asarray(value).tolist() for name, value in player.parameters.items()}
+    report: GuaranteeReport = {
+        "learner": learner,
+        "actions": actions,
+        "rounds": rounds,
+        "floor": floor,
+        "parameters": parameters,
+        **statements[0],
+        "statements": statements,
+    }
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+
+
+def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values:
+    """Add epsilon to the settings: the recommended tuning is that for the guarantee that is asked for."""
+    chosen = {name for name, value in values.items() if (name, value) != ("tuning", "recommended")}
+    free = "@" not in learner and not chosen & {"tuning", "b", "epsilon"}
+    if epsilon is None or not free or "epsilon" not in learners.settings_of(learner):
+        return values
+    return {"epsilon": epsilon, **values}
+
+
+def _print(report: GuaranteeReport) -> None:
+    parameters = ", ".join(f"{name} = {_few(value)}" for name, value in report["parameters"].items() if name != "floor")
+    rows = [(s["kind"] or "none", number(s["regret"]), numbers(s["violation"]), s["source"]) for s in report["statements"]]
+    size = f"{report['actions']} actions, {report['rounds']:,} rounds, floor {numbers(report['floor'])}"
+    columns = ("kind", "regret at most", "violation at most", "source (docs/theory.md)")
+    out.print(table(f"{report['learner']}: {size}\n{parameters}", *columns, rows=rows))
+    for statement in report["statements"]:
+        note(f"{statement['source']}: {statement['reason'] or '; '.join(statement['assumptions'])}.")
+
+
+def _few(value: object) -> str:
+    """Return a number, or the first few of many."""
+    every = np.ravel(value).tolist()  # type: ignore[call-overload]  # numbers, as a learner's parameters are
+    return numbers(every[:3]) + (", ..." if len(every) > 3 else "")

@@ -1,0 +1,37 @@
+"""lewa learners: what there is."""
+
+from lewa import learners
+from lewa.cli.options import Json
+from lewa.cli.shared import app, out, print_json
+from lewa.feedback import feedback_kind
+from lewa.report.tables import table
+from lewa.schema import LearnerRow
+from lewa.theory.guarantees import Setting
+
+WRAPPERS = (
+    "NAME+doubling needs no horizon: it starts NAME afresh in epochs that double; NAME+tightened holds NAME to",
+    "floors raised by what is proved of its violation, so that in the long run none is missed.",
+)
+
+
+@app.command("learners", epilog="Example: lewa learners --json")
+def list_learners(as_json: Json = False) -> None:
+    """The learners: names, feedback, what kind of guarantee."""
+    rows: list[LearnerRow] = []
+    for name, kind in learners.ALL.items():
+        proved = learners.make(name, 10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
+        rows.append(
+            {
+                "name": name,
+                "feedback": "bandit" if feedback_kind(kind).is_bandit else "full",
+                "guarantee": proved.kind,
+                "about": learners.about(name),
+            }
+        )
+    if as_json:
+        print_json(rows)
+        return
+    cells = [(row["name"], row["feedback"], row["guarantee"] or "none", row["about"]) for row in rows]
+    out.print(table("Learners", "name", "feedback", "guarantee", "", rows=cells))
+    for line in WRAPPERS:
+        out.print(line)

@@ -1,0 +1,106 @@
+"""The options that several commands have, and what their texts mean."""
+
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from lewa import games, learners
+
+LARGEST = 2**63 - 1
+Values: TypeAlias = dict[str, float | str]  # what --set says, by name
+
+
+# What texts mean ---------------------------------------------------------------------------------------------------------
+
+
+def whole_number(text: str | int) -> int:
+    """Return a whole number that a machine word holds; 1e5 is one too."""
+    try:
+        number = Decimal(str(text))
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or abs(number) > LARGEST or number != number.to_integral_value():
+        raise typer.BadParameter(f"{str(text)[:50]!r} is no whole number of at most {LARGEST}.")
+    return int(number)
+
+
+def parse_pair(text: str, what: str) -> tuple[str, float | str]:
+    """Return the name and the value of NAME=VALUE, a number where it is one."""
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise ValueError(f"a {what} is NAME=VALUE, got {text!r}")
+    try:
+        return name, float(value)
+    except ValueError:
+        return name, value
+
+
+def parse_settings(texts: Iterable[str]) -> Values:
+    """Return what --set says."""
+    return dict(parse_pair(text, "setting") for text in texts)
+
+
+def game_value(value: float | str) -> float | str | bool:
+    """Return a whole number as one, and true and false as such: some parameters of games count, some are switches."""
+    if isinstance(value, str):
+        return value.lower() == "true" if value.lower() in ("true", "false") else value
+    return int(value) if value.is_integer() and abs(value) <= LARGEST else value
+
+
+def check_file(path: Path, what: str, kinds: tuple[str, ...] = ()) -> None:
+    """Refuse a file that could not be written, before anything is computed."""
+    if kinds and path.suffix not in kinds:
+        raise ValueError(f"{what} is written to a file that ends in {' or '.join(kinds)}, got {path.name}")
+    if not path.parent.is_dir() or path.is_dir():
+        raise ValueError(f"{what} is written to a file in a folder that exists, got {path}")
+
+
+# Names that a shell completes --------------------------------------------------------------------------------------------
+
+
+def _starting(words: Iterable[str], start: str) -> list[str]:
+    return [word for word in words if word.startswith(start)]
+
+
+def learner_names(incomplete: str) -> list[str]:
+    """Return the learners that a word may become, and auto."""
+    return _starting(["auto", *learners.names()], incomplete)
+
+
+def game_names(incomplete: str) -> list[str]:
+    """Return the games that a word may become."""
+    inside, plus, _ = incomplete.rpartition("+")
+    return _starting([f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.ALL, incomplete)
+
+
+# Options -----------------------------------------------------------------------------------------------------------------
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Names = Annotated[
+    list[str], typer.Option("--learner", help="A learner's name, or auto; repeat for more.", autocompletion=learner_names)
+]
+Floors = Annotated[list[float], typer.Option("--floor", help="What must be met on average; one per constraint.")]
+Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: set a parameter of a learner or of the game.")]
+Seeds = Annotated[int, typer.Option(help="How many independent runs.", parser=whole_number, metavar="INTEGER")]
+TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write every play, multiplier and action to this .npz.")]
+DataFile = Annotated[
+    Path,
+    typer.Argument(metavar="DATA", help="A .csv(.gz) or .parquet, or a .npz with rewards (T, K) and constraints (T, K, m)."),
+]
+OwnLines = Annotated[
+    list[float], typer.Option("--floor", "--budget", help="The line, in the units of the data; one per constraint.")
+]
+RewardColumn = Annotated[str | None, typer.Option("--reward", help="The column of rewards: NAME or NAME=LOW..HIGH.")]
+MostColumns = Annotated[list[str], typer.Option("--at-most", help="A column whose average is to be small, likewise.")]
+LeastColumns = Annotated[list[str], typer.Option("--at-least", help="A column whose average is to be large, likewise.")]
+ActionColumn = Annotated[str | None, typer.Option("--action", help="The column of actions.")]
+RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
+PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Processes on this machine; by default one per core.", parser=whole_number, metavar="INTEGER"),
+]
+Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to run on instead.")]

@@ -1,0 +1,64 @@
+"""The learners that a command line names, with their settings; `auto` is the advised one."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from lewa import learners
+from lewa.advice import Choice, advise
+from lewa.cli.options import Values
+from lewa.cli.shared import say
+from lewa.feedback import feedback_kind
+from lewa.learners import Learner
+from lewa.theory.guarantees import Setting
+from lewa.validation import nearest
+
+
+class Problem(NamedTuple):
+    """What learners are made for."""
+
+    actions: int
+    rounds: int
+    floor: Sequence[float]
+    feedback: str | None = None  # "full" or "bandit": what they are shown; None: what each of them needs
+    setting: Setting | None = None  # what is known of the game; None: nothing, for data
+
+
+def make_learners(
+    names: Iterable[str], problem: Problem, values: Values, others: Mapping[str, list[str]] | None = None
+) -> dict[str, Learner]:
+    """Return the learners by name. A setting goes to those that know it; `others` are whose settings were taken before."""
+    advice: dict[str, dict[str, float]] = {}
+    if "auto" in names:
+        choice = _advised(problem)
+        advice[choice.name] = choice.settings
+        names = [choice.name if name == "auto" else name for name in names]
+        say(f"auto: {choice.called}")
+    known = {name: learners.settings_of(name) for name in names}
+    check_names(values, {**(others or {}), **known})
+    players = {}
+    for name, settings in known.items():
+        needs = feedback_kind(learners.find(name)).observes
+        if problem.feedback not in (None, needs):
+            raise ValueError(f"{name} learns from {needs} feedback, so it cannot be shown {problem.feedback} feedback")
+        chosen = {**advice.get(name, {}), **{key: value for key, value in values.items() if key in settings}}
+        players[name] = learners.make(name, problem.actions, problem.rounds, problem.floor, **chosen)
+    return players
+
+
+def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
+    """Refuse a setting that nobody knows, with the nearest right name."""
+    every = sorted(set().union(*known.values()))
+    for key in values:
+        if key not in every:
+            raise ValueError(f"{' or '.join(known)} has no parameter {key!r}{nearest(key, every)}")
+
+
+def _advised(problem: Problem) -> Choice:
+    """Return what is proved best in the setting of a game; for data, of unknown setting, what did best in practice."""
+    feedback, setting = problem.feedback or "full", problem.setting
+    numbers = problem.actions, problem.rounds, problem.floor
+    if setting is None or setting.constraints == "arbitrary" or setting.outside_theory:
+        return advise(feedback, *numbers).practice
+    constraints, adversary, corruption = setting.constraints, setting.adversary, setting.corruption
+    advice = advise(feedback, *numbers, constraints=constraints, adversary=adversary, corruption=corruption)
+    return advice.learner

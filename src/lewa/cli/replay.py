@@ -1,0 +1,163 @@
+"""lewa replay: learners on a table or on a bandit log."""
+
+import csv
+import io
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import typer
+
+from lewa.cli.options import (
+    ActionColumn,
+    DataFile,
+    Json,
+    LeastColumns,
+    MostColumns,
+    Names,
+    OwnLines,
+    PropensityColumn,
+    RewardColumn,
+    RoundColumn,
+    Seeds,
+    Settings,
+    TraceFile,
+    check_file,
+    parse_settings,
+)
+from lewa.cli.play import play_all
+from lewa.cli.players import Problem, make_learners
+from lewa.cli.progress import progress_bar
+from lewa.cli.shared import app, out, print_json, say
+from lewa.data.columns import UNIT, Columns, Data
+from lewa.data.files import read_data
+from lewa.data.log import Log
+from lewa.games import Table
+from lewa.learners import Learner
+from lewa.report.summary import averages_on_log, in_units, summary, summary_of_log
+from lewa.report.tables import Line, print_log_summary, print_summary
+from lewa.schema import Summary, json_text
+from lewa.simulate.log_replay import replay_log
+
+OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
+
+
+@app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
+def replay(
+    data: DataFile,
+    floor: OwnLines,
+    learner: Names = ["auto"],  # noqa: B006 (Typer's way)
+    reward: RewardColumn = None,
+    at_most: MostColumns = [],  # noqa: B006
+    at_least: LeastColumns = [],  # noqa: B006
+    action: ActionColumn = None,
+    clock: RoundColumn = None,
+    propensity: PropensityColumn = None,
+    feedback: Annotated[str | None, typer.Option(help="full or bandit: what the learner is shown.")] = None,
+    seeds: Seeds = 8,
+    settings: Settings = [],  # noqa: B006
+    trace: TraceFile = None,
+    out_file: OutFile = None,
+    as_json: Json = False,
+) -> None:
+    """Replay learners on a table or log."""
+    if feedback not in (None, "full", "bandit"):
+        raise ValueError(f"feedback must be 'full' or 'bandit', got {feedback!r}")
+    if out_file is not None:
+        check_file(out_file, "a replay", (".json", ".csv"))
+    values = parse_settings(settings)
+    own = read_data(data, Columns(reward, at_most, at_least, action, clock, propensity))
+    floors = _floors(own, floor)
+    if not _in_unit(own):
+        warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
+    if isinstance(own.game, Log):
+        if feedback == "full":
+            raise ValueError("a bandit log shows one action a row: feedback must be 'bandit'")
+        if trace is not None:
+            raise ValueError("a replayed bandit log leaves no trace: the rounds that count differ from seed to seed")
+        problem = Problem(own.game.actions, own.game.rounds, floors, "bandit")
+        replay = _on_log(own, own.game, make_learners(learner, problem, values), floor, seeds)
+    else:
+        problem = Problem(own.game.actions, own.game.length, floors, feedback)
+        replay = _on_table(own, own.game, make_learners(learner, problem, values), floor, seeds, trace)
+    if replay.result is not None:
+        if out_file is not None:
+            out_file.write_text(_text(replay.result, own, out_file.suffix))
+        if as_json:
+            print_json(replay.result)
+        else:
+            replay.show()
+    if replay.stopped:
+        raise typer.Exit(130)
+
+
+class Replay(NamedTuple):
+    """What a replay came to, in the user's units, and how it is printed for people."""
+
+    result: Summary | None
+    show: Callable[[], None]
+    stopped: bool = False
+
+
+def _on_table(
+    own: Data, game: Table, players: dict[str, Learner], floor: list[float], seeds: int, trace: Path | None
+) -> Replay:
+    match = play_all(players, game, game.length, seeds, trace)
+    if not match.traces:
+        return Replay(None, lambda: None, match.stopped)
+    result = _in_units(summary(match.traces), own, floor)
+    best = result["hindsight"]
+    if best is not None and not best["feasible"] and not _in_unit(own):
+        lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(own), floor, strict=True)]
+        say(f"warning: no play keeps {' and '.join(lines)}")
+    return Replay(result, lambda: print_summary(result, out, _lines(own)), match.stopped)
+
+
+def _on_log(own: Data, log: Log, players: dict[str, Learner], floor: list[float], seeds: int) -> Replay:
+    floors = np.array(_floors(own, floor))
+    with progress_bar():
+        replays = {name: replay_log(learner, log, seeds) for name, learner in players.items()}
+    result = _in_units(summary_of_log(replays, log.actions, floors), own, floor)
+    averages = {
+        name: [quantity.scale.own(value) for quantity, value in zip(own.constraints, values, strict=True)]
+        for name, values in averages_on_log(replays, floors).items()
+    }
+    return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(own), out))
+
+
+def _floors(own: Data, lines: list[float]) -> list[float]:
+    """Return the user's lines as floors of [0, 1]."""
+    if len(lines) != len(own.constraints):
+        names = ", ".join(f"{quantity.name} {quantity.sense}" for quantity in own.constraints)
+        raise ValueError(f"there must be one line per constraint ({names}), in this order, got {len(lines)}")
+    return [quantity.floor(line) for quantity, line in zip(own.constraints, lines, strict=True)]
+
+
+def _in_unit(own: Data) -> bool:
+    """Return whether the user's units are those of learners, [0, 1]."""
+    return all((quantity.low, quantity.high) == UNIT for quantity in (own.reward, *own.constraints))
+
+
+def _in_units(result: Summary, own: Data, lines: list[float]) -> Summary:
+    return {**in_units(result, own.reward.scale, [quantity.scale for quantity in own.constraints]), "floor": lines}
+
+
+def _lines(own: Data) -> list[Line]:
+    return [Line(quantity.name, quantity.sense) for quantity in own.constraints]
+
+
+def _text(result: Summary, own: Data, kind: str) -> str:
+    """Return what a file of this kind holds: the JSON object, or a row for each learner."""
+    if kind == ".json":
+        return json_text(result) + "\n"
+    names = [f"{measure} of {name}" for measure in ("violation", "positive violation") for name, _ in _lines(own)]
+    rows: list[list[object]] = [["learner", "rounds", "seeds", "reward", "regret", *names]]
+    for name, learner in result["learners"].items():
+        regret = "" if learner["regret"] is None else learner["regret"]["mean"]
+        short = [*learner["violation"]["mean"], *learner["positive_violation"]["mean"]]
+        rows.append([name, result["rounds"], result["seeds"], learner["reward"]["mean"], regret, *short])
+    sink = io.StringIO()
+    csv.writer(sink, lineterminator="\n").writerows(rows)
+    return sink.getvalue()

@@ -1,0 +1,20 @@
+"""lewa report: the page of a study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lewa.cli.shared import app, print_path
+
+
+@app.command(epilog="Example: lewa report results/mine")
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished study, or of `lewa reproduce`.")],
+) -> None:
+    """Write the page of a study: verdicts, figures, tables; and its figures as SVG, PNG and PDF."""
+    try:
+        from lewa.report.study_report import write_report
+    except ModuleNotFoundError as error:
+        raise ValueError(f"a report takes {error.name}: pip install 'lewa[lab]'") from None
+    print_path(write_report(folder))

@@ -1,0 +1,78 @@
+"""Where runs are executed: processes of this machine, or a Dask cluster."""
+
+import importlib
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any, NamedTuple
+
+AHEAD = 2  # tasks that are kept waiting, per worker
+ANSWER = 10  # seconds that a scheduler has to answer in
+
+
+class Place(NamedTuple):
+    """An executor, how many tasks it should have at a time, and what it raises for a task whose worker is gone for good."""
+
+    executor: Executor
+    room: Callable[[], int]
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
+    idle: Callable[[], bool] = lambda: False  # whether it has workers, and none of them has anything to do
+
+
+@contextmanager
+def processes(workers: int) -> Iterator[Place]:
+    """Start processes on this machine; they end with this one, even if it is killed."""
+    context = get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_tie, initargs=(reader,))
+    try:
+        yield Place(pool, lambda: AHEAD * workers)
+    except BaseException:
+        writer.close()  # what still runs is not waited for
+        raise
+    finally:
+        pool.shutdown(cancel_futures=True)
+        writer.close()
+        reader.close()
+
+
+def _tie(reader: "Connection[object, object]") -> None:
+    """In a worker: leave Ctrl-C to the parent, and end when the other end of the pipe is closed, by it or by its death."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    Thread(target=_end_with, args=(reader,), daemon=True).start()
+
+
+def _end_with(reader: "Connection[object, object]") -> None:
+    reader.poll(None)
+    os._exit(1)
+
+
+@contextmanager
+def cluster_at(address: str) -> Iterator[Place]:
+    """Connect to a Dask cluster, whose scheduler gives a lost worker's tasks to another."""
+    dask: Any  # it has types, but not for these
+    try:
+        dask = importlib.import_module("distributed")
+    except ImportError:
+        raise ValueError("a cluster takes Dask: pip install 'lewa[cluster]'") from None
+    try:
+        client = dask.Client(address, timeout=ANSWER, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"no Dask scheduler answers at {address}: {' '.join(str(error).split())}") from None
+    with client:
+        # pure=False: by default Dask executes equal tasks once, and may forget that it has.
+        executor = client.get_executor(pure=False)
+        try:
+            yield Place(
+                executor,
+                lambda: AHEAD * max(1, sum(client.nthreads().values())),
+                (BrokenExecutor, dask.KilledWorker),
+                lambda: bool(client.nthreads()) and not any(client.processing().values()),
+            )
+        finally:
+            executor.shutdown(wait=False)

@@ -1,0 +1,75 @@
+"""Which sources decide the numbers of a study. They are found by following imports, so that none can be forgotten."""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+
+EXECUTES = "lewa.lab.execute"  # what plays a run and measures it: all that it imports decides numbers
+DOOR = "lewa"  # the package's own __init__ offers everything and computes nothing
+INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
+
+
+def sources(module: str, root: Path) -> list[Path]:
+    """Return the files below the folder `root` that a module comes from: its own, and those that it imports, sorted."""
+    files: set[Path] = set()
+    names = [module]
+    while names:
+        name = names.pop()
+        file = _file(root, name)
+        if file is None or file in files or name == DOOR:
+            continue
+        if root.name in INSTALLED and name.partition(".")[0] != module.partition(".")[0]:
+            continue
+        files.add(file)
+        package = name if file.name == "__init__.py" else name.rpartition(".")[0]
+        for needed in (package, *_imports(file, package)):
+            parts = needed.split(".")
+            names += [".".join(parts[:n]) for n in range(1, len(parts) + 1)]  # a package is imported before its modules
+    return sorted(files)
+
+
+def _file(root: Path, module: str) -> Path | None:
+    place = root.joinpath(*module.split("."))
+    files = (place / "__init__.py", place.parent / f"{place.name}.py")
+    return next((file for file in files if module and file.is_file()), None)
+
+
+def _imports(file: Path, package: str) -> Iterator[str]:
+    """Yield the names that a file of this package imports, of which some are modules."""
+    for node in ast.walk(ast.parse(file.read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            name = ".".join([*parents, *([node.module] if node.module else [])])
+            yield from (f"{name}.{alias.name}" for alias in node.names)
+
+
+def fingerprint(files: list[Path], root: Path) -> str:
+    """Return a hash of the files and of where they are below `root`."""
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+@cache
+def own_fingerprint() -> str:
+    """Return a hash of this package's sources that numbers come from, so that an edited rule gets a new journal."""
+    root = Path(__file__).parents[2]
+    return fingerprint(sources(EXECUTES, root), root)
+
+
+@cache
+def fingerprint_of(module: str) -> str:
+    """Return a hash of a module of the user's, and of what it imports from its own folder or package."""
+    spec = find_spec(module)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        raise ValueError(f"the source of the module {module} cannot be found")
+    file = Path(spec.origin)
+    above = module.count(".") + (file.name == "__init__.py")
+    root = file.parents[above]
+    return fingerprint(sources(module, root), root)

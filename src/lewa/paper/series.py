@@ -1,0 +1,65 @@
+"""What a study measured, by game and learner: the series that claims are judged on."""
+
+from collections.abc import Iterable
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from lewa.lab import measures
+from lewa.lab.measures import Row
+from lewa.lab.names import title
+from lewa.lab.study import Run, Study, expand
+from lewa.measures.verdict import ROUNDING
+from lewa.types import Vector
+
+# What a claim can be about, and the columns it is read from: the largest number in them, over columns and constraints.
+QUANTITIES: dict[str, tuple[str, ...]] = {name: (column,) for name, column in measures.QUANTITIES.items()}
+QUANTITIES["regret or violation"] = tuple(measures.QUANTITIES[name] for name in ("regret", "violation"))
+CURVES = tuple(f"{name}_curve" for name in QUANTITIES if f"{name}_curve" in measures.MEASURES["curves"].columns)
+# What the rules read of a study's measures.
+READ = ("id", *dict.fromkeys(column for columns in QUANTITIES.values() for column in columns), *CURVES)
+
+
+class Series(NamedTuple):
+    """One learner in one game, at every horizon from the shortest on: a run to build, and a row for each seed."""
+
+    game: str
+    learner: str
+    runs: list[Run]
+    rows: list[list[Row]]
+
+    @property
+    def rounds(self) -> list[int]:
+        """The horizons."""
+        return [run.rounds for run in self.runs]
+
+    def values(self, quantity: str) -> list[Vector]:
+        """Return what each seed measured, for each horizon."""
+        columns = QUANTITIES[quantity]
+        return [np.array([max(float(np.max(row[column])) for column in columns) for row in rows]) for rows in self.rows]
+
+    def means(self, quantity: str) -> list[float]:
+        """Return the mean over seeds for each horizon."""
+        each = zip(self.values(quantity), self.rounds, strict=True)
+        return [positive_part(quantity, float(values.mean()), T) for values, T in each]
+
+
+Key: TypeAlias = tuple[str, tuple[float, ...], str]  # game, floor and learner
+
+
+def series(study: Study, rows: Iterable[Row]) -> list[Series]:
+    """Return the rows of the study by game and learner."""
+    by_id = {row["id"]: row for row in rows}
+    groups: dict[Key, dict[int, tuple[Run, list[Row]]]] = {}
+    for run in expand(study):
+        key = title(run.game, run.parameters), run.floor, title(run.learner, run.settings)
+        groups.setdefault(key, {}).setdefault(run.rounds, (run, []))[1].append(by_id[run.id])
+    return [
+        Series(game, learner, [at[T][0] for T in sorted(at)], [at[T][1] for T in sorted(at)])
+        for (game, _, learner), at in groups.items()
+    ]
+
+
+def positive_part(quantity: str, value: float, rounds: int) -> float:
+    """Return of a violation what is above 0 by more than adding up so many numbers may lose; the value of anything else."""
+    return 0.0 if quantity in ("violation", "positive violation") and value <= ROUNDING * rounds else value

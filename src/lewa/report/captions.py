@@ -1,0 +1,83 @@
+"""The sentences of a report: what was run, what holds, and what tables and figures show."""
+
+from collections.abc import Sequence
+
+from lewa.lab.names import short
+from lewa.paper.verdicts import VerdictLine
+from lewa.report.results import Result, StudyFolder
+
+LEVEL = 0.95  # of the intervals
+TABLE = "Mean \N{PLUS-MINUS SIGN} standard deviation over seeds; a dash: not proved, not measured, or runs cannot tell."
+SLOPES = f" Slopes on log-log scales over all horizons, with {LEVEL:.0%} intervals."
+CLAIMS = (
+    "Bound and measured are read at the longest horizon; slopes on log-log scales over all horizons, with intervals. "
+    "Of several games the one that comes nearest to the bound is shown."
+)
+GROWTH = (
+    "Means over seeds at each horizon and the lines fitted to them, where all are positive, with their slopes. "
+    "Dashed: what is proved. In brackets the exponent that theory has."
+)
+
+
+def judgement(results: Sequence[Result]) -> str:
+    """Say how many guarantees were kept."""
+    judged = [result for result in results if result.holds() is not None]
+    failed = [result for result in judged if result.holds() is False]
+    if not judged:
+        return "No guarantee that these runs can judge."
+    if not failed:
+        return f"All {len(judged)} guarantees that these runs can judge hold."
+    names = "; ".join(f"{result.learner} in {result.game} at T = {result.rounds:,}" for result in failed)
+    return f"{len(failed)} of {len(judged)} guarantees that these runs can judge do not hold: {names}."
+
+
+def facts(study: StudyFolder) -> str:
+    """Say what was run, in a line."""
+    results = study.results
+    horizons = sorted({result.rounds for result in results})
+    seeds = len({row["seed"] for result in results for row in result.rows})
+    worlds = list(dict.fromkeys(f"{result.game} at floor {short(result.floor)}" for result in results))
+    learners = list(dict.fromkeys(result.learner for result in results))
+    words = [
+        learners[0] if len(learners) == 1 else f"{len(learners)} learners",
+        worlds[0] if len(worlds) == 1 else f"{len(worlds)} games",
+        f"T = {horizons[0]:,}" + (f" to {horizons[-1]:,} in {len(horizons)} steps" if len(horizons) > 1 else ""),
+        f"{seeds} seeds" if seeds > 1 else "one seed",
+    ]
+    return ", ".join(words) + f"; lewa {study.versions.get('lewa', 'of no version')}."
+
+
+def count(lines: Sequence[VerdictLine], studies: int) -> str:
+    """Say how many verdicts hold."""
+    holding = sum(line.holds for line in lines)
+    start = f"{len(lines)} verdicts from {studies} studies, computed from the runs: "
+    return f"{start}{holding} hold, {len(lines) - holding} do not."
+
+
+def reason(line: VerdictLine) -> str:
+    """Say where a verdict comes from."""
+    where = f"{line.learner} in {line.game}, T = {line.rounds:,}"
+    return f"{where}: {line.why}." if line.why else f"{where}."
+
+
+def on_action(results: Sequence[Result]) -> str:
+    """Say which learners are measured on the action drawn."""
+    names = dict.fromkeys(result.learner for result in results if result.rows[0]["measured_on"] == "action")
+    return f" Measured on the action drawn: {', '.join(names)}." if names else ""
+
+
+def over_rounds(seeds: int, rounds: int) -> str:
+    """Say what the figure over rounds shows."""
+    over = "Mean over seeds; the band goes from the lowest seed to the highest" if seeds > 1 else "One seed"
+    return f"{over}, T = {rounds:,}. Dashed: what is proved of the last round."
+
+
+def differences(first: str, seeds: int, rounds: int) -> str:
+    """Say what the figure of differences shows."""
+    start = f"Difference to {first} on the same seeds at T = {rounds:,}: mean and {LEVEL:.0%} interval "
+    return f"{start}(Student's t, {seeds} seeds)."
+
+
+def inside(seeds: int, rounds: int) -> str:
+    """Say what the figure of multipliers and plays shows."""
+    return f"Mean over seeds, T = {rounds:,}." if seeds > 1 else f"One seed, T = {rounds:,}."

@@ -1,0 +1,172 @@
+"""What is read: the folder of a study or of `lewa reproduce`, and its results in groups that are drawn together."""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from lewa.lab.measures import Row
+from lewa.lab.names import short
+from lewa.lab.storage import first_line, read_json, read_measures, read_versions
+from lewa.measures.verdict import kept
+from lewa.paper.league import Standing
+from lewa.paper.reproduce import Reproduction
+from lewa.paper.verdicts import VerdictLine
+from lewa.report.charts import COLOURS
+from lewa.schema import mismatch
+from lewa.theory.guarantees import PATHWISE
+
+Array: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
+World: TypeAlias = tuple[str, tuple[float, ...]]  # a game and a floor
+
+
+class Result(NamedTuple):
+    """What a learner did in a game at one floor and horizon: a row for each seed."""
+
+    game: str
+    floor: tuple[float, ...]
+    rounds: int
+    learner: str  # with the settings that are not usual
+    rows: list[Row]
+
+    @property
+    def world(self) -> World:
+        """The game and the floor."""
+        return self.game, self.floor
+
+    @property
+    def kind(self) -> str | None:
+        """How the guarantee holds; None where there is none, or not for every seed."""
+        kinds = [row["guarantee_kind"] for row in self.rows]
+        return None if None in kinds else str(kinds[0])
+
+    def each(self, measure: str) -> Array | None:
+        """Return the measure of every seed; None where it was not measured."""
+        values = [row[measure] for row in self.rows]
+        return None if any(value is None for value in values) else np.array(values, dtype=np.float64)
+
+    def mean(self, measure: str, constraint: int = 0) -> float | None:
+        """Return the mean over seeds of a measure, or of one constraint's; None where it was not measured."""
+        values = self.each(measure)
+        if values is None:
+            return None
+        return float(values.mean() if values.ndim == 1 else values[:, constraint].mean())
+
+    def bounds(self, measure: str) -> list[float] | None:
+        """Return what is proved, one number or one per constraint, if it is proved for every seed.
+
+        A seed whose floor no play meets has no guarantee.
+        """
+        values = [row[f"guarantee_{measure}"] for row in self.rows]
+        return None if any(value is None for value in values) else np.atleast_1d(values[0]).tolist()
+
+    def holds(self) -> bool | None:
+        """Return whether the guarantee was kept; None where runs cannot tell."""
+        regret, shortfall, positive = map(self.each, ("regret", "shortfall", "positive_violation"))
+        bounds = self.bounds("regret")
+        if bounds is None or regret is None or shortfall is None or positive is None:
+            return None
+        if self.kind == PATHWISE:  # each run was judged by itself, against the plays that its bound is about
+            verdicts = [row["guarantee_holds"] for row in self.rows]
+            return None if None in verdicts else all(verdicts)
+        every = [*bounds, *(self.bounds("violation") or ()), *(self.bounds("positive_violation") or ())]
+        return kept(self.kind, every, regret, shortfall, positive, self.rounds)
+
+
+# Folders -----------------------------------------------------------------------------------------------------------------
+
+
+class StudyFolder(NamedTuple):
+    """A study's folder."""
+
+    name: str
+    text: str  # study.toml
+    versions: dict[str, str]
+    results: list[Result]  # in the study's order
+
+
+def read_study(folder: Path) -> StudyFolder:
+    """Read the study in this folder, if it is there, finished and whole; otherwise refuse in a sentence."""
+    file = folder / "measures.parquet"
+    try:
+        text = (folder / "study.toml").read_text(encoding="utf-8")
+        name = tomllib.loads(text).get("name", folder.name)
+    except (OSError, ValueError, RecursionError) as error:
+        raise ValueError(f"{folder} is damaged: {first_line(error)}") from None
+    versions = read_versions(folder / "versions.json")
+    if not file.is_file():
+        again = f"lewa run {folder / 'study.toml'} --out {folder}"
+        raise ValueError(f"the study in {folder} is not finished; to go on with it: {again}")
+    return StudyFolder(str(name), text, versions, _results(file))
+
+
+def _results(file: Path) -> list[Result]:
+    groups: dict[tuple[str, tuple[float, ...], int, str], list[Row]] = {}
+    for row in read_measures(file):
+        if row["floor"] is None or any(row[name] is None for name in ("game", "rounds", "learner", "settings", "seed")):
+            raise ValueError(f"{file} is damaged: a row does not say which run it is of")
+        learner = f"{row['learner']} {row['settings']}".strip()
+        groups.setdefault((row["game"], tuple(row["floor"]), row["rounds"], learner), []).append(row)
+    return [Result(*key, rows=rows) for key, rows in groups.items()]
+
+
+def read_reproduction(file: Path) -> tuple[Reproduction, list[VerdictLine]]:
+    """Read the verdicts that `lewa reproduce` wrote, or refuse them in a sentence."""
+    report: Reproduction = read_json(file)
+    wrong = mismatch(report, Reproduction) or mismatch(report["lines"], list[VerdictLine], "it['lines']")
+    if wrong:
+        raise ValueError(f"{file} is damaged: {wrong}")
+    return report, [VerdictLine(**line) for line in report["lines"]]  # type: ignore[arg-type]  # as was just checked
+
+
+def read_league(file: Path) -> list[Standing]:
+    """Read the standings of the league, or refuse them in a sentence."""
+    rows = read_json(file)
+    wrong = mismatch(rows, list[Standing])
+    if wrong:
+        raise ValueError(f"{file} is damaged: {wrong}")
+    return [Standing(**row) for row in rows]
+
+
+# Groups ------------------------------------------------------------------------------------------------------------------
+
+
+class Strand(NamedTuple):
+    """A line of the figures, from the shortest horizon to the longest."""
+
+    name: str
+    colour: str
+    results: list[Result]
+
+
+class Group(NamedTuple):
+    """Lines that are drawn together: the learners of one game and floor; or, of one learner alone, all its games."""
+
+    title: str
+    strands: list[Strand]
+    learners: bool  # whether lines are learners: they met the same nature
+
+
+def group(results: Sequence[Result]) -> list[Group]:
+    """Return the results in groups that are drawn together."""
+    learners = list(dict.fromkeys(result.learner for result in results))
+    worlds = list(dict.fromkeys(result.world for result in results))
+    if len(learners) == 1:
+        games = [game for game, _ in worlds]
+        names = [game if games.count(game) == 1 else f"{game} floor={short(floor)}" for game, floor in worlds]
+        every = [[result for result in results if result.world == world] for world in worlds]
+        return [Group(learners[0], _strands(names, every), False)]
+    groups = []
+    for world in worlds:
+        here = [[result for result in results if result.world == world and result.learner == name] for name in learners]
+        groups.append(Group(f"{world[0]}, floor {short(world[1])}", _strands(learners, here), True))
+    return groups
+
+
+def _strands(names: Sequence[str], results: Sequence[list[Result]]) -> list[Strand]:
+    return [
+        Strand(name, COLOURS[n % len(COLOURS)], sorted(each, key=lambda result: result.rounds))
+        for n, (name, each) in enumerate(zip(names, results, strict=True))
+    ]

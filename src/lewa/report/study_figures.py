@@ -1,0 +1,176 @@
+"""The figures of a report: which panels are drawn for a group of results."""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from lewa.measures.rate_fit import growth
+from lewa.paper.rules import fraction
+from lewa.paper.verdicts import VerdictLine
+from lewa.report import captions
+from lewa.report.captions import LEVEL
+from lewa.report.charts import Panel
+from lewa.report.page import Folded, Part, Picture, slug
+from lewa.report.panels import Curve, Curves, Difference, Differences, Growths, Level, Point, Shares
+from lewa.report.results import Group, Result, Strand
+from lewa.report.study_tables import fit
+from lewa.types import Indices
+
+MOST = 3  # constraints that have panels of their own
+
+Plans: TypeAlias = dict[str, list[Panel]]  # figures that are to be drawn, by name
+Exponents: TypeAlias = dict[tuple[str, str, str], list[float]]  # what claims say, by quantity, game and learner
+
+
+class Constraint(NamedTuple):
+    """A constraint that has panels: its number, what their titles add, and the strands that have it."""
+
+    number: int
+    title: str
+    strands: list[Strand]
+
+
+def exponents(lines: Sequence[VerdictLine]) -> Exponents:
+    """Return the exponents that claims state."""
+    every: Exponents = {}
+    for line in lines:
+        stated = every.setdefault((line.quantity, line.game, line.learner), [])
+        if line.exponent is not None and line.exponent not in stated:
+            stated.append(line.exponent)
+    return every
+
+
+def pictures(group: Group, title: str, stated: Exponents, plans: Plans) -> Iterator[Part]:
+    """Yield the figures of a group; what they show is put into `plans` under their names."""
+    strands = group.strands
+    last = strands[0].results[-1]
+    seeds, T = len(last.rows), last.rounds
+
+    def picture(kind: str, panels: list[Panel], caption: str) -> Picture:
+        name = slug(f"{title} {kind}")
+        while name in plans:  # two titles may be one when they are made short
+            name += "-"
+        plans[name] = panels
+        return Picture(name, tuple(f"{panel.title}: {kind}, {title}" for panel in panels), caption)
+
+    if last.rows[0]["marks"] is not None:
+        yield picture("rounds", _over_rounds(strands), captions.over_rounds(seeds, T))
+    if group.learners and seeds > 1 and last.each("regret") is not None:
+        yield picture("differences", _differences(strands), captions.differences(strands[0].name, seeds, T))
+    if len(strands[0].results) >= 3 and last.each("regret") is not None:
+        yield picture("growth", _growths(strands, stated), captions.GROWTH)
+    inside = _inside(strands)
+    if inside:
+        yield Folded("Multiplier and play over time", (picture("inside", inside, captions.inside(seeds, T)),))
+
+
+def _constraints(strands: Sequence[Strand]) -> list[Constraint]:
+    """Return the constraints that have panels: those that are violated most."""
+    m = max(len(strand.results[0].floor) for strand in strands)
+    if m == 1:
+        return [Constraint(0, "", list(strands))]
+    having = [[strand for strand in strands if len(strand.results[0].floor) > j] for j in range(m)]
+    worst = [max(strand.results[-1].mean("violation", j) or 0.0 for strand in having[j]) for j in range(m)]
+    chosen = sorted(sorted(range(m), key=lambda j: -worst[j])[:MOST])
+    return [Constraint(j, f" of constraint {j + 1}", having[j]) for j in chosen]
+
+
+def _over_rounds(strands: Sequence[Strand]) -> list[Panel]:
+    panels: list[Panel] = []
+    curves = tuple(_curve(strand, "regret_curve") for strand in strands)
+    panels.append(Curves("Regret", curves, _levels(strands, "regret")))
+    for j, title, having in _constraints(strands):
+        curves = tuple(_curve(strand, "violation_curve", j) for strand in having)
+        panels.append(Curves(f"Violation{title}", curves, _levels(having, "violation", j)))
+    return panels
+
+
+def _curve(strand: Strand, measure: str, constraint: int = 0) -> Curve:
+    values = strand.results[-1].each(measure)
+    assert values is not None  # where there are marks, there are curves
+    values = values if values.ndim == 2 else values[:, constraint]
+    return Curve(strand.name, strand.colour, _marks(strand), values.mean(axis=0), values.min(axis=0), values.max(axis=0))
+
+
+def _marks(strand: Strand) -> Indices:
+    return np.array(strand.results[-1].rows[0]["marks"], dtype=np.int64)
+
+
+def _levels(strands: Sequence[Strand], measure: str, constraint: int = 0) -> tuple[Level, ...]:
+    bounds = [(strand, _bound(strand.results[-1], measure, constraint)) for strand in strands]
+    return tuple(Level(strand.name, strand.colour, bound) for strand, bound in bounds if bound is not None)
+
+
+def _bound(result: Result, measure: str, constraint: int) -> float | None:
+    """Return what is proved, if it is more than what is true anyway: regret <= T and violation <= floor T."""
+    bounds = result.bounds(measure)
+    if bounds is None:
+        return None
+    most = result.rounds * (1.0 if measure == "regret" else result.floor[constraint])
+    return bounds[constraint] if bounds[constraint] < most else None
+
+
+def _differences(strands: Sequence[Strand]) -> list[Panel]:
+    """Compare each learner with the first: they met the same nature, so that what is nature's cancels."""
+    first, *others = strands
+    panels: list[Panel] = [Differences("Regret", tuple(_difference(strand, first, "regret") for strand in others))]
+    for j, title, _ in _constraints(strands):
+        rows = tuple(_difference(strand, first, "violation", j) for strand in others)
+        panels.append(Differences(f"Violation{title}", rows))
+    return panels
+
+
+def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0) -> Difference:
+    from scipy.stats import t
+
+    mine, theirs = (
+        {row["seed"]: row[measure] if measure == "regret" else row[measure][constraint] for row in each.results[-1].rows}
+        for each in (strand, other)
+    )
+    gaps = np.array([mine[seed] - theirs[seed] for seed in mine])
+    mean = float(gaps.mean())
+    reach = float(t.ppf((1 + LEVEL) / 2, len(gaps) - 1) * gaps.std(ddof=1) / np.sqrt(len(gaps)))
+    return Difference(strand.name, strand.colour, mean, mean - reach, mean + reach)
+
+
+def _growths(strands: Sequence[Strand], stated: Exponents) -> list[Panel]:
+    panels: list[Panel] = [Growths("Regret", tuple(_points(strand, "regret", 0, stated) for strand in strands))]
+    for j, title, having in _constraints(strands):
+        panels.append(Growths(f"Violation{title}", tuple(_points(strand, "violation", j, stated) for strand in having)))
+    return panels
+
+
+def _points(strand: Strand, measure: str, constraint: int, stated: Exponents) -> Point:
+    results, first = strand.results, strand.results[0]
+    horizons = tuple(result.rounds for result in results)
+    values = tuple(result.mean(measure, constraint) or 0.0 for result in results)
+    bounds = [(result.rounds, _bound(result, measure, constraint)) for result in results]
+    proved = tuple((rounds, bound) for rounds, bound in bounds if bound is not None)
+    theory = _theory(stated.get((measure, first.game, first.learner), []), proved)
+    return Point(strand.name, strand.colour, horizons, values, fit(results, measure, constraint), theory, proved)
+
+
+def _theory(stated: Sequence[float], bounds: Sequence[tuple[int, float]]) -> str:
+    """Say which exponent theory has: the one claimed, or else how fast the proved bound grows over these horizons."""
+    if stated:
+        return f"(theory {' and '.join(map(fraction, stated))})"
+    proved = growth([rounds for rounds, _ in bounds], [bound for _, bound in bounds])
+    return f"(proved {proved.slope:.2f})" if proved else ""
+
+
+def _inside(strands: Sequence[Strand]) -> list[Panel]:
+    """Draw the multipliers of all, then the play of each."""
+    panels: list[Panel] = []
+    if strands[0].results[-1].rows[0]["marks"] is None:
+        return panels
+    for j, title, having in _constraints(strands):
+        curves = [_curve(strand, "multiplier_curve", j) for strand in having]
+        moving = tuple(curve for curve in curves if curve.high.any())  # who has no multiplier is not drawn
+        if moving:
+            panels.append(Curves(f"Multiplier{title}", moving))
+    for strand in strands:
+        plays = strand.results[-1].each("play_curve")
+        if plays is not None:
+            panels.append(Shares(f"Play, {strand.name}", _marks(strand), plays.mean(axis=0)))
+    return panels
