@@ -68,7 +68,7 @@ def _walk(learner: Any, log: Log, seed: int, plays: Matrix | None) -> tuple[list
                 plays[row] = p
             drawn = min(int(np.searchsorted(cumulative, uniform(key, 2 * row), side="right")), log.actions - 1)
             if drawn == log.action[row] and uniform(key, 2 * row + 1) * log.propensity[row] < least:
-                constraints = log.kept[row]
+                constraints = log.constraint_values[row]
                 step.learn_bandit(
                     memory, drawn, float(p[drawn]), float(log.reward[row]), constraints, p if dense else nothing
                 )
