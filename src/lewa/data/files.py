@@ -190,7 +190,10 @@ def _to_numpy(column: "pa.ChunkedArray") -> Labels:
     except Exception:  # pyarrow cannot convert this type
         array = np.empty((0, 0))
     plain = array.ndim == 1 and not any(isinstance(cell, np.ndarray | dict | list) for cell in _objects(array))
-    return array if plain else np.full(len(column), column.type, dtype=object)
+    if not plain:
+        array = np.empty(len(column), dtype=object)
+        array.fill(column.type)
+    return array
 
 
 def _objects(array: Labels) -> Labels:

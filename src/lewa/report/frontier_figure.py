@@ -102,13 +102,14 @@ def _draw_strand(axes: Any, strand: Strand) -> None:
 
 
 def _name_points(axes: Any, points: dict[str, tuple[float, float]], size: tuple[float, float]) -> None:
-    """Write names beside points where there is room: right, left, above or below, over no point and no other name."""
+    """Write names beside points where there is room, best above left, which is clear of the curve."""
     to_axes = axes.transAxes.inverted()
     places = {name: np.asarray(to_axes.transform(axes.transData.transform(point))) * size for name, point in points.items()}
     taken = [(x - 2, y - 2, x + 2, y + 2) for x, y in places.values()]
     for name, (x, y) in places.items():
         w, h = wide(name) * SMALL / SIZE, LEADING
-        for left, bottom in ((x + 4, y - h / 2), (x - 4 - w, y - h / 2), (x - w / 2, y + 3), (x - w / 2, y - 3 - h)):
+        over, under, middle = y + 1, y - 1 - h, y - h / 2
+        for left, bottom in ((x - 3 - w, over), (x + 3, under), (x + 4, middle), (x - 4 - w, middle), (x - w / 2, over + 2)):
             box = (left, bottom, left + w, bottom + h)
             if box[0] >= 0 and box[2] <= size[0] and not any(_overlap(box, other) for other in taken):
                 at = ((left + w / 2) / size[0], (bottom + h / 2) / size[1])
