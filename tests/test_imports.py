@@ -9,6 +9,7 @@ import lewa
 ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
 MAY_IMPORT: dict[str, set[str]] = {
+    "formatting": set(),
     "types": set(),
     "units": set(),
     "version": set(),
@@ -24,7 +25,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "games": {"blocks", "kernels", "measures", "theory", "types", "validation"},
     "learners": {"feedback", "kernels", "measures", "theory", "types", "validation"},
     "measures": {"blocks", "kernels", "theory", "trace", "types", "validation"},
-    "report": {"data", "frontiers", "lab", "measures", "paper", "theory", "trace", "types", "units"},
+    "report": {"data", "frontiers", "lab", "measures", "paper", "theory", "trace", "types"},
     "lab": {"games", "learners", "measures", "simulate", "trace", "validation", "version"},
     "paper": {"feedback", "games", "lab", "learners", "measures", "report", "theory", "types"},
     "checks": {"blocks", "feedback", "games", "kernels", "learners", "simulate", "theory", "trace", "types"},
@@ -33,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "advice",
         "data",
         "feedback",
+        "formatting",
         "games",
         "learners",
         "measures",

@@ -59,10 +59,3 @@ def as_number(name: str, value: Any) -> float:
     if not isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {number}")
     return number
-
-
-def number(x: float | None) -> str:
-    """Format a number with four digits that fit a column; a dash where there is none."""
-    if x is None:
-        return "-"
-    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"

@@ -14,6 +14,12 @@ def nearest(word: str, words: list[str]) -> str:
     return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(words))}"
 
 
+def short_repr(value: object) -> str:
+    """Return how a value is written, cut where it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
 def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
     """The values as float64, if they are numbers of [0, 1]; otherwise a sentence that says which is not.
 

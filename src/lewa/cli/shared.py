@@ -59,6 +59,7 @@ ChanceColumn = Annotated[str | None, typer.Option("--propensity", help="The colu
 
 
 def say(sentence: str) -> int:
-    """A sentence on standard error, and the exit status of bad input."""
-    err.print(sentence, highlight=False, markup=False, soft_wrap=True)
+    """Print a sentence on standard error, in one line; return the exit status of bad input."""
+    line = " ".join(part.strip() for part in sentence.splitlines())
+    err.print(line, highlight=False, markup=False, soft_wrap=True)
     return 2

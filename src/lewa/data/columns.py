@@ -16,6 +16,7 @@ from lewa.data.sheet import Labels, Sheet
 from lewa.games.table import Table
 from lewa.types import Indices
 from lewa.units import Scale, as_range, scale_of
+from lewa.validation import short_repr
 
 REWARD = "a reward"  # the sense of a quantity that is to be large and has no limit
 UNIT = (0.0, 1.0)
@@ -91,11 +92,23 @@ class Data:
 
 def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, file: str = "the data") -> Data:
     """Return the game in these columns, or refuse them in one sentence that calls them `file`."""
+    for field in ("reward", "action", "round", "propensity"):
+        if not isinstance(name := getattr(names, field), str | None):
+            raise ValueError(f"{field} must be the name of a column, got {short_repr(name)}")
     sheet = Sheet.of(columns, file)
     reward, constraints = _queries(sheet, names)
     if reward.name not in sheet.columns and sheet.actions_of(reward.name):
         return _wide(sheet, reward, constraints, names)
     return _long(sheet, reward, constraints, names)
+
+
+def texts(name: str, given: str | Sequence[str]) -> list[str]:
+    """Return a name, or a list of names, as a list."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list | tuple) or not all(isinstance(text, str) for text in given):
+        raise ValueError(f"{name} must be a name or a list of names, got {short_repr(given)}")
+    return list(given)
 
 
 # What is looked for ------------------------------------------------------------------------------------------------------
@@ -135,9 +148,8 @@ class Query(NamedTuple):
 def _queries(sheet: Sheet, names: Columns) -> tuple[Query, list[Query]]:
     """Return the reward and the constraints: those that the user names, else those with default names, in [0, 1]."""
     reward = _parse(sheet, names.reward or "reward", REWARD, check=names.reward is not None)
-    senses = {"at most": names.at_most, "at least": names.at_least}
-    texts = [(sense, text) for sense, given in senses.items() for text in ([given] if isinstance(given, str) else given)]
-    constraints = [_parse(sheet, text, sense) for sense, text in texts]
+    constraints = [_parse(sheet, text, "at most") for text in texts("at_most", names.at_most)]
+    constraints += [_parse(sheet, text, "at least") for text in texts("at_least", names.at_least)]
     each = [query.name for query in (reward, *constraints)]
     twice = [name for name in each if each.count(name) > 1]
     if twice:
@@ -162,8 +174,6 @@ def _default_constraints(sheet: Sheet, names: Columns) -> list[Query]:
 
 def _parse(sheet: Sheet, text: str, sense: str, check: bool = True) -> Query:
     """Read NAME or NAME=LOW..HIGH; there must be such a column, or one for each action."""
-    if not isinstance(text, str):
-        raise ValueError(f"a column is named by text, got {text!r}")
     name, given = text, re.fullmatch(rf"(.+)=({NUMBER})\.\.({NUMBER})", text, re.DOTALL)
     if given is not None and text not in sheet.columns:
         name = given[1]
@@ -199,14 +209,14 @@ def _wide(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
         quantities.append(quantity)
         cubes.append(_unit(quantity, values))
     game = Table(cubes[0], np.stack(cubes[1:], axis=2))
-    shown = _action_names(actions, _action_texts(sheet, names.action)[1])
+    shown = _action_names(actions, _action_labels(sheet, names.action)[1])
     return Data(game, shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
 def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
     """Return the table, or the log, of which each row is about one action."""
     sheet.find(None, reward.name)
-    action_column, texts = _action_texts(sheet, names.action)
+    action_column, called = _action_labels(sheet, names.action)
     labels, action = np.unique(sheet.labels(sheet.find(action_column, "action")), return_inverse=True)
     quantities, values = [], []
     for query in (reward, *constraints):
@@ -221,7 +231,7 @@ def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
         game = Log(action, propensity, values[0], np.column_stack(values[1:]), len(labels))
     else:
         game = _table(sheet, names, labels, action, values)
-    shown = _action_names([_text(label) for label in labels.tolist()], texts)
+    shown = _action_names([_text(label) for label in labels.tolist()], called)
     return Data(game, shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
@@ -229,7 +239,7 @@ def _unit(quantity: Quantity, values: Values) -> Values:
     return quantity.scale.unit(values).clip(0, 1)  # but for rounding they lie there
 
 
-def _action_texts(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
+def _action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
     """Read NAME or NAME=LABEL:TEXT,LABEL:TEXT: the column of actions, and what to call some of them."""
     if action is None or action in sheet.columns or "=" not in action:
         return action, {}
@@ -244,14 +254,14 @@ def _text(label: object) -> str:
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
-def _action_names(labels: Sequence[str], texts: Mapping[str, str]) -> tuple[str, ...]:
+def _action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str, ...]:
     """Return what actions are called: by the user, else by their label; a bare number N is called action N."""
-    unknown = [label for label in texts if label not in labels]
+    unknown = [label for label in called if label not in labels]
     if unknown:
         listing = ", ".join(labels)
-        raise ValueError(f"there is no action {unknown[0]!r} to be called {texts[unknown[0]]!r}; there are {listing}")
+        raise ValueError(f"there is no action {unknown[0]!r} to be called {called[unknown[0]]!r}; there are {listing}")
     numeral = re.compile(NUMBER)
-    names = tuple(texts.get(label, f"action {label}" if numeral.fullmatch(label) else label) for label in labels)
+    names = tuple(called.get(label, f"action {label}" if numeral.fullmatch(label) else label) for label in labels)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"two actions are called {twice!r}: each needs a name of its own")

@@ -35,6 +35,7 @@ from numpy.typing import ArrayLike
 from lewa.measures.confidence_sequence import band
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import as_range
+from lewa.validation import short_repr
 
 SUM_TOLERANCE = 1e-9  # by which the probabilities of a play may miss 1
 Range: TypeAlias = tuple[float, float]
@@ -229,8 +230,8 @@ def _mean(
     high: float = np.inf,
 ) -> Value:
     """Return the mean, its approximate interval and, if values lie in `range` and terms in [low, high], the proved one."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
     n, mean = terms.size, float(terms.mean())
     reach = NormalDist().inv_cdf((1 + level) / 2) * float(terms.std(ddof=1)) / n**0.5
     approximate = Value(mean, mean - reach, mean + reach)

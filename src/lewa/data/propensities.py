@@ -18,6 +18,7 @@ import numpy as np
 from lewa.data.log import Log
 from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS
 from lewa.types import Indices, Vector
+from lewa.validation import short_repr
 
 FALSE_ALARM = 1e-3
 TIMES = 512  # at which M is computed: fewer times only make false alarms rarer
@@ -91,7 +92,7 @@ def are_fixed(log: Log) -> bool:
 
 def order_of_rows(log: Log, folds: str) -> Indices:
     """Return the order in which rows are taken: "halves" as they come, "shuffled" at random; "auto" by the propensities."""
-    if folds not in ("auto", "halves", "shuffled"):
-        raise ValueError(f"folds must be 'auto', 'halves' or 'shuffled', got {folds!r}")
+    if not isinstance(folds, str) or folds not in ("auto", "halves", "shuffled"):
+        raise ValueError(f"folds must be 'auto', 'halves' or 'shuffled', got {short_repr(folds)}")
     shuffle = are_fixed(log) if folds == "auto" else folds == "shuffled"
     return np.random.default_rng(0).permutation(log.rows) if shuffle else np.arange(log.rows)

@@ -1,6 +1,6 @@
 """The lines of a frontier: that of one constraint is varied, the others stay; and the best fixed play at each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -10,10 +10,19 @@ from lewa.frontiers.result import BestPlay, CurvePoint
 from lewa.measures.best_play import TIGHT, best_fixed_play
 from lewa.types import Matrix, Vector
 from lewa.units import as_number
-from lewa.validation import nearest
+from lewa.validation import nearest, short_repr
 
 CURVE_POINTS = 65  # lines at which the curve of a figure is computed
 NO_SHARE = 1e-6  # a share that is none: a linear program is solved to about that
+
+
+def _numbers(budgets: Sequence[float]) -> list[float]:
+    if isinstance(budgets, str | bytes) or not isinstance(budgets, Iterable):
+        raise ValueError(f"budgets must be a list of numbers, got {short_repr(budgets)}")
+    lines = [as_number("a budget", line) for line in np.ravel(np.asarray(budgets, dtype=object)).tolist()]
+    if not lines:
+        raise ValueError("there must be at least one budget")
+    return lines
 
 
 class Budgets(NamedTuple):
@@ -30,19 +39,18 @@ class Budgets(NamedTuple):
     def of(cls, data: Data, budgets: Sequence[float] | None, points: int, lines: Mapping[str, float] | None) -> "Budgets":
         """Check the lines and convert them to floors."""
         names = [quantity.name for quantity in data.constraints]
-        fixed = {name: as_number(f"the line of {name}", line) for name, line in (lines or {}).items()}
+        if lines is not None and not isinstance(lines, Mapping):
+            raise ValueError(f"lines must be a mapping of names to numbers, got {short_repr(lines)}")
+        fixed = {str(name): as_number(f"the line of {name}", line) for name, line in (lines or {}).items()}
         for name in fixed:
             if name not in names:
-                raise ValueError(f"there is no constraint {name!r}{nearest(str(name), names)}")
+                raise ValueError(f"there is no constraint {name!r}{nearest(name, names)}")
         free = [name for name in names if name not in fixed]
         if not free:
             raise ValueError("the line of one constraint is varied: leave that of the one out which it is to be")
         j = names.index(free[0])
         floors = np.array([q.floor(fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
-        if budgets is not None and not len(budgets):
-            raise ValueError("there must be at least one budget")
-        varied = data.constraints[j]
-        given = None if budgets is None else tuple(varied.floor(as_number("a budget", line)) for line in budgets)
+        given = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
         return cls(data, j, floors, given, points, tuple(free[1:]))
 
     @property

@@ -8,7 +8,7 @@ are in the user's units, per round.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from lewa.data.columns import Columns, Data, from_columns
+from lewa.data.columns import Columns, Data, from_columns, texts
 from lewa.data.files import read_data
 from lewa.data.log import Log
 from lewa.frontiers.budgets import Budgets
@@ -17,6 +17,7 @@ from lewa.frontiers.of_table import of_table
 from lewa.frontiers.result import Frontier
 from lewa.games.table import Table
 from lewa.simulate.run import seed_names
+from lewa.validation import short_repr
 
 POINTS = 9
 
@@ -81,14 +82,17 @@ def frontier(
     """
     named = _as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
-        raise ValueError(f"points must be a whole number of at least 1, got {points!r}")
+        raise ValueError(f"points must be a whole number of at least 1, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level!r}")
+        raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
+    names = texts("learners", learner)
     limits = Budgets.of(named, budgets, points, lines)
     if not isinstance(named.game, Log):
-        return of_table(named, named.game, limits, level, learner, seed_names(seeds), progress)
-    if learner != "auto":
-        raise ValueError(f"no learner is replayed on a log for its frontier: `lewa replay` does that, got {learner}")
+        return of_table(named, named.game, limits, level, names, seed_names(seeds), progress)
+    if names != ["auto"]:
+        raise ValueError(
+            f"no learner is replayed on a log for its frontier: `lewa replay` does that, got {', '.join(names)}"
+        )
     return of_log(named, named.game, limits, level, folds)
 
 

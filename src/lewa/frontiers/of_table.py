@@ -34,12 +34,12 @@ def of_table(
     game: Table,
     budgets: Budgets,
     level: float,
-    learner: str | Sequence[str],
+    names: Sequence[str],
     seeds: tuple[int, ...],
     progress: Callable[[int, int], None] | None,
 ) -> Frontier:
     """Return the frontier of a table, with learners replayed on it."""
-    replays = _replays([learner] if isinstance(learner, str) else list(learner), seeds)
+    replays = _replays(names, seeds)
     T = game.length
     rewards = game.mean_rewards(T)
     constraints: Matrix = np.asarray(game.rows.mean(axis=0, dtype=np.float64))
@@ -73,7 +73,7 @@ def of_table(
     )
 
 
-def _replays(names: list[str], seeds: tuple[int, ...]) -> dict[str, _Replay]:
+def _replays(names: Sequence[str], seeds: tuple[int, ...]) -> dict[str, _Replay]:
     """Return the learners by what they are called; "auto" stands for those that did best in practice."""
     replays = {}
     for text in names:

@@ -1,13 +1,15 @@
 """A frontier as tables of text: what could be had at each line, then what is had there."""
 
 from collections.abc import Sequence
+from textwrap import fill
 from typing import NamedTuple
 
 from lewa.data.off_policy import Value
+from lewa.formatting import number, numbers
 from lewa.frontiers.result import Frontier, HeldOut, LearnerResult, Mean, Point
-from lewa.units import number
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+TEXT_WIDTH = 120  # of notes, where they are printed as plain text
 
 
 class TextTable(NamedTuple):
@@ -33,7 +35,8 @@ def sentences(frontier: Frontier) -> list[str]:
 
 def as_text(frontier: Frontier) -> str:
     """Return the tables and notes as plain text."""
-    return "\n".join(["\n\n".join(_layout(table) for table in tables(frontier)), *sentences(frontier)])
+    notes = (fill(sentence, TEXT_WIDTH, break_long_words=False) for sentence in sentences(frontier))
+    return "\n".join(["\n\n".join(_layout(table) for table in tables(frontier)), *notes])
 
 
 def _layout(table: TextTable) -> str:
@@ -148,6 +151,4 @@ def _between(ends: tuple[float, float] | None) -> str:
 
 def _by_name(means: dict[str, Mean], names: Sequence[str]) -> str:
     """Format one number for each constraint, with its name where there are several."""
-    if len(names) == 1:
-        return number(means[names[0]].mean)
-    return ", ".join(f"{name} {number(means[name].mean)}" for name in names)
+    return numbers((means[name].mean for name in names), names)

@@ -62,7 +62,7 @@ COLUMNS = {
 
 # What it was run by ------------------------------------------------------------------------------------------------------
 
-NUMBERS: tuple[str, ...] = ("rounds.py", "kernels", "engine/loops.py", "learners", "games", "measures", "simulate/run.py")
+NUMBERS: tuple[str, ...] = ("types.py", "kernels", "engine/loops.py", "learners", "games", "measures", "simulate/run.py")
 NUMBERS += ("lab/study.py", "lab/run.py", "lab/storage.py")
 
 

@@ -8,7 +8,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from lewa.units import number as number
+
+def number(x: float | None) -> str:
+    """Four digits that fit a column; a dash where there is none."""
+    if x is None:
+        return "-"
+    return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
 
 
 def numbers(values: Any) -> str:
