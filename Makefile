@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test lint types tests wheel falsify golden guarantees data docs bench clean
+.PHONY: install reproduce test lint types tests wheel falsify fuzz golden guarantees data docs bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -53,6 +53,10 @@ wheel: $(VENV)/tested
 # A long hunt for a counterexample to the pathwise bounds; HUNT says how many instances each law is tried on.
 falsify: $(VENV)/tested
 	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems
+
+# Hostile command lines, files and calls: CASES says how many, SEED which. Nothing is compiled, so that it takes minutes.
+fuzz: $(VENV)/tested
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m tests.fuzz.run --cases $${CASES:-10000} --seed $${SEED:-0}
 
 # Speed beside C and the peers, who get an environment of their own: writes benchmarks/RESULTS.md and the plot.
 bench:

@@ -291,7 +291,7 @@ def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp
     )
     status, printed, complaint = lewa_(*words, "--out", tmp_path / "found.csv")
     assert (status, complaint) == (0, "")
-    for name in ("stars against dollars at most: 40 rounds", "one more of dollars yields", "net violation", "positive"):
+    for name in ("stars against dollars at most: 40 rounds", "gain per extra unit of dollars", "net violation", "positive"):
         assert name in printed
     assert (tmp_path / "found.csv").read_text().startswith("dollars at most,who,price,stars,")
 

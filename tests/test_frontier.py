@@ -15,13 +15,14 @@ import lewa
 from lewa.data.columns import Data
 from lewa.data.files import read_data
 from lewa.data.log import Log
-from lewa.data.off_policy import doubly_robust, ips, snips
-from lewa.frontiers import frontier
-from lewa.frontiers.of_log import HALVES
+from lewa.data.off_policy import doubly_robust, ips, past_means, snips
+from lewa.frontiers import Frontier, frontier
+from lewa.frontiers.of_log import HALVES, SHUFFLED
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 from lewa.report import frontier as show
 from lewa.report.charts import ticks
+from lewa.report.frontier_figure import BudgetPanel, panels
 
 FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RNG = np.random.default_rng(9)
@@ -40,28 +41,28 @@ def table() -> dict[str, Any]:
 def best(budget: float) -> float:
     """The most stars for these dollars, by looking at every mixture of two actions."""
     quality, dollars, _ = MEANS
-    found = [quality[i] for i in range(3) if dollars[i] <= budget + 1e-12]
+    values = [quality[i] for i in range(3) if dollars[i] <= budget + 1e-12]
     for i in range(3):
         for j in range(3):
             if dollars[i] < budget < dollars[j]:
                 share = (budget - dollars[i]) / (dollars[j] - dollars[i])
-                found.append((1 - share) * quality[i] + share * quality[j])
-    return float(max(found))
+                values.append((1 - share) * quality[i] + share * quality[j])
+    return float(max(values))
 
 
 OWN: dict[str, Any] = {"reward": "quality", "at_most": "dollars"}
 
 
 @pytest.fixture(scope="module")
-def found() -> Any:
+def result() -> Frontier:
     return frontier(table(), **OWN, points=4, seeds=3)
 
 
-def test_the_curve_is_the_best_of_all_mixtures_with_its_slope_as_the_price(found: Any) -> None:
+def test_the_curve_is_the_best_of_all_mixtures_with_its_slope_as_the_price(result: Frontier) -> None:
     quality, dollars, _ = MEANS
-    lines = [point.line for point in found.points]
+    lines = [point.line for point in result.points]
     assert lines == pytest.approx(np.linspace(dollars[0], dollars[2], 4))  # from the least that can be kept to what is free
-    for point in found.points:
+    for point in result.points:
         assert point.best.feasible
         assert point.best.value == pytest.approx(best(point.line))
         assert sum(point.best.play.values()) == pytest.approx(1)
@@ -69,18 +70,18 @@ def test_the_curve_is_the_best_of_all_mixtures_with_its_slope_as_the_price(found
         assert sum(quality[MODELS.index(name)] * share for name, share in point.best.play.items()) == pytest.approx(
             point.best.value
         )
-        if point is not found.points[-1]:
+        if point is not result.points[-1]:
             slope = (best(point.line + 1e-7) - best(point.line)) / 1e-7
             assert point.best.price["dollars"] == pytest.approx(slope, rel=1e-4)
-    assert found.points[-1].best.price == {"dollars": 0}
-    assert [value for _, value, _ in found.curve] == pytest.approx([best(line) for line, _, _ in found.curve], abs=1e-7)
+    assert result.points[-1].best.price == {"dollars": 0}
+    assert [point.value for point in result.curve] == pytest.approx([best(point.line) for point in result.curve], abs=1e-7)
 
 
-def test_learners_get_what_a_play_of_theirs_gets(found: Any) -> None:
+def test_learners_get_what_a_play_of_theirs_gets(result: Frontier) -> None:
     low, high = DOLLARS.min(), DOLLARS.max()
     game = Table(QUALITY / 5, (high - DOLLARS) / (high - low))
-    assert found.learners == {"op-ewa kappa=0": "full", "bandit-op-ewa kappa=0": "bandit"}
-    point = found.points[1]
+    assert result.learners == {"op-ewa kappa=0": "full", "bandit-op-ewa kappa=0": "bandit"}
+    point = result.points[1]
     for name, seeds in (("op-ewa", 1), ("bandit-op-ewa", 3)):
         made = lewa.learners.make(name, 3, T, (high - point.line) / (high - low), kappa=0)
         trace, got = lewa.play(made, game, seeds=seeds), point.learners[f"{name} kappa=0"]
@@ -91,7 +92,7 @@ def test_learners_get_what_a_play_of_theirs_gets(found: Any) -> None:
         spent = point.line + (high - low) * trace.shortfall[:, -1, 0] / T
         assert got.average["dollars"].per_seed == pytest.approx(spent)
         assert got.reward.low <= got.reward.mean <= got.reward.high
-    assert found.points[1].learners["op-ewa kappa=0"].reward.low == found.points[1].learners["op-ewa kappa=0"].reward.high
+    assert result.points[1].learners["op-ewa kappa=0"].reward.low == result.points[1].learners["op-ewa kappa=0"].reward.high
     three = np.array(got.reward.per_seed)
     assert got.reward.high - got.reward.mean == pytest.approx(4.302652729911275 * three.std(ddof=1) / np.sqrt(3))
 
@@ -133,12 +134,12 @@ def test_the_other_constraints_stay_where_they_are() -> None:
 
 
 def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsRecorder) -> None:
-    found = frontier(table(), **OWN, budgets=[0.0008, 0.004], learner="lewa")
-    assert [point.best.feasible for point in found.points] == [False, True]
-    assert found.points[0].best.play == {"small": 1.0}
-    assert found.points[0].best.price == {"dollars": None}
-    assert "0.0008 none - small 0.004" in shown(found)
-    assert "no play keeps dollars at most 0.0008: the nearest line that one keeps is" in found.notes[0]
+    result = frontier(table(), **OWN, budgets=[0.0008, 0.004], learner="lewa")
+    assert [point.best.feasible for point in result.points] == [False, True]
+    assert result.points[0].best.play == {"small": 1.0}
+    assert result.points[0].best.price == {"dollars": None}
+    assert "0.0008 none - small 0.004" in printed(result)
+    assert "no play keeps dollars at most 0.0008: the nearest line that one keeps is" in result.notes[0]
     assert not recwarn.list
 
 
@@ -149,32 +150,32 @@ def test_a_line_is_shown_once_however_often_it_is_asked_for() -> None:
     ]
 
 
-def shown(found: Any) -> str:
+def printed(result: Frontier) -> str:
     """What is printed, with its spaces and ends of line as one space each."""
     console = Console(width=200, file=io.StringIO())
-    show.print_frontier(found, console)
+    show.print_frontier(result, console)
     return " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
 
 
 def test_tables_say_what_easing_the_line_yields_and_no_line_where_there_is_none() -> None:
     own: dict[str, Any] = {"reward": "quality", "learner": "lewa", "points": 2}
-    assert "one more of dollars yields" in shown(frontier(table(), **own, at_most="dollars"))
+    assert "gain per extra unit of dollars" in printed(frontier(table(), **own, at_most="dollars"))
     speed = {name.replace("seconds", "speed"): values for name, values in table().items()}
     least = frontier(speed, **own, at_least=["speed", "dollars"], lines={"dollars": 0.001})
-    text = shown(least)
+    text = printed(least)
     assert (
         "quality against speed at least, dollars at least 0.001: 300 rounds" in text
     )  # on one line, however narrow the table
-    assert "one less of speed yields" in text
-    assert "quality against dollars at most: 300 rounds" in shown(frontier(table(), **own, at_most=["dollars", "seconds"]))
+    assert "gain per unit less of speed" in text
+    assert "quality against dollars at most: 300 rounds" in printed(frontier(table(), **own, at_most=["dollars", "seconds"]))
     assert "what lewa (full) gets" in text
     assert text.endswith("per round")
 
 
 def test_the_price_is_drawn_as_the_steps_that_it_has() -> None:
     for own, way in (({"at_most": "dollars"}, "post"), ({"at_least": "seconds"}, "pre")):
-        price = show.panels(frontier(table(), reward="quality", learner="lewa", points=2, **own))[1]  # type: ignore[arg-type]
-        assert isinstance(price, show.Against)
+        price = panels(frontier(table(), reward="quality", learner="lewa", points=2, **own))[1]  # type: ignore[arg-type]
+        assert isinstance(price, BudgetPanel)
         assert price.strands[0].steps == way
 
 
@@ -192,11 +193,11 @@ def test_scales_tell_their_numbers_apart() -> None:
 
 def test_where_the_best_action_is_the_cheapest_there_is_one_point() -> None:
     columns = {"r:a": [1, 1, 0.5], "r:b": [0, 1, 0], "cost:a": [1, 1, 2], "cost:b": [3, 1, 4]}
-    found = frontier(columns, reward="r", at_most="cost", learner="lewa")
-    assert len(found.points) == 1
-    assert found.points[0].best.play == {"a": 1.0}
-    assert "costs anything" in found.notes[0]
-    assert show.panels(found)
+    result = frontier(columns, reward="r", at_most="cost", learner="lewa")
+    assert len(result.points) == 1
+    assert result.points[0].best.play == {"a": 1.0}
+    assert "costs anything" in result.notes[0]
+    assert panels(result)
 
 
 def test_progress_ends_at_all_rounds() -> None:
@@ -218,14 +219,17 @@ def log(rows: int = 2000, seed: int = 3) -> dict[str, Any]:
     return {"action": np.array(MODELS)[a], "quality": quality, "dollars": dollars, "propensity": p[a]}
 
 
-def test_the_plays_of_a_log_are_chosen_by_one_half_and_judged_by_the_other() -> None:
+@pytest.mark.parametrize("folds", ["halves", "shuffled"])
+def test_the_plays_of_a_log_are_chosen_by_one_half_and_valued_by_the_other(folds: str) -> None:
     columns = log()
-    found = frontier(columns, **OWN, budgets=[0.004])
-    point = found.points[0]
+    result = frontier(columns, **OWN, budgets=[0.004], folds=folds)
+    point = result.points[0]
     names = sorted(MODELS)
-    action = np.array([names.index(name) for name in columns["action"]])
+    order = np.arange(2000) if folds == "halves" else np.random.default_rng(0).permutation(2000)
+    rows = {name: values[order] for name, values in columns.items()}
+    action = np.array([names.index(name) for name in rows["action"]])
     means = [
-        [snips(action[:1000], columns[name][:1000], columns["propensity"][:1000], row).value for row in np.eye(3)]
+        [snips(action[:1000], rows[name][:1000], rows["propensity"][:1000], row).value for row in np.eye(3)]
         for name in ("quality", "dollars")
     ]
     low, high = columns["dollars"].min(), columns["dollars"].max()
@@ -235,15 +239,25 @@ def test_the_plays_of_a_log_are_chosen_by_one_half_and_judged_by_the_other() -> 
     assert point.held_out is not None
     assert point.held_out.play == pytest.approx({name: p for name, p in zip(names, chosen.play, strict=True) if p > 0})
     for name, within in (("quality", (0, 5)), ("dollars", (low, high))):
-        half = (action[1000:], columns[name][1000:], columns["propensity"][1000:], chosen.play)
+        half = (action[1000:], rows[name][1000:], rows["propensity"][1000:], chosen.play)
+        model = past_means(action, rows[name], 3)[1000:]  # made of all rows before, those that chose included
         for way, value in (
             ("ips", ips(*half, range=within)),
             ("snips", snips(*half)),
-            ("dr", doubly_robust(*half, range=within)),
+            ("dr", doubly_robust(*half, model=model, range=within)),
         ):
             assert point.held_out.values[name][way][:3] == pytest.approx(value[:3])
             assert point.held_out.values[name][way].proved == pytest.approx(value.proved)
-    assert HALVES in found.notes
+    assert (HALVES if folds == "halves" else SHUFFLED) in result.notes
+
+
+def test_rows_are_shuffled_where_the_log_says_that_draws_depend_on_nothing() -> None:
+    columns = log()
+    assert SHUFFLED in frontier(columns, **OWN, points=1).notes
+    varying = np.where(np.arange(2000) % 2, columns["propensity"], columns["propensity"] * 1.01)
+    assert HALVES in frontier({**columns, "propensity": varying}, **OWN, points=1).notes
+    with pytest.raises(ValueError, match="folds must be 'auto', 'halves' or 'shuffled', got 'odd'"):
+        frontier(columns, **OWN, folds="odd")
 
 
 def test_what_is_estimated_of_a_log_is_near_the_truth_and_optimism_is_seen() -> None:
@@ -252,37 +266,80 @@ def test_what_is_estimated_of_a_log_is_near_the_truth_and_optimism_is_seen() -> 
     for _ in range(30):
         a = rng.integers(0, 8, 400)
         columns = {"action": a, "r": rng.random(400), "c": rng.random(400), "propensity": np.full(400, 0.125)}
-        found = frontier(columns, reward="r=0..1", budgets=[0.0])
-        estimated.append(found.points[0].best.value - 0.5)
-        held.append(found.points[0].held_out.values["r"]["dr"].value - 0.5)  # type: ignore[union-attr]
+        result = frontier(columns, reward="r=0..1", budgets=[0.0])
+        estimated.append(result.points[0].best.value - 0.5)
+        held.append(result.points[0].held_out.values["r"]["dr"].value - 0.5)  # type: ignore[union-attr]
     assert np.mean(estimated) > 4 * np.std(estimated) / 30**0.5
     assert abs(np.mean(held)) < 3 * np.std(held) / 30**0.5
 
 
+def doubts(result: Frontier) -> list[str]:
+    return [note for note in result.notes if note.startswith("propensities do not fit")]
+
+
 def test_wrong_propensities_are_noticed_and_right_ones_are_not() -> None:
     columns = log()
-    assert not [note for note in frontier(columns, **OWN).notes if "1/propensity" in note]
+    assert not doubts(frontier(columns, **OWN))
     wrong = {**columns, "propensity": np.full(2000, 1 / 3)}
-    doubted = [note for note in frontier(wrong, **OWN).notes if "1/propensity" in note]
-    assert [note.split()[3] for note in doubted] == ["large", "small"]  # medium's was 0.3
+    (note,) = doubts(frontier(wrong, **OWN))
+    drawn = int((columns["action"] == "small").sum())
+    assert f"the log: small was drawn {drawn:,} times, 667 expected" in note
+    assert "large was drawn" in note
+    assert "medium" not in note  # its propensity was 0.3
+    assert "were they written down wrongly" in note
+
+
+def sorted_log() -> dict[str, Any]:
+    """Rows sorted by village after the draws: the best action was drawn mostly in the first villages."""
+    rng = np.random.default_rng(7)
+    p = np.array([0.35, 0.1, 0.35, 0.2])
+    a = rng.choice(4, size=2834, p=p)
+    village = rng.random(2834) - 0.3 * (a == 1)
+    order = np.argsort(village)
+    helped = (rng.random(2834) < np.array([0.4, 0.9, 0.5, 0.6])[a]).astype(float)
+    usd = np.array([0.0, 1.0, 0.5, 2.0])[a]
+    rows = {"action": a, "helped": helped, "usd": usd, "propensity": p[a]}
+    return {name: values[order] for name, values in rows.items()}
+
+
+def test_a_log_that_is_sorted_is_noticed_and_its_proved_intervals_agree() -> None:
+    columns = sorted_log()
+    own: dict[str, Any] = {"reward": "helped=0..1", "at_most": "usd=0..2", "budgets": [1.0]}
+    disjoint = {}
+    for folds in ("halves", "auto"):
+        result = frontier(columns, **own, folds=folds)
+        held_out = result.points[0].held_out
+        assert held_out is not None
+        values = held_out.values["helped"]
+        assert values["ips"].proved is not None
+        assert values["dr"].proved is not None
+        disjoint[folds] = values["ips"].proved[1] < values["dr"].proved[0]
+        (note,) = doubts(result)
+        assert "action 1 was drawn" in note
+        assert ("sorted after the draws" in note) == (folds == "auto")
+    assert disjoint == {"halves": True, "auto": False}
+    free = result.actions_alone["action 0"]["usd"]["dr"]  # it costs 0 in every row
+    assert abs(free.value) < 0.005
 
 
 def test_a_log_where_one_half_never_shows_an_action_is_refused() -> None:
     columns = log()
     order = np.argsort(columns["action"])
+    columns = {name: values[order] for name, values in columns.items()}
     with pytest.raises(ValueError, match=r"the second half \(1000 of 2000 rows\) never shows large, medium"):
-        frontier({name: values[order] for name, values in columns.items()}, **OWN)
+        frontier(columns, **OWN, folds="halves")
+    assert doubts(frontier(columns, **OWN))
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder of data at {FOLDER}")
 def test_the_wireless_log_has_the_values_that_its_makers_found() -> None:
     about = json.loads((FOLDER / "wireless_sigfox_power_log.json").read_text())
     budgets = {one["label"]: one for one in about["budgets"]}
-    found = frontier(FOLDER / "wireless_sigfox_power_log.csv.gz", budgets=[budgets["recommended"]["c0"][0]])
+    result = frontier(FOLDER / "wireless_sigfox_power_log.csv.gz", budgets=[budgets["recommended"]["c0"][0]])
     for name, column in (("reward", "mean_reward_snips"), ("c", "mean_c_snips")):
-        alone = [of[name]["snips"].value for of in found.actions_alone.values()]
+        alone = [of[name]["snips"].value for of in result.actions_alone.values()]
         assert alone == pytest.approx(list(about[column].values()), abs=6e-7)
-    lp, point = budgets["recommended"]["lp"], found.points[0]
+    lp, point = budgets["recommended"]["lp"], result.points[0]
     assert point.best.value == pytest.approx(lp["constrained_value"], abs=6e-7)
     assert point.best.price["c"] == pytest.approx(lp["dual_price"][0], abs=6e-6)
     assert list(point.best.play.values()) == pytest.approx(list(lp["support"].values()), abs=6e-5)
@@ -290,14 +347,16 @@ def test_the_wireless_log_has_the_values_that_its_makers_found() -> None:
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder of data at {FOLDER}")
 def test_real_tables_have_the_hindsight_that_their_makers_found() -> None:
-    for path in sorted(FOLDER.glob("*.npz")):
+    for path in (path for path in sorted(FOLDER.glob("*.npz")) if path.with_suffix(".json").is_file()):
         about = json.loads(path.with_suffix(".json").read_text())
         data = read_data(path)
         assert isinstance(data.game, Table)
         means = Table(
             data.game.mean_rewards(data.game.length)[np.newaxis], data.game.rows.mean(axis=0, dtype=np.float64).T[np.newaxis]
         )
-        small = Data.of(means, data.actions, [one.name for one in data.constraints])  # one round: learners have little to do
+        small = Data.of_game(
+            means, data.actions, [one.name for one in data.constraints]
+        )  # one round: learners have little to do
         for budget in about["budgets"]:
             first, *rest = budget["c0"]
             stay = dict(zip([one.name for one in data.constraints[1:]], rest, strict=True))
@@ -312,11 +371,11 @@ def test_real_tables_have_the_hindsight_that_their_makers_found() -> None:
 
 
 def test_games_are_taken_as_they_are() -> None:
-    found = frontier(Table(QUALITY / 5, 1 - DOLLARS), learner="lewa", points=2)
-    assert (found.actions, found.varied) == (("action 0", "action 1", "action 2"), "c")
-    assert repr(found) == "<Frontier: reward against c at least, 2 lines, from a table>"
-    a = np.array([0, 1, 0, 1])
-    small = Log(a, np.full(4, 0.5), np.array([0, 1, 0.5, 1]), np.array([[1], [0], [1], [0]]), 2)
+    result = frontier(Table(QUALITY / 5, 1 - DOLLARS), learner="lewa", points=2)
+    assert (result.actions, result.varied) == (("action 0", "action 1", "action 2"), "c")
+    assert repr(result) == "<Frontier: reward against c at least, 2 lines, from a table>"
+    a = np.arange(40) % 2
+    small = Log(a, np.full(40, 0.5), np.where(a, 1.0, 0.25), np.where(a, 0.0, 1.0)[:, np.newaxis], 2)
     assert frontier(small, points=2).kind == "log"
 
 
@@ -351,27 +410,27 @@ def test_columns_are_not_those_of_a_game_and_a_log_replays_no_learner() -> None:
 
 
 @pytest.mark.parametrize("kind", ["table", "log"])
-def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tmp_path: Path, found: Any) -> None:
+def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tmp_path: Path, result: Frontier) -> None:
     if kind == "log":
-        found = frontier(log(), **OWN, points=4)
+        result = frontier(log(), **OWN, points=4)
     for name in ("f.svg", "f.json", "f.csv") if kind == "log" else ("f.svg", "f.png", "f.pdf", "f.json", "f.csv"):
         show.check_file(tmp_path / name)
-        show.write_frontier(found, tmp_path / name)
+        show.write_frontier(result, tmp_path / name)
     svg = (tmp_path / "f.svg").read_text()
     assert "dollars at most" in svg
     assert ("hindsight" if kind == "table" else "held out") in svg
     for name in ("positive violation, dollars", "net violation, dollars"):
         assert (name in svg) == (kind == "table")
-    show.write_frontier(found, tmp_path / "again.svg")
+    show.write_frontier(result, tmp_path / "again.svg")
     assert (tmp_path / "again.svg").read_text() == svg
     if kind == "table":
         assert (tmp_path / "f.png").read_bytes()[:4] == b"\x89PNG"
         assert (tmp_path / "f.pdf").read_bytes()[:4] == b"%PDF"
-    assert json.loads((tmp_path / "f.json").read_text()) == json.loads(json.dumps(found.plain()))
+    assert json.loads((tmp_path / "f.json").read_text()) == json.loads(json.dumps(result.plain()))
     with (tmp_path / "f.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 4 * (3 if kind == "table" else 4)
-    assert float(rows[0]["quality"]) == found.points[0].best.value
+    assert float(rows[0]["quality"]) == result.points[0].best.value
     assert {row["who"] for row in rows} >= ({"hindsight"} if kind == "table" else {"estimated", "held out, dr"})
     with pytest.raises(ValueError, match=r"a file that ends in .svg, .png, .pdf, .json, .csv, got f.txt"):
         show.check_file(tmp_path / "f.txt")

@@ -69,7 +69,7 @@ class Row(NamedTuple):
 def sets(folder: Path) -> list[Set]:
     """The tables of a folder."""
     found = []
-    for path in sorted(folder.glob("*.npz")):
+    for path in (path for path in sorted(folder.glob("*.npz")) if path.with_suffix(".json").is_file()):
         about = json.loads(path.with_suffix(".json").read_text())
         game = read(path)
         assert isinstance(game, Table)

@@ -73,7 +73,7 @@ def test_values_of_a_log_agree_with_obp_to_1e_12_for_the_reward_and_every_constr
         rows = read_feedback(feedback)
         for name, dist in evaluated(trace, log).items():
             model = rng.random((T, K))
-            for reward in (rows.reward, *rows.kept.T):
+            for reward in (rows.reward, *rows.constraint_values.T):
                 expected = theirs(obp, {**feedback, "reward": reward}, dist, model[:, :, np.newaxis])
                 assert ours(rows, reward, dist[:, :, 0], model) == pytest.approx(expected, rel=0, abs=1e-12), name
 
@@ -121,7 +121,7 @@ def test_what_is_written_of_a_play_is_what_happened(game: str) -> None:
 
 def test_a_log_comes_back_as_it_went(log: Log) -> None:
     back = read_feedback(write_feedback(log))
-    for field in ("action", "propensity", "reward", "kept"):
+    for field in ("action", "propensity", "reward", "constraint_values"):
         np.testing.assert_array_equal(getattr(back, field), getattr(log, field))
     assert back.actions == log.actions
 
@@ -142,7 +142,7 @@ def test_the_seed_is_named_where_there_are_several(trace: Any) -> None:
 
 def test_plays_that_were_not_kept_are_asked_for_in_a_sentence(log: Log) -> None:
     learner = lewa.learners.BanditLewa.tuned(3, 100, FLOOR)
-    with pytest.raises(ValueError, match=r"the plays were not kept: ask for them by lewa.play\(..., every_round=True\)"):
+    with pytest.raises(ValueError, match=r"the plays were not recorded: ask for them by lewa.play\(..., every_round=True\)"):
         write_feedback(lewa.play(learner, GAME, rounds=20))
     with pytest.raises(ValueError, match=r"ask for them by replay_log\(..., every_row=True\)"):
         action_dist(replay_log(learner, log))
@@ -164,7 +164,7 @@ def test_a_replay_has_the_play_of_every_row_and_is_otherwise_the_same(log: Log) 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"pscore": None}, "the feedback must have pscore: without the chances of the logger nothing can be replayed"),
+        ({"pscore": None}, "the feedback must have pscore: without the logger.s propensities nothing can be replayed"),
         ({"reward": None, "n_actions": None}, "the feedback must have n_actions, reward"),
         ({"position": np.array([0, 1])}, r"there must be one position, got 2: \[0, 1\]"),
         ({"action": np.array([[0, 1], [1, 0]])}, "action must be one whole number a row, got int64 of the shape"),

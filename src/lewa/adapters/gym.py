@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from copy import copy
-from operator import index
 from typing import Any
 
 import numpy as np
 
 from lewa import games
+from lewa.game import Game
 from lewa.games.stream import GameStream
 from lewa.types import Vector
 from lewa.validation import as_count, as_floor, nearest
@@ -23,10 +23,10 @@ ID = "lewa/Game-v0"
 class Environment(gymnasium.Env[Vector, np.int64]):
     """A game of `rounds` rounds, all of the game's if None, in which the average of each constraint has to reach its floor.
 
-    `game` is a game, or the name of one of `lewa.games.ALL`, which is then posed for this floor and these rounds. Also by
+    `game` is a game, or the name of one of `lewa.games.ALL`, which is then made for this floor and these rounds. Also by
     `gymnasium.make("lewa.adapters.gym:lewa/Game-v0", game="slater", floor=0.5, rounds=1000)`.
 
-    An action is the number of one, an observation what the last one earned and met: reward, then constraints, in [0, 1], and
+    An action is the number of one, an observation the reward and the constraints of the last one, in [0, 1], and
     zeros at the start. An episode ends by truncation after `rounds`. With c the constraints (m,) revealed for the action
     taken in this round, `info` has
 
@@ -38,7 +38,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
 
     A cost above the limit in one round breaks nothing: only averages are constrained.
 
-    `reset(seed=n)` meets the nature that `lewa.play(..., seeds=[n])` meets; without a seed the next nature is drawn from
+    `reset(seed=n)` starts the rounds that `lewa.play(..., seeds=[n])` plays; without a seed the next rounds are drawn from
     the environment's own generator. A game that reacts to the play (`anti-leader`) is shown the action as a play that is
     sure of it, which is harder than what it does in `lewa.play`, where it sees the play before the action is drawn.
 
@@ -53,8 +53,11 @@ class Environment(gymnasium.Env[Vector, np.int64]):
 
     def __init__(self, game: Any, floor: object, rounds: int | None = None) -> None:
         self.floor = as_floor(floor)
-        self.game = game if not isinstance(game, str) else _posed(game, self.floor, rounds)
-        self.rounds = as_count("rounds", self.game.length if rounds is None else rounds)
+        self.game = _game_for_problem(game, self.floor, rounds) if isinstance(game, str) else game
+        length = self.game.length if rounds is None else rounds
+        if length is None:
+            raise ValueError("rounds must be a whole number of at least 1, got None: this game has no end")
+        self.rounds = as_count("rounds", length)
         if self.game.length is not None and self.rounds > self.game.length:
             raise ValueError(f"rounds must be at most the game's {self.game.length}, got {rounds}")
         K, m = self.game.actions, self.game.constraints
@@ -69,35 +72,32 @@ class Environment(gymnasium.Env[Vector, np.int64]):
 
     @property
     def cost_limits(self) -> Vector:
-        """What the sum of each cost over an episode may be: rounds (1 - floor)."""
+        """Return what the sum of each cost over an episode may be: rounds (1 - floor)."""
         limits: Vector = self.rounds * (1 - self.floor)
         return limits
 
     @property
     def cost_limit(self) -> float:
-        """The sum of `cost_limits`: for learners that know one cost, as those of OmniSafe."""
+        """Return the sum of `cost_limits`: for learners that know one cost, as those of OmniSafe."""
         return float(self.cost_limits.sum())
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
-        """The first observation, zeros, of the nature that this seed names."""
+        """Return the first observation, zeros, of the rounds that this seed names."""
         super().reset(seed=seed)
         name = int(self.np_random.integers(1 << 62)) if seed is None else seed
         self._nature, self._round = GameStream(self.game, name), 0
         return np.zeros(1 + self.game.constraints), {"seed": name}
 
-    def step(self, action: Any) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
-        """Observation, reward, terminated (never), truncated (after the last round) and info, as the class says."""
+    def step(self, action: object) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
+        """Return observation, reward, terminated (never), truncated (after the last round) and info, as the class says."""
         if self._nature is None or self._round >= self.rounds:
             raise gymnasium.error.ResetNeeded(f"an episode has {self.rounds} rounds and begins with reset")
         K = self.game.actions
         if action not in self.action_space:
             raise ValueError(f"the action must be one of 0 .. {K - 1}, got {action!r}")
-        i = index(action)
-        sure = None
-        if self._nature.reacts:
-            sure = np.zeros(K)
-            sure[i] = 1
-        rewards, constraints = self._nature.round(self._round, sure)
+        i = int(action)  # type: ignore[call-overload]  # the space has checked it
+        play = np.eye(K)[i] if self._nature.reacts else None
+        rewards, constraints = self._nature.round(self._round, play)
         self._round += 1
         c, reward = constraints[:, i].copy(), float(rewards[i])
         costs = 1 - c
@@ -120,7 +120,7 @@ class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCon
         super().__init__(env)
 
     def step(self, action: Any) -> Any:
-        """Six values instead of five."""
+        """Return six values instead of five."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         if "cost" not in info:
             raise ValueError(f"a step of six values needs info['cost'], got {', '.join(map(repr, info)) or 'nothing'}")
@@ -150,19 +150,21 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
         self.names = names
 
     def step(self, action: Any) -> Any:
-        """The step with its reward as `Told`."""
+        """Return the step with its reward as `Told`."""
         observation, reward, terminated, truncated, info = self.env.step(action)
         missing = [name for name in self.names if name not in info]
         if missing:
             raise ValueError(f"info must have {', '.join(missing)}, got {', '.join(info) or 'nothing'}")
-        carrying = Told(reward)
-        carrying.told = {name: info[name] for name in self.names}
-        return observation, carrying, terminated, truncated, info
+        reward = Told(reward)
+        reward.told = {name: info[name] for name in self.names}
+        return observation, reward, terminated, truncated, info
 
 
-def _posed(name: str, floor: Vector, rounds: Any) -> Any:
+def _game_for_problem(name: str, floor: Vector, rounds: int | None) -> Game:
     if name not in games.ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
+    if rounds is None:
+        raise ValueError("rounds must be a whole number of at least 1, got None: a game by name is made for some rounds")
     return games.ALL[name].for_problem(floor, as_count("rounds", rounds))
 
 

@@ -55,7 +55,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         horizon: int | None = None,
         learner: str = "auto",
         seed: int = 0,
-        settings: Mapping[str, Any] | None = None,
+        settings: Mapping[str, float] | None = None,
         known: Mapping[str, Sequence[float]] | None = None,
         reward_obj: Any = None,
     ) -> None:
@@ -66,13 +66,13 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known
         self.decision: Decision | None = None  # the latest
         self._agent: Agent | None = None
-        self._open: dict[Any, deque[int]] = {}
+        self._open: dict[str | int, deque[int]] = {}
         if arms is not None:
             self._begin(arms)
 
     @property
     def agent(self) -> Agent:
-        """The agent behind; there is one as soon as the arms are known."""
+        """Return the agent; there is one as soon as the arms are known."""
         if self._agent is None:
             raise ValueError("the arms are not known before the first pull; give them by arms=...")
         return self._agent
@@ -94,7 +94,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         return agent
 
     def pull(self, arm_ids: Sequence[str | int]) -> str | int:
-        """An arm drawn from the play, over the arms that are there."""
+        """Draw an arm from the play, over the arms that are there."""
         return self._pull(arm_ids)
 
     def _pull(self, arm_ids: Sequence[str | int]) -> str | int:
@@ -103,26 +103,26 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         self._open[self.decision.action].append(self.decision.id)
         return self.decision.action
 
-    def update(self, arm_id: str | int, reward: Any, *, decision: int | None = None, **values: Any) -> None:
+    def update(self, arm_id: str | int, reward: object, *, decision: int | None = None, **values: object) -> None:
         """Tell what a pull of this arm earned, and the value of every line that is neither known nor carried."""
-        agent, earned = self.agent, as_number("reward", reward)
+        agent, amount = self.agent, as_number("reward", reward)
         if arm_id not in self._open:
             raise ValueError(f"there is no arm {arm_id!r}; there are {', '.join(map(repr, self._open))}")
-        told = {**getattr(reward, "told", {}), **values}
+        by_line: dict[str, Any] = {**getattr(reward, "told", {}), **values}
         for line in agent.setup.lines:
-            if line.name not in told:
-                told[line.name] = self._value(line, arm_id)
+            if line.name not in by_line:
+                by_line[line.name] = self._value(line, arm_id)
         waiting = self._open[arm_id]
         if not waiting or (decision is not None and decision not in waiting):
             which = "no pull" if decision is None else f"no pull with the number {decision}"
             raise ValueError(f"{which} of {arm_id!r} is open: it was answered or never made; nothing was changed")
         number = waiting[-1] if decision is None else decision
-        agent.update(number, reward=earned, **told)
+        agent.update(number, reward=amount, **by_line)
         waiting.remove(number) if decision is not None else waiting.pop()
-        super().update(arm_id, earned)
+        super().update(arm_id, amount)
 
     def _value(self, line: Line, arm: str | int) -> float:
-        """The value of a line that an update does not tell."""
+        """Return the value of a line that an update does not tell."""
         if self.constraints is None:
             return 1.0
         if line.name in (self.known or {}):

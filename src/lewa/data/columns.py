@@ -1,28 +1,31 @@
-"""Data of the user's: which column is what, and in which units; here it becomes a game, whose numbers lie in [0, 1].
+"""Columns by name, in the user's units, become a game whose numbers lie in [0, 1].
 
-A column that is named is in the user's units, and its range is what the data show, from the least value to the greatest,
-unless it is given: NAME=LOW..HIGH. A column that is not named is looked for where the layout has it (`files.LAYOUT`).
+A column that the user names is in the user's units. Its range is that of its values, from the least to the greatest, unless
+it is given: NAME=LOW..HIGH. Columns that are not named have the default names that `lewa.data.files.read_data` describes.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa.data.log import Log
+from lewa.data.sheet import Labels, Sheet
 from lewa.games.table import Table
+from lewa.types import Indices
 from lewa.units import Scale, as_range, scale_of
-from lewa.validation import nearest
+from lewa.validation import short_repr
 
-REWARD = "a reward"  # the sense of what is to be large, without a line
+REWARD = "a reward"  # the sense of a quantity that is to be large and has no limit
 UNIT = (0.0, 1.0)
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 ONE_ACTION = (
     "{file} shows one action a round, and no column of propensities: what the other actions would have done cannot be told "
-    "from it; log the chance with which each action was drawn, and name that column by --propensity"
+    "from it; log the probability with which each action was drawn, and name that column by --propensity"
 )
+Values: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Quantity(NamedTuple):
@@ -35,11 +38,11 @@ class Quantity(NamedTuple):
 
     @property
     def scale(self) -> Scale:
-        """From the user's units to [0, 1], where more is better."""
+        """Return the map from the user's units to [0, 1], where more is better."""
         return scale_of(self.sense, self.low, self.high)
 
     def floor(self, line: float) -> float:
-        """The line as a learner's floor."""
+        """Return the floor of a learner that stands for this line."""
         if not self.low <= line <= self.high:
             wider = "" if (self.low, self.high) == UNIT else f"; {self.name}=LOW..HIGH gives it a wider one"
             raise ValueError(
@@ -49,7 +52,7 @@ class Quantity(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Which column is what, NAME or NAME=LOW..HIGH; where nothing is said, the names of the layout count."""
+    """The names of columns: a quantity is NAME or NAME=LOW..HIGH, actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT."""
 
     reward: str | None = None
     at_most: str | Sequence[str] = ()
@@ -59,55 +62,68 @@ class Columns(NamedTuple):
     propensity: str | None = None
 
 
-UNNAMED = Columns()
+DEFAULT_NAMES = Columns()
 
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A game made of somebody's data, with the names and the units of what it is made of."""
+    """A game made of the user's data, with the names and the units of what it is made of."""
 
     game: Table | Log
     actions: tuple[str, ...]
     reward: Quantity
     constraints: tuple[Quantity, ...]
+    source: str = ""  # the name of the file, if it was one
 
     @classmethod
-    def of(cls, game: Table | Log, actions: Iterable[object] = (), constraints: Iterable[object] = ()) -> "Data":
-        """A game of [0, 1], whose actions and constraints have these names, or are numbered."""
+    def of_game(cls, game: Table | Log, actions: Iterable[object] = (), constraints: Iterable[object] = ()) -> "Data":
+        """Name the actions and constraints of a game of [0, 1]; without names they are numbered."""
         K, m = game.actions, game.constraints
-        names = tuple(map(str, actions)) or tuple(f"action {i}" for i in range(K))
-        kept = tuple(map(str, constraints)) or (("c",) if m == 1 else tuple(f"c{j + 1}" for j in range(m)))
-        if len(set(names)) != K or len(set(kept)) != m:
+        action_names = tuple(map(str, actions)) or tuple(f"action {i}" for i in range(K))
+        constraint_names = tuple(map(str, constraints)) or (("c",) if m == 1 else tuple(f"c{j + 1}" for j in range(m)))
+        if len(set(action_names)) != K or len(set(constraint_names)) != m:
             raise ValueError(
-                f"{K} actions and {m} constraints need as many different names, got {len(names)} and {len(kept)}"
+                f"{K} actions and {m} constraints need as many different names, got {len(action_names)} and "
+                f"{len(constraint_names)}"
             )
-        return cls(game, names, Quantity("reward", REWARD, *UNIT), tuple(Quantity(name, "at least", *UNIT) for name in kept))
+        quantities = tuple(Quantity(name, "at least", *UNIT) for name in constraint_names)
+        return cls(game, action_names, Quantity("reward", REWARD, *UNIT), quantities)
 
 
-def from_columns(columns: Mapping[str, Any], asked: Columns = UNNAMED, file: str = "the data") -> Data:
-    """The game in these columns, or a sentence that says why there is none; `file` is what it calls them."""
-    sheet = Sheet({str(name): np.asarray(values) for name, values in columns.items()}, file)
-    if not sheet.columns or not all(len(values) for values in sheet.columns.values()):
-        raise ValueError(f"{file} has no rows")
-    reward, constraints = _wanted(sheet, asked)
+def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, file: str = "the data") -> Data:
+    """Return the game in these columns, or refuse them in one sentence that calls them `file`."""
+    for field in ("reward", "action", "round", "propensity"):
+        if not isinstance(name := getattr(names, field), str | None):
+            raise ValueError(f"{field} must be the name of a column, got {short_repr(name)}")
+    sheet = Sheet.of(columns, file)
+    reward, constraints = _queries(sheet, names)
     if reward.name not in sheet.columns and sheet.actions_of(reward.name):
-        return _wide(sheet, reward, constraints)
-    return _long(sheet, reward, constraints, asked)
+        return _wide(sheet, reward, constraints, names)
+    return _long(sheet, reward, constraints, names)
 
 
-# What is asked for -------------------------------------------------------------------------------------------------------
+def texts(name: str, given: str | Sequence[str]) -> list[str]:
+    """Return a name, or a list of names, as a list."""
+    if isinstance(given, str):
+        return [given]
+    if not isinstance(given, list | tuple) or not all(isinstance(text, str) for text in given):
+        raise ValueError(f"{name} must be a name or a list of names, got {short_repr(given)}")
+    return list(given)
 
 
-class Wanted(NamedTuple):
-    """A quantity that is looked for, and its range; None stands for what the data show."""
+# What is looked for ------------------------------------------------------------------------------------------------------
+
+
+class Query(NamedTuple):
+    """A quantity that is looked for, and its range; None stands for the range of its values."""
 
     name: str
     sense: str
     range: tuple[float, float] | None
-    named: bool  # by the user; else it is one of the layout's
+    by_user: bool  # named by the user; else the name is a default
 
-    def quantity(self, values: Any, place: Any) -> Quantity:
-        """The quantity, if its values are in order; `place` says where the one at some index stands."""
+    def quantity(self, values: Values, place: Callable[[int], str]) -> Quantity:
+        """Check the values and return the quantity; `place` says where the value at an index stands."""
         low, high = float(values.min()), float(values.max())
         if self.range is None:
             if low == high:
@@ -118,10 +134,10 @@ class Wanted(NamedTuple):
                     f"{self.name} is {low:g} {place(int(values.argmin()))}: a cost is not negative; if this one may be, "
                     f"give its range, {self.name}={low}..{high}"
                 )
-            return Quantity(self.name, self.sense, low, high)
+            return Quantity(self.name, self.sense, *as_range(self.name, (low, high)))
         wrong = np.flatnonzero((values.ravel() < self.range[0]) | (values.ravel() > self.range[1]))
         if wrong.size:
-            hint = "widen the range" if self.named else "name the column and its range is taken from the data"
+            hint = "widen the range" if self.by_user else "name the column and its range is taken from the data"
             raise ValueError(
                 f"{self.name} must lie in [{self.range[0]:g}, {self.range[1]:g}], got {values.ravel()[wrong[0]]:g} "
                 f"{place(int(wrong[0]))}; {hint}"
@@ -129,186 +145,167 @@ class Wanted(NamedTuple):
         return Quantity(self.name, self.sense, *self.range)
 
 
-def _wanted(sheet: "Sheet", asked: Columns) -> tuple[Wanted, list[Wanted]]:
-    """The reward and the constraints: those that are named, and else those of the layout, which lie in [0, 1]."""
-    reward = _asked(sheet, asked.reward or "reward", REWARD, find=asked.reward is not None)
-    senses = {"at most": asked.at_most, "at least": asked.at_least}
-    listed = {sense: [texts] if isinstance(texts, str) else texts for sense, texts in senses.items()}
-    named = [_asked(sheet, text, sense) for sense, texts in listed.items() for text in texts]
-    each = [one.name for one in (reward, *named)]
+def _queries(sheet: Sheet, names: Columns) -> tuple[Query, list[Query]]:
+    """Return the reward and the constraints: those that the user names, else those with default names, in [0, 1]."""
+    reward = _parse(sheet, names.reward or "reward", REWARD, check=names.reward is not None)
+    constraints = [_parse(sheet, text, "at most") for text in texts("at_most", names.at_most)]
+    constraints += [_parse(sheet, text, "at least") for text in texts("at_least", names.at_least)]
+    each = [query.name for query in (reward, *constraints)]
     twice = [name for name in each if each.count(name) > 1]
     if twice:
         raise ValueError(f"{twice[0]} is named twice: a column is the reward, or is kept at most or at least at a line")
-    named = named or _laid_out(sheet, asked)
-    own = asked.reward is not None or any(one.named for one in named)
-    return reward._replace(range=reward.range or (None if own else UNIT), named=own), named
+    constraints = constraints or _default_constraints(sheet, names)
+    by_user = names.reward is not None or any(query.by_user for query in constraints)
+    return reward._replace(range=reward.range or (None if by_user else UNIT), by_user=by_user), constraints
 
 
-def _laid_out(sheet: "Sheet", asked: Columns) -> list[Wanted]:
-    """The constraints of the layout: every NAME:ACTION, or c, c1, c2 and so on, or else cost; cost is in its own units."""
-    names = sheet.names()
-    found = sorted((name for name in names if re.fullmatch(r"c\d*", name)), key=lambda name: int(name[1:] or 0))
-    if asked.reward is None and sheet.actions_of("reward") and "reward" not in sheet.columns:
-        found = [name for name in names if name != "reward" and sheet.actions_of(name)]
-    found = found or [name for name in names if name == "cost"]
-    if not found:
-        raise ValueError(f"{sheet.file} lacks a constraint: name its column by --at-most or --at-least; {sheet.has()}")
-    cost = Wanted("cost", "at most", None, True)
-    return [cost if name == "cost" else Wanted(name, "at least", UNIT, False) for name in found]
+def _default_constraints(sheet: Sheet, names: Columns) -> list[Query]:
+    """Return every NAME:ACTION, or c, c1, c2 and so on, or else cost; cost is in its own units."""
+    every = sheet.names()
+    usual = sorted((name for name in every if re.fullmatch(r"c\d{0,6}", name)), key=lambda name: int(name[1:] or 0))
+    if names.reward is None and sheet.actions_of("reward") and "reward" not in sheet.columns:
+        usual = [name for name in every if name != "reward" and sheet.actions_of(name)]
+    usual = usual or [name for name in every if name == "cost"]
+    if not usual:
+        raise ValueError(f"{sheet.file} lacks a constraint: name its column by --at-most or --at-least; {sheet.listing()}")
+    cost = Query("cost", "at most", None, True)
+    return [cost if name == "cost" else Query(name, "at least", UNIT, False) for name in usual]
 
 
-def _asked(sheet: "Sheet", text: str, sense: str, find: bool = True) -> Wanted:
-    """NAME or NAME=LOW..HIGH, where there is such a column, or one for each action."""
-    name, given = text, re.fullmatch(rf"(.+)=({NUMBER})\.\.({NUMBER})", text)
+def _parse(sheet: Sheet, text: str, sense: str, check: bool = True) -> Query:
+    """Read NAME or NAME=LOW..HIGH; there must be such a column, or one for each action."""
+    name, given = text, re.fullmatch(rf"(.+)=({NUMBER})\.\.({NUMBER})", text, re.DOTALL)
     if given is not None and text not in sheet.columns:
         name = given[1]
     elif "=" in text and text not in sheet.columns:
         raise ValueError(f"a column is NAME or NAME=LOW..HIGH, got {text!r}")
-    if find and name not in sheet.columns and not sheet.actions_of(name):
-        raise ValueError(f"{sheet.file} has no column {name!r}{nearest(name, sheet.names())}")
+    if check and name not in sheet.columns and not sheet.actions_of(name):
+        raise ValueError(f"{sheet.file} has no column {name!r}{sheet.hint(name)}")
     span = None if given is None or name == text else as_range(name, (float(given[2]), float(given[3])))
-    return Wanted(name, sense, span, True)
+    return Query(name, sense, span, True)
 
 
 # What is there -----------------------------------------------------------------------------------------------------------
 
 
-class Sheet(NamedTuple):
-    """Columns by name, and what they are called together."""
-
-    columns: dict[str, Any]
-    file: str
-
-    def actions_of(self, name: str) -> list[str]:
-        """The actions of which there is a column NAME:ACTION."""
-        return [column.removeprefix(f"{name}:") for column in self.columns if column.startswith(f"{name}:")]
-
-    def names(self) -> list[str]:
-        """What can be asked for."""
-        return list(dict.fromkeys(name.partition(":")[0] if ":" in name else name for name in self.columns))
-
-    def has(self) -> str:
-        """The columns, in words."""
-        return f"it has {', '.join(self.columns)}"
-
-    def find(self, name: str | None, *usual: str) -> str:
-        """The column of that name, or the usual one."""
-        if name is not None and name not in self.columns:
-            raise ValueError(f"{self.file} has no column {name!r}{nearest(name, self.names())}")
-        found = next((one for one in (name, *usual) if one in self.columns), None)
-        if found is None:
-            raise ValueError(f"{self.file} lacks the column {usual[0]}: say which it is, --{usual[0]} NAME; {self.has()}")
-        return found
-
-    def whole(self, name: str) -> Any:
-        """The column, if no cell is missing."""
-        values = self.columns[name]
-        gone = values != values  # so is NaN, and no date
-        if values.dtype.kind in "OU":
-            gone = np.array([one is None or one == "" or one != one for one in values])
-        if gone.any():
-            count, row = int(gone.sum()), int(np.flatnonzero(gone)[0]) + 1
-            cells = "a missing cell" if count == 1 else f"{count} missing cells, the first"
-            raise ValueError(
-                f"the column {name} of {self.file} has {cells} in row {row}: fill it in or leave that round out"
-            )
-        return values
-
-    def labels(self, name: str) -> Any:
-        """The column as names of something: text as text, whatever else stands among it."""
-        values = self.whole(name)
-        if values.dtype.kind not in "OSU":
-            return values
-        try:
-            return np.array([one.decode() if isinstance(one, bytes) else str(one) for one in values])
-        except UnicodeDecodeError:
-            raise ValueError(f"the column {name} of {self.file} is not in UTF-8: save the file in that encoding") from None
-
-    def number(self, name: str) -> Any:
-        """The column as numbers."""
-        try:
-            if self.columns[name].dtype.kind in "mM":
-                raise TypeError
-            values = self.whole(name).astype(np.float64)
-        except (TypeError, ValueError) as error:
-            if isinstance(error, ValueError) and "missing cell" in str(error):
-                raise
-            raise ValueError(f"the column {name} of {self.file} must hold numbers") from None
-        if not np.isfinite(values).all():
-            raise ValueError(f"the column {name} of {self.file} must hold finite numbers")
-        return values
-
-
-def _wide(sheet: Sheet, reward: Wanted, constraints: list[Wanted]) -> Data:
+def _wide(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
+    """Return the table of columns NAME:ACTION."""
     actions = sheet.actions_of(reward.name)
-    cubes, found = [], []
-    for one in (reward, *constraints):
-        beyond = [action for action in sheet.actions_of(one.name) if action not in actions]
-        if beyond:
+    quantities, cubes = [], []
+    for query in (reward, *constraints):
+        unpaired = [action for action in sheet.actions_of(query.name) if action not in actions]
+        if unpaired:
             raise ValueError(
-                f"{sheet.file} has the column {one.name}:{beyond[0]}, but no {reward.name}:{beyond[0]}: each of "
-                f"{', '.join((*actions, *beyond))} must have both"
+                f"{sheet.file} has the column {query.name}:{unpaired[0]}, but no {reward.name}:{unpaired[0]}: each of "
+                f"{', '.join((*actions, *unpaired))} must have both"
             )
-        missing = [action for action in actions if f"{one.name}:{action}" not in sheet.columns]
+        missing = [action for action in actions if f"{query.name}:{action}" not in sheet.columns]
         if missing:
             raise ValueError(
-                f"{sheet.file} lacks the column {one.name}:{missing[0]}: each of {', '.join(actions)} must have one"
+                f"{sheet.file} lacks the column {query.name}:{missing[0]}: each of {', '.join(actions)} must have one"
             )
-        values = np.column_stack([sheet.number(f"{one.name}:{action}") for action in actions])
-        found.append(one.quantity(values, lambda at: f"for {actions[at % len(actions)]} in row {at // len(actions) + 1}"))
-        cubes.append(found[-1].scale.unit(values))
-    return Data(Table(cubes[0], np.stack(cubes[1:], axis=2)), tuple(actions), found[0], tuple(found[1:]))
+        values = np.column_stack([sheet.numbers(f"{query.name}:{action}") for action in actions])
+        quantity = query.quantity(values, lambda at: f"for {actions[at % len(actions)]} in row {at // len(actions) + 1}")
+        quantities.append(quantity)
+        cubes.append(_unit(quantity, values))
+    game = Table(cubes[0], np.stack(cubes[1:], axis=2))
+    shown = _action_names(actions, _action_labels(sheet, names.action)[1])
+    return Data(game, shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
-def _long(sheet: Sheet, reward: Wanted, constraints: list[Wanted], asked: Columns) -> Data:
+def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
+    """Return the table, or the log, of which each row is about one action."""
     sheet.find(None, reward.name)
-    column = sheet.find(asked.action, "action")
-    labels, action = np.unique(sheet.labels(column), return_inverse=True)
-    found, values = [], []
-    for one in (reward, *constraints):
-        if one.name not in sheet.columns:
-            raise ValueError(f"{sheet.file} has one column {reward.name}, but {one.name}:ACTION: name columns of one kind")
-        raw = sheet.number(one.name)
-        found.append(one.quantity(raw, lambda at: f"in row {at + 1}"))
-        values.append(found[-1].scale.unit(raw))
+    action_column, called = _action_labels(sheet, names.action)
+    labels, action = np.unique(sheet.labels(sheet.find(action_column, "action")), return_inverse=True)
+    quantities, values = [], []
+    for query in (reward, *constraints):
+        if query.name not in sheet.columns:
+            raise ValueError(f"{sheet.file} has one column {reward.name}, but {query.name}:ACTION: name columns of one kind")
+        raw = sheet.numbers(query.name)
+        quantities.append(query.quantity(raw, lambda at: f"in row {at + 1}"))
+        values.append(_unit(quantities[-1], raw))
     game: Table | Log
-    if asked.propensity is not None or "propensity" in sheet.columns:
-        propensity = sheet.number(sheet.find(asked.propensity, "propensity"))
+    if names.propensity is not None or "propensity" in sheet.columns:
+        propensity = sheet.numbers(sheet.find(names.propensity, "propensity"))
         game = Log(action, propensity, values[0], np.column_stack(values[1:]), len(labels))
     else:
-        game = _squared(sheet, asked, labels, action, values)
-    numbered = labels.dtype.kind in "iuf"
-    return Data(game, tuple(f"action {one}" if numbered else str(one) for one in labels), found[0], tuple(found[1:]))
+        game = _table(sheet, names, labels, action, values)
+    shown = _action_names([_text(label) for label in labels.tolist()], called)
+    return Data(game, shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
-def _squared(sheet: Sheet, asked: Columns, labels: Any, action: Any, values: list[Any]) -> Table:
-    """The table of which each row is a round and an action."""
-    if asked.round is None and not {"round", "t"} & set(sheet.columns):
+def _unit(quantity: Quantity, values: Values) -> Values:
+    return quantity.scale.unit(values).clip(0, 1)  # but for rounding they lie there
+
+
+def _action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
+    """Read NAME or NAME=LABEL:TEXT,LABEL:TEXT: the column of actions, and what to call some of them."""
+    if action is None or action in sheet.columns or "=" not in action:
+        return action, {}
+    column, _, listing = action.partition("=")
+    pairs = [pair.partition(":") for pair in listing.split(",")]
+    if not all(colon and label and text for label, colon, text in pairs):
+        raise ValueError(f"actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got {action!r}")
+    return column, {label: text for label, _, text in pairs}
+
+
+def _text(label: object) -> str:
+    return f"{label:g}" if isinstance(label, float) else str(label)
+
+
+def _action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what actions are called: by the user, else by their label; a bare number N is called action N."""
+    unknown = [label for label in called if label not in labels]
+    if unknown:
+        listing = ", ".join(labels)
+        raise ValueError(f"there is no action {unknown[0]!r} to be called {called[unknown[0]]!r}; there are {listing}")
+    numeral = re.compile(NUMBER)
+    names = tuple(called.get(label, f"action {label}" if numeral.fullmatch(label) else label) for label in labels)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two actions are called {twice!r}: each needs a name of its own")
+    return names
+
+
+def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values: list[Values]) -> Table:
+    """Return the table of which each row is one round and one action."""
+    if names.round is None and not {"round", "t"} & set(sheet.columns):
         raise ValueError(
             f"{sheet.file} lacks a column round, for a table with every action in every round, and a column propensity, for "
-            f"a log of one action a row: say --round NAME or --propensity NAME; {sheet.has()}"
+            f"a log of one action a row: say --round NAME or --propensity NAME; {sheet.listing()}"
         )
-    rounds, row = _in_order(sheet.labels(sheet.find(asked.round, "round", "t")))
+    rounds, row = _in_order(sheet.labels(sheet.find(names.round, "round", "t")))
     T, K = len(rounds), len(labels)
-    seen = np.zeros((T, K), dtype=np.int64)
-    np.add.at(seen, (row, action), 1)
-    if K > 1 and (seen.sum(axis=1) == 1).all():
+    rows = action.size
+    if 4 * rows < T * K - 1000:  # there must be T K rows: do not allocate a table that is mostly empty
+        raise ValueError(ONE_ACTION.format(file=sheet.file) if rows == T else _incomplete(sheet, T, K, rows))
+    count = np.zeros((T, K), dtype=np.int64)
+    np.add.at(count, (row, action), 1)
+    if K > 1 and (count.sum(axis=1) == 1).all():
         raise ValueError(ONE_ACTION.format(file=sheet.file))
-    if (seen != 1).any():
-        t, i = np.argwhere(seen != 1)[0]
+    if (count != 1).any():
+        t, i = np.argwhere(count != 1)[0]
         raise ValueError(
             f"{sheet.file} must show every action once in every round, or a propensity for each row; round {rounds[t]} "
-            f"shows action {labels[i]} {seen[t, i]} times"
+            f"shows action {labels[i]} {count[t, i]} times"
         )
     cube = np.empty((T, K, len(values)))
     cube[row, action] = np.column_stack(values)
     return Table(np.ascontiguousarray(cube[:, :, 0]), cube[:, :, 1:])
 
 
-def _in_order(values: Any) -> tuple[Any, Any]:
-    """The different values and which of them each is: numbers and dates in their order, text as it first comes."""
-    names, first, which = np.unique(values, return_index=True, return_inverse=True)
+def _incomplete(sheet: Sheet, rounds: int, actions: int, rows: int) -> str:
+    return (
+        f"{sheet.file} must show every action once in every round, or a propensity for each row; it has {rounds} rounds, "
+        f"{actions} actions and {rows} rows"
+    )
+
+
+def _in_order(values: Labels) -> tuple[Labels, Indices]:
+    """Return the different values and which of them each is: numbers and dates in their order, text as it first comes."""
+    distinct, first, which = np.unique(values, return_index=True, return_inverse=True)
     if values.dtype.kind != "U":
-        return names, which
+        return distinct, which
     order = np.argsort(first)
-    return names[order], np.argsort(order)[which]
+    return distinct[order], np.argsort(order)[which]

@@ -1,84 +1,163 @@
-"""Tables and logs of the user's, read from .npz, .csv, .csv.gz and .parquet files."""
+"""Read tables and logs from .npz, .csv, .csv.gz and .parquet files, or refuse a file in one sentence."""
 
 import gzip
 import io
+import re
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from lewa.data.columns import UNNAMED, Columns, Data, from_columns
+from lewa.data.columns import DEFAULT_NAMES, Columns, Data, from_columns
 from lewa.data.log import Log
+from lewa.data.sheet import Labels
 from lewa.games.table import Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ".npz, .csv, .csv.gz or .parquet"
 
 
 def read(path: str | Path) -> Table | Log:
-    """The game in a file of [0, 1], or a sentence that says why it is none."""
+    """Return the game in a file of [0, 1]."""
     return read_data(path).game
 
 
-def read_data(path: str | Path, columns: Columns = UNNAMED) -> Data:
-    """The data in a file, with the columns by their names: a game and its units, or a sentence that says why there is none.
+def read_data(path: str | Path, columns: Columns = DEFAULT_NAMES) -> Data:
+    """Return the game in a file, with the names and units of its columns, or refuse the file in one sentence.
 
-    A .npz file holds `rewards` (T, K) and `constraints` (T, K, m), all in [0, 1], and, if it likes, the names `actions` and
-    `constraint_names`. A .csv, .csv.gz or .parquet file has, in one row per round, columns NAME:ACTION; or, in one row per
-    round and action, a column each for the round, the action, the reward and the constraints; with a column of
-    propensities a row stands for itself, and the file is a bandit log. NAME=LOW..HIGH gives a column's range, which is
-    otherwise what the data show. Where no name is given, the columns are round (or t), action, reward, propensity, and c,
+    A .npz file holds `rewards` (T, K) and `constraints` (T, K, m), all in [0, 1], and optionally the names `actions` and
+    `constraint_names`. A .csv, .csv.gz or .parquet file has columns NAME:ACTION in one row per round (wide), or, in one
+    row per round and action, a column each for the round, the action, the reward and the constraints (long). With a
+    column of propensities each row stands for itself, and the file is a bandit log. NAME=LOW..HIGH gives a column's
+    range, which is otherwise that of its values. The default names are round (or t), action, reward, propensity, and c,
     c1, c2 and so on, which are to be large and lie in [0, 1], or else cost, which is to be small.
     """
     path = Path(path)
-    if not path.is_file():
-        raise ValueError(f"there is no file {path}")
+    _check_file(path)
+    if path.suffix == ".npz":
+        return _from_npz(path, columns)
+    return from_columns(_columns(path), columns, path.name)
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what is no file of a known kind."""
     try:
-        if path.suffix == ".npz":
-            return _from_npz(path, columns)
-        return from_columns(_columns(path), columns, path.name)
-    except (OSError, EOFError, zipfile.BadZipFile, gzip.BadGzipFile) as error:
-        raise ValueError(f"{path.name} cannot be read, it may be cut short: {error}") from error
-    except ValueError as error:
-        if "allow_pickle" in str(error):  # NumPy's advice for what is no array file at all
-            raise ValueError(f"{path.name} is no .npz file of arrays") from None
-        raise
+        if path.is_dir():
+            raise ValueError(f"{path} is a folder: name a {KINDS} file in it")
+        is_file = path.is_file()
+    except OSError as error:
+        raise ValueError(f"there is no file {path}: {error.strerror}") from None
+    if not is_file:
+        raise ValueError(f"there is no file {path}")
+    if path.suffix not in (".npz", ".csv", ".parquet") and path.suffixes[-2:] != [".csv", ".gz"]:
+        raise ValueError(f"a table is a {KINDS} file, got {path.name}")
+
+
+@contextmanager
+def _decoding(file: str) -> Iterator[None]:
+    """Say in one sentence what a decoder raises.
+
+    Decoders answer damaged bytes with errors of a dozen kinds (zlib.error, LZMAError, struct.error, RuntimeError for a
+    password, NotImplementedError for a compression, ...). Only calls of decoders stand inside, so every error is about
+    the file.
+    """
+    try:
+        yield
+    except MemoryError:
+        raise ValueError(f"{file} is too large for the memory of this machine") from None
+    except Exception as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        reason = " ".join(reason.split())
+        raise ValueError(f"{file} cannot be read, it may be cut short or damaged: {reason:.200}") from None
+
+
+# Arrays ------------------------------------------------------------------------------------------------------------------
 
 
 def _from_npz(path: Path, columns: Columns) -> Data:
     if any(columns):
         raise ValueError(f"columns have names in .csv and .parquet files; {path.name} holds arrays of [0, 1]")
-    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        missing = [name for name in ("rewards", "constraints") if name not in arrays]
-        if missing:
-            raise ValueError(f"{path.name} must hold rewards (T, K) and constraints (T, K, m), got {', '.join(arrays)}")
-        game = Table(arrays["rewards"], arrays["constraints"])
+    with _decoding(path.name):
+        archive = zipfile.ZipFile(path)
+    with archive:
+        members = [name.removesuffix(".npy") for name in archive.namelist()]
+        if not {"rewards", "constraints"} <= set(members):
+            holds = ", ".join(members) or "nothing"
+            raise ValueError(f"{path.name} must hold rewards (T, K) and constraints (T, K, m), got {holds}")
+        game = Table(*(_numbers(archive, name, path.name) for name in ("rewards", "constraints")))
         sizes = {"actions": game.actions, "constraint_names": game.constraints}
-        return Data.of(game, *(_names(arrays, name, size) for name, size in sizes.items()))
+        names = (_names(archive, name, size, path.name) if name in members else [] for name, size in sizes.items())
+        data = Data.of_game(game, *names)
+    return Data(data.game, data.actions, data.reward, data.constraints, path.name)
 
 
-def _names(arrays: Any, name: str, size: int) -> list[str]:
-    """The names under that name; none where something else is kept there."""
+def _numbers(archive: zipfile.ZipFile, name: str, file: str) -> Labels:
+    """Return an array of numbers."""
+    array = _array(archive, name, file)
+    if array is None or array.dtype.kind not in "fiub":
+        kind = "Python objects, which are not read" if array is None else array.dtype
+        raise ValueError(f"{name} of {file} must be numbers, got {kind}")
+    return array
+
+
+def _names(archive: zipfile.ZipFile, name: str, size: int, file: str) -> list[str]:
+    """Return the names in an array; none where it holds something else."""
+    array = _array(archive, name, file)
+    names = [] if array is None or array.dtype.kind not in "UiuS" else [str(item) for item in array.tolist()]
+    return names if len(set(names)) == len(names) == size else []
+
+
+def _array(archive: zipfile.ZipFile, name: str, file: str) -> Labels | None:
+    """Return a member of the archive; None where it holds Python objects, which are never unpickled.
+
+    Its size is compared with its header before anything is allocated: a header can claim any shape.
+    """
+    with _decoding(file):
+        member = name if name in archive.NameToInfo else f"{name}.npy"
+        with archive.open(member) as stream:
+            shape, dtype = _header(stream)
+            if dtype.hasobject:
+                return None
+            size = archive.getinfo(member).file_size - stream.tell()
+            if prod(shape) * dtype.itemsize != size:
+                raise ValueError(f"{name} has the shape {shape} of {dtype} and {size} bytes")
+        with archive.open(member) as stream:
+            array: Labels = np.lib.format.read_array(stream, allow_pickle=False)
+    return array
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    version = np.lib.format.read_magic(stream)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise ValueError(f"its header has the version {'.'.join(map(str, version))}")
+    shape, _, dtype = readers[version](stream)
+    return shape, dtype
+
+
+# Columns -----------------------------------------------------------------------------------------------------------------
+
+
+def _columns(path: Path) -> dict[str, Labels]:
     try:
-        found = [str(one) for one in arrays[name]] if name in arrays else []
-    except ValueError:  # Python objects, which are not read
-        return []
-    return found if len(set(found)) == len(found) == size else []
-
-
-def _columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    try:
-        from pyarrow import ArrowInvalid, csv, parquet
+        from pyarrow import csv, parquet
     except ImportError:
         raise ValueError(f"reading {path.name} takes pyarrow: pip install 'lewa[tables]'") from None
-    try:  # in one thread: others are still at work when a process ends at once, as after bad input, and abort it
-        if path.suffix == ".parquet":
+    if path.suffix == ".parquet":
+        with _decoding(path.name):  # in one thread: others abort a process that ends while they are at work
             table = parquet.read_table(path, use_threads=False)
-        elif path.suffix == ".csv" or path.suffixes[-2:] == [".csv", ".gz"]:
-            text = gzip.open(path).read() if path.suffix == ".gz" else path.read_bytes()  # noqa: SIM115 (read at once)
+    else:
+        with _decoding(path.name):
+            text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        _check_separator(text, path.name)
+        with _decoding(path.name):
             table = csv.read_csv(io.BytesIO(text), csv.ReadOptions(use_threads=False))
-        else:
-            raise ValueError(f"a table is a .npz, .csv, .csv.gz or .parquet file, got {path.name}")
-    except ArrowInvalid as error:
-        raise ValueError(f"{path.name} cannot be read: {str(error).splitlines()[0]}") from error
     try:
         names: list[str] = table.column_names
     except UnicodeDecodeError:
@@ -88,4 +167,34 @@ def _columns(path: Path) -> dict[str, np.ndarray[Any, Any]]:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"{path.name} has two columns named {twice[0]!r}")
-    return {name: table.column(name).to_numpy() for name in names}
+    return {name: _to_numpy(table.column(name)) for name in names}
+
+
+def _check_separator(text: bytes, file: str) -> None:
+    """Refuse a file whose first line is separated by something else than commas."""
+    if not text.strip():
+        raise ValueError(f"{file} is empty")
+    line = re.sub(rb'"[^"]*"', b"", text.lstrip().split(b"\n", 1)[0])
+    for mark, name in ((b";", "';'"), (b"\t", "a tab"), (b"|", "'|'")):
+        if line.count(mark) > line.count(b","):
+            raise ValueError(
+                f"{file} cannot be read: the separator of its columns looks like {name}; save it with ',' between columns "
+                "and '.' in numbers"
+            )
+
+
+def _to_numpy(column: "pa.ChunkedArray") -> Labels:
+    """Return a column as an array; cells that are no text, number or date all become their type, which nobody can use."""
+    try:
+        array: Labels = column.to_numpy()
+    except Exception:  # pyarrow cannot convert this type
+        array = np.empty((0, 0))
+    plain = array.ndim == 1 and not any(isinstance(cell, np.ndarray | dict | list) for cell in _objects(array))
+    if not plain:
+        array = np.empty(len(column), dtype=object)
+        array.fill(column.type)
+    return array
+
+
+def _objects(array: Labels) -> Labels:
+    return array if array.dtype.kind == "O" else array[:0]

@@ -1,4 +1,4 @@
-"""A bandit log: what one action earned in each round, and the chance with which the logger took it."""
+"""A bandit log: what one action earned in each row, and the propensity with which the logger drew it."""
 
 from typing import Any
 
@@ -6,16 +6,18 @@ import numpy as np
 
 from lewa.theory.guarantees import Setting
 from lewa.types import Indices, Matrix, Vector
-from lewa.validation import in_unit
+from lewa.validation import in_unit, short_repr
 
 
 class Log:
-    """Rows of (action, propensity, reward, constraints) that somebody else's policy left behind.
+    """Rows of (action, propensity, reward, constraints) that another policy left behind.
 
-    A learner is replayed on it by rejection: a row counts when the learner draws the action that was logged and a coin of
-    chance least propensity / propensity comes up; the other rows are passed over. If rows are independent of each other
-    the rounds that count are distributed as if the learner had played them itself, and they are about a fraction of
-    the least propensity of all rows. What the other actions would have earned is not known, so there is no regret.
+    A learner is replayed on it by rejection: a row counts when the learner draws the logged action and a coin with
+    probability least propensity / propensity comes up; the other rows are skipped. If rows are independent of each other,
+    the rounds that count are distributed as if the learner had played them itself. About a fraction of the least
+    propensity of all rows counts. What the other actions would have earned is not known, so there is no regret.
+
+    `constraints` is the number m of constraints; `constraint_values` (rows, m) holds what the logged action had of each.
 
     >>> import numpy as np
     >>> log = Log(np.array([0, 1, 1]), np.array([0.5, 0.5, 0.5]), np.array([1, 0, 1]), np.array([[1], [0], [1]]), actions=2)
@@ -25,51 +27,75 @@ class Log:
 
     about = "a bandit log with propensities"
 
-    def __init__(self, action: Any, propensity: Any, reward: Any, constraints: Any, actions: int) -> None:
-        self.action: Indices = np.asarray(action, dtype=np.int64)
-        self.propensity: Vector = _chances(propensity)
-        self.reward: Vector = in_unit("rewards", reward)
-        self.kept: Matrix = in_unit("constraints", constraints)
-        self.actions = actions
-        shapes = {self.action.shape, self.propensity.shape, self.reward.shape, self.kept.shape[:1]}
-        if len(shapes) > 1 or self.action.ndim != 1 or self.kept.ndim != 2 or not self.action.size:
+    def __init__(self, action: object, propensity: object, reward: object, constraints: object, actions: int) -> None:
+        if isinstance(actions, bool) or not isinstance(actions, int | np.integer) or actions < 1:
+            raise ValueError(f"actions must be a whole number of at least 1, got {short_repr(actions)}")
+        self.actions = int(actions)
+        self.action: Indices = _indices(action, self.actions)
+        self.propensity: Vector = _propensities(propensity)
+        self.reward: Vector = in_unit("rewards", _dense("rewards", reward))
+        self.constraint_values: Matrix = in_unit("constraints", _dense("constraints", constraints))
+        arrays = (self.action, self.propensity, self.reward, self.constraint_values)
+        shapes = [array.shape for array in arrays]
+        if len({shape[:1] for shape in shapes}) > 1 or [array.ndim for array in arrays] != [1, 1, 1, 2] or 0 in shapes[-1]:
             raise ValueError(
-                f"a log needs one action, propensity and reward per row and constraints (rows, m), got {shapes}"
+                "a log needs an action, a propensity and a reward in each row, and constraints (rows, m), got the shapes "
+                f"{', '.join(map(str, shapes))}"
             )
-        if not ((self.action >= 0) & (self.action < actions)).all():
-            raise ValueError(f"actions must be among 0 .. {actions - 1}, got {self.action.min()} to {self.action.max()}")
 
     def __repr__(self) -> str:
         return f"Log({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
 
     @property
     def rows(self) -> int:
-        """How many there are."""
+        """Return the number of rows."""
         return self.action.size
 
     @property
     def rounds(self) -> int:
-        """About how many rounds will count."""
+        """Return about how many rounds count in a replay."""
         return max(1, int(self.rows * self.propensity.min()))
 
     @property
     def constraints(self) -> int:
-        """m, how many."""
-        return self.kept.shape[1]
+        """Return m, the number of constraints."""
+        return self.constraint_values.shape[1]
 
     @property
     def setting(self) -> Setting:
-        """What a theorem may assume of this log."""
+        """Return what a theorem may assume of this log."""
         return Setting(constraints="arbitrary", adversary="oblivious")
 
 
-def _chances(propensity: Any) -> Vector:
-    """Chances of actions that were drawn."""
-    p = np.asarray(propensity, dtype=np.float64)
+def _dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:
+    """Return the values as an array of numbers in which nothing is masked."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must not be masked, got {int(np.ma.getmaskarray(values).sum())} masked values")
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name} must be numbers in rows of equal length") from None
+    if array.size and array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be numbers, got {array.dtype}")
+    return array
+
+
+def _indices(action: object, actions: int) -> Indices:
+    array = _dense("actions", action)
+    if array.size and array.dtype.kind not in "iu":
+        raise ValueError(f"actions must be whole numbers, got {array.dtype}")
+    if not ((array >= 0) & (array < actions)).all():
+        raise ValueError(f"actions must be among 0 .. {actions - 1}, got {array.min()} to {array.max()}")
+    indices: Indices = array.astype(np.int64)
+    return indices
+
+
+def _propensities(propensity: object) -> Vector:
+    p: Vector = _dense("propensities", propensity).astype(np.float64)
     wrong = np.flatnonzero(~((p > 0) & (p <= 1)))
     if wrong.size:
         raise ValueError(
-            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {wrong[0] + 1}: the chance "
-            "with which the action was drawn"
+            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {wrong[0] + 1}: the "
+            "probability with which the action was drawn"
         )
     return p

@@ -1,40 +1,45 @@
-"""What a play would have earned, from a log of somebody else's decisions: off-policy values with intervals.
+"""What a play would have earned, from a log of another policy's decisions: off-policy values with intervals.
 
-A row of a log shows the action a_t that was drawn, what it earned, x_t, and the chance p_t with which it was drawn. With the
-weight w_t = play(a_t)/p_t the value of a play is estimated by
+Row t of a log shows the action a_t that was drawn, its value x_t, and the propensity p_t, the probability with which it was
+drawn. With the weight w_t = play(a_t)/p_t the value of a play is estimated by
 
     ips             mean of w_t x_t                                                  (inverse propensities)
     snips           sum of w_t x_t / sum of w_t                                      (self-normalised)
-    doubly_robust   mean of play.q_t + w_t (x_t - q_t(a_t)), q_t a guess of what each action earns
+    doubly_robust   mean of play.q_t + w_t (x_t - q_t(a_t)), q_t an estimate of each action's value
 
-What is assumed: p_t is the chance with which a_t was drawn, given the past and what the logger saw of row t; given these,
-what each action would earn does not depend on the draw; every action of the play had a chance in every row. The same holds
-for a constraint in the reward's place.
+Assumptions: p_t is the probability of a_t given the past and what the logger saw of row t; given these, what each action
+would earn does not depend on the draw; every action of the play could be drawn in every row. The same holds for a
+constraint in the reward's place.
 
-Each value comes with two intervals. The first is the normal approximation, mean +- z standard errors (by the delta method
-for snips, which is a ratio): nothing is proved of it, and it is good where rows are many, much alike and independent. The
+Each value has two intervals. The first is the normal approximation, mean +- z standard errors (by the delta method
+for snips, which is a ratio). Nothing is proved of it; it is good where rows are many, much alike and independent. The
 second, for ips and doubly_robust, where a term has the mean sum_a play(a) E[x_t(a) | past] given the past, is proved: the
-band of measures/confidence_sequence.py, for the mean over the rows of just that. It asks for no independence, so a log
-may be that of a learner, whose chances are made of the past; it asks that no value can leave the range that is given, that
-the play and the guesses q_t are made before row t is seen, and that no action could be drawn with less chance
-than the least that the log shows for it, as where the logger gave each action a fixed share. By default q_t is the mean of
-the action's rows before t, which is made so; a model that was fitted to the very rows it is used for is not, and spoils
-both intervals of doubly_robust.
-Both are for one value at a time.
+confidence sequence of measures/confidence_sequence.py, for the average of that mean over the rows. It needs no independence,
+so the log may be that of a learner, whose propensities depend on the past. It needs that no value can leave the given range,
+that the play and the estimates q_t are made before row t is seen, and that no action could be drawn with less probability
+than the least that the log shows for it, as where the logger gives each action a fixed share. By default q_t is the mean of
+the action's rows before t. A model that was fitted to the rows it is used for invalidates both intervals of doubly_robust.
+Each interval is for one value at a time.
+
+"Before" refers to the order in which rows are given. Where draws do not depend on other rows, every order will do that is
+chosen without a look at the draws.
 """
 
 from collections.abc import Callable
 from statistics import NormalDist
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lewa.measures.confidence_sequence import band
-from lewa.types import Indices, Vector
+from lewa.types import Indices, Matrix, Vector
 from lewa.units import as_range
+from lewa.validation import short_repr
 
-CERTAIN = 1e-9  # by which the chances of a play may miss 1
+SUM_TOLERANCE = 1e-9  # by which the probabilities of a play may miss 1
+Range: TypeAlias = tuple[float, float]
+Numbers: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Value(NamedTuple):
@@ -51,13 +56,14 @@ class Rows(NamedTuple):
 
     action: Indices  # (T,)
     value: Vector  # (T,)
-    play: Any  # (K,) or (T, K)
+    play: Numbers  # (K,) or (T, K)
     weight: Vector  # (T,)
-    heaviest: float  # the largest weight that a row could have had
+    max_weight: float  # the largest weight that a row could have had
 
-    def of(self, a: int) -> Any:
-        """The chance that the play gives this action: one number, or one in each row."""
-        return self.play[..., a]
+    def probability(self, a: int) -> Vector:
+        """Return the probability that the play gives this action: one number, or one in each row."""
+        p: Vector = self.play[..., a]
+        return p
 
 
 def ips(
@@ -66,20 +72,20 @@ def ips(
     propensity: ArrayLike,
     play: ArrayLike,
     level: float = 0.95,
-    range: tuple[float, float] | None = None,  # noqa: A002  the user's word for it
+    range: Range | None = None,  # noqa: A002  the user's word for it
 ) -> Value:
-    """The value of a play, (K,) or one in each row (T, K), by inverse propensities; unbiased, and of large variance.
+    """Estimate the value of a play, (K,) or one in each row (T, K), by inverse propensities: unbiased, of large variance.
 
     >>> ips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.5], play=[1, 0]).value
     1.0
     """
     rows = _rows(action, reward, propensity, play)
     low, high = _checked_range(rows.value, range)
-    return _mean(rows.weight * rows.value, level, range, rows.heaviest * min(low, 0.0), rows.heaviest * max(high, 0.0))
+    return _mean(rows.weight * rows.value, level, range, rows.max_weight * min(low, 0.0), rows.max_weight * max(high, 0.0))
 
 
 def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike, level: float = 0.95) -> Value:
-    """The value of a play, self-normalised: a little biased, never outside of what was seen, and of smaller variance.
+    """Estimate the value of a play, self-normalised: slightly biased, inside the range of the values, of smaller variance.
 
     >>> snips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.25], play=[0.5, 0.5]).value
     0.8
@@ -89,8 +95,8 @@ def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     if total == 0:
         raise ValueError("no row shows an action of this play: nothing can be said of its value")
     value = float((rows.weight * rows.value).sum()) / total
-    off = _mean(rows.weight * (rows.value - value) * (rows.value.size / total), level)
-    return Value(value, value + off.low, value + off.high)
+    error = _mean(rows.weight * (rows.value - value) * (rows.value.size / total), level)
+    return Value(value, value + error.low, value + error.high)
 
 
 def doubly_robust(
@@ -100,12 +106,12 @@ def doubly_robust(
     play: ArrayLike,
     model: ArrayLike | None = None,
     level: float = 0.95,
-    range: tuple[float, float] | None = None,  # noqa: A002
+    range: Range | None = None,  # noqa: A002
 ) -> Value:
-    """The value of a play, doubly robust: a guess of what each action earns, corrected where it was off.
+    """Estimate the value of a play, doubly robust: an estimate of each action's value, corrected by the rows.
 
-    `model` is that guess, (K,) or one in each row (T, K); by default the mean of the action's rows before, so that it is
-    unbiased, whatever the guess is worth.
+    `model` is that estimate, (K,) or one in each row (T, K); by default the mean of the action's rows before, `past_means`,
+    so that the value is unbiased however bad the estimate is.
 
     >>> log = dict(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.5])
     >>> doubly_robust(**log, play=[1, 0], model=[0.9, 0.4]).value
@@ -113,75 +119,101 @@ def doubly_robust(
     """
     rows = _rows(action, reward, propensity, play)
     low, high = _checked_range(rows.value, range)
-    guess = _before(rows, low, high) if model is None else _given(rows, model, range)
+    guess = _past_mean(rows.action, rows.value) if model is None else _checked_model(rows, model, range)
     expected, factual = np.zeros(rows.value.size), np.zeros(rows.value.size)
     for a in np.flatnonzero(np.atleast_2d(rows.play).any(axis=0)).tolist():
-        q = guess(a)
-        expected += rows.of(a) * q
+        q = np.clip(guess(a), low, high)  # but for rounding it lies there
+        expected += rows.probability(a) * q
         factual[rows.action == a] = q[rows.action == a]
     terms = expected + rows.weight * (rows.value - factual)
-    reach = rows.heaviest * (high - low)
+    reach = rows.max_weight * (high - low)
     return _mean(terms, level, range, low - reach, high + reach)
 
 
-def _before(rows: Rows, low: float, high: float) -> Callable[[int], Vector]:
-    """Guesses made of the past: the mean of the action's rows before, or of all rows before, or 0."""
-    every = _running(np.ones(rows.value.size), rows.value, np.zeros(rows.value.size))
-
-    def guess(a: int) -> Vector:
-        return np.clip(_running((rows.action == a).astype(np.float64), rows.value, every), low, high)
-
-    return guess
+def past_means(action: Indices, value: Vector, actions: int) -> Matrix:
+    """Return (T, K) the mean of each action's rows before row t, or of all rows before where there is none, or 0."""
+    guess = _past_mean(action, value)
+    return np.column_stack([guess(a) for a in range(actions)])
 
 
-def _running(counts: Vector, values: Vector, otherwise: Vector) -> Vector:
-    """The mean of the values that count, up to the row before; where none did, something else."""
+def _past_mean(action: Indices, value: Vector) -> Callable[[int], Vector]:
+    overall = _running_mean(np.ones(value.size), value, np.zeros(value.size))
+    return lambda a: _running_mean((action == a).astype(np.float64), value, overall)
+
+
+def _running_mean(counts: Vector, values: Vector, default: Vector) -> Vector:
+    """Return the mean of the values that count, up to the row before; where none does, the default."""
     count, total = (np.concatenate([[0.0], np.cumsum(each)[:-1]]) for each in (counts, counts * values))
-    mean: Vector = np.where(count > 0, total / np.maximum(count, 1), otherwise)
+    mean: Vector = np.where(count > 0, total / np.maximum(count, 1), default)
     return mean
 
 
-def _given(rows: Rows, model: ArrayLike, range: tuple[float, float] | None) -> Callable[[int], Vector]:  # noqa: A002
-    guessed = np.asarray(model, dtype=np.float64)
+def _checked_model(rows: Rows, model: ArrayLike, range: Range | None) -> Callable[[int], Vector]:  # noqa: A002
+    guess = np.asarray(model, dtype=np.float64)
     T, K = rows.value.size, rows.play.shape[-1]
-    if guessed.shape not in ((K,), (T, K)) or not np.isfinite(guessed).all():
-        raise ValueError(f"a model must be finite numbers of the shape ({K},) or ({T}, {K}), got {guessed.shape}")
-    _checked_range(guessed, range, "a model")
-    return lambda a: np.broadcast_to(guessed[..., a], (T,))
+    if guess.shape not in ((K,), (T, K)) or not np.isfinite(guess).all():
+        raise ValueError(f"a model must be finite numbers of the shape ({K},) or ({T}, {K}), got {guess.shape}")
+    _checked_range(guess, range, "a model")
+    return lambda a: np.broadcast_to(guess[..., a], (T,))
+
+
+def _numbers(name: str, values: ArrayLike) -> Numbers:
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise ValueError(f"{name} must not be masked")
+    try:
+        array = np.asarray(values)
+        if array.size and array.dtype.kind not in "fiub":
+            raise TypeError
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be numbers in rows of equal length") from None
 
 
 def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> Rows:
-    a, x, p, pi = np.asarray(action), *(np.asarray(array, dtype=np.float64) for array in (reward, propensity, play))
+    """Check a log and a play."""
+    _numbers("actions", action)
+    a, x, p = np.asarray(action), _numbers("rewards", reward), _numbers("propensities", propensity)
     if a.dtype.kind not in "iu" or a.ndim != 1 or a.shape != x.shape or a.shape != p.shape or a.size < 2:
         raise ValueError(
             "a log needs an action (a whole number from 0 on), a reward and a propensity in each of at least 2 rows, "
             f"got the shapes {a.shape}, {x.shape} and {p.shape}"
         )
-    if pi.ndim not in (1, 2) or (pi.ndim == 2 and len(pi) != a.size) or pi.shape[-1] == 0:
-        raise ValueError(f"a play has the shape (K,) or ({a.size}, K), got {pi.shape}")
-    if not (pi >= 0).all() or not (np.abs(pi.sum(axis=-1) - 1) <= CERTAIN).all():
-        raise ValueError("the chances of a play must not be negative, and add up to 1")
-    K = pi.shape[-1]
+    plays = _checked_play(play, a.size)
+    K = plays.shape[-1]
     if a.min() < 0 or a.max() >= K:
         raise ValueError(f"actions must be among 0 .. {K - 1}, as the play has {K}, got {a.min()} to {a.max()}")
     if not np.isfinite(x).all():
         raise ValueError(f"rewards must be finite numbers, got {x[~np.isfinite(x)][0]}")
     if not ((p > 0) & (p <= 1)).all():
         raise ValueError(f"propensities must be positive and at most 1, got {p[~((p > 0) & (p <= 1))][0]}")
-    rarest = np.full(K, np.inf)  # 1/least propensity; of an action that no row shows nothing is known
-    rarest[np.unique(a)] = 0
-    np.maximum.at(rarest, a, 1 / p)
-    most = pi if pi.ndim == 1 else pi.max(axis=0)
-    chosen = pi[a] if pi.ndim == 1 else pi[np.arange(a.size), a]
-    return Rows(a.astype(np.int64), x, pi, chosen / p, float((most[most > 0] * rarest[most > 0]).max()))
+    with np.errstate(over="ignore"):
+        inverse = 1 / p
+    largest = np.full(K, np.inf)  # 1/least propensity; of an action that no row shows nothing is known
+    largest[np.unique(a)] = 0
+    np.maximum.at(largest, a, inverse)
+    most = plays if plays.ndim == 1 else plays.max(axis=0)
+    chosen = plays[a] if plays.ndim == 1 else plays[np.arange(a.size), a]
+    weight = chosen * inverse
+    if not np.isfinite(weight).all() or not np.isfinite((weight**2).sum() * (1 + np.abs(x).max()) ** 2):
+        raise ValueError(f"propensities are too small to divide by, got {p.min():g}")
+    return Rows(a.astype(np.int64), x.ravel(), plays, weight, float((most[most > 0] * largest[most > 0]).max()))
+
+
+def _checked_play(play: ArrayLike, rows: int) -> Numbers:
+    plays = _numbers("a play", play)
+    if plays.ndim not in (1, 2) or (plays.ndim == 2 and len(plays) != rows) or plays.shape[-1] == 0:
+        raise ValueError(f"a play has the shape (K,) or ({rows}, K), got {plays.shape}")
+    if not (plays >= 0).all() or not (np.abs(plays.sum(axis=-1) - 1) <= SUM_TOLERANCE).all():
+        raise ValueError("the probabilities of a play must not be negative, and add up to 1")
+    return plays
 
 
 def _checked_range(
-    values: Vector,
-    range: tuple[float, float] | None,  # noqa: A002
+    values: Numbers,
+    range: Range | None,  # noqa: A002
     name: str = "rewards",
-) -> tuple[float, float]:
-    """The ends of the range, if the values lie in it; all numbers where there is none."""
+) -> Range:
+    """Return the ends of the range, in which all values must lie; without one, all numbers."""
     if range is None:
         return -np.inf, np.inf
     low, high = as_range(name, range)
@@ -193,21 +225,21 @@ def _checked_range(
 def _mean(
     terms: Vector,
     level: float,
-    range: tuple[float, float] | None = None,  # noqa: A002
+    range: Range | None = None,  # noqa: A002
     low: float = -np.inf,
     high: float = np.inf,
 ) -> Value:
-    """Their mean, its approximate interval and, where the range of values and that of terms are known, the proved one."""
-    if not 0 < level < 1:
-        raise ValueError(f"level must lie between 0 and 1, got {level}")
+    """Return the mean, its approximate interval and, if values lie in `range` and terms in [low, high], the proved one."""
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
     n, mean = terms.size, float(terms.mean())
     reach = NormalDist().inv_cdf((1 + level) / 2) * float(terms.std(ddof=1)) / n**0.5
-    about = Value(mean, mean - reach, mean + reach)
+    approximate = Value(mean, mean - reach, mean + reach)
     if range is None or not np.isfinite(high - low):
-        return about
+        return approximate
     x = np.clip((terms - low) / (high - low), 0, 1)  # but for rounding they lie there
     guesses = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / np.arange(1, n + 1)
     ends = (low + (high - low) * float(end) for end in band(n, x.sum(), ((x - guesses) ** 2).sum(), 1 - level))
     # A value that lies in the range has a mean there too: what is proved outside of it says no more.
     lower, upper = (min(max(end, range[0]), range[1]) for end in ends)
-    return about._replace(proved=(lower, upper))
+    return approximate._replace(proved=(lower, upper))

@@ -1,6 +1,6 @@
 """The best reward at each budget, from a table or a log, and what a learner gets there."""
 
 from lewa.frontiers.compute import POINTS, frontier
-from lewa.frontiers.result import Best, Frontier, Got, Judged, Mean, Point
+from lewa.frontiers.result import BestPlay, CurvePoint, Frontier, HeldOut, LearnerResult, Mean, Point
 
-__all__ = ["POINTS", "Best", "Frontier", "Got", "Judged", "Mean", "Point", "frontier"]
+__all__ = ["POINTS", "BestPlay", "CurvePoint", "Frontier", "HeldOut", "LearnerResult", "Mean", "Point", "frontier"]

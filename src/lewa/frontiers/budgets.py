@@ -1,122 +1,150 @@
-"""The lines of a frontier: one is varied, the others stay; and the best fixed play at each."""
+"""The lines of a frontier: that of one constraint is varied, the others stay; and the best fixed play at each."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from lewa.data.columns import Data, Quantity
-from lewa.frontiers.result import Best
+from lewa.frontiers.result import BestPlay, CurvePoint
 from lewa.measures.best_play import TIGHT, best_fixed_play
 from lewa.types import Matrix, Vector
-from lewa.validation import nearest
+from lewa.units import as_number
+from lewa.validation import nearest, short_repr
 
-FINE = 65  # lines at which the curve of a figure is computed
-NEVER = 1e-6  # a share that is none: a linear program is solved to about that
+CURVE_POINTS = 65  # lines at which the curve of a figure is computed
+NO_SHARE = 1e-6  # a share that is none: a linear program is solved to about that
 
 
-class Lines(NamedTuple):
-    """Which constraint is varied, over what, and where the others stay; as floors of [0, 1]."""
+def _numbers(budgets: Sequence[float]) -> list[float]:
+    if isinstance(budgets, str | bytes) or not isinstance(budgets, Iterable):
+        raise ValueError(f"budgets must be a list of numbers, got {short_repr(budgets)}")
+    lines = [as_number("a budget", line) for line in np.ravel(np.asarray(budgets, dtype=object)).tolist()]
+    if not lines:
+        raise ValueError("there must be at least one budget")
+    return lines
+
+
+class Budgets(NamedTuple):
+    """Which constraint is varied, over which lines, and where the others stay; all as floors of [0, 1]."""
 
     data: Data
     j: int  # the constraint that is varied
-    kept: Vector  # (m,)  the floors; that of j is of no meaning
-    asked: tuple[float, ...] | None
-    points: int
-    free: tuple[str, ...]  # the others that no line was given for
+    floors: Vector  # (m,)  that of j has no meaning
+    given: tuple[float, ...] | None  # floors of j that the user named; None: a grid
+    points: int  # of the grid
+    unlimited: tuple[str, ...]  # the other constraints without a line
 
     @classmethod
-    def of(cls, data: Data, budgets: Sequence[float] | None, points: int, lines: Mapping[str, float] | None) -> "Lines":
-        """The lines of these data."""
-        names = [one.name for one in data.constraints]
-        stay = dict(lines or {})
-        for name in stay:
+    def of(cls, data: Data, budgets: Sequence[float] | None, points: int, lines: Mapping[str, float] | None) -> "Budgets":
+        """Check the lines and convert them to floors."""
+        names = [quantity.name for quantity in data.constraints]
+        if lines is not None and not isinstance(lines, Mapping):
+            raise ValueError(f"lines must be a mapping of names to numbers, got {short_repr(lines)}")
+        fixed = {str(name): as_number(f"the line of {name}", line) for name, line in (lines or {}).items()}
+        for name in fixed:
             if name not in names:
                 raise ValueError(f"there is no constraint {name!r}{nearest(name, names)}")
-        free = [name for name in names if name not in stay]
+        free = [name for name in names if name not in fixed]
         if not free:
             raise ValueError("the line of one constraint is varied: leave that of the one out which it is to be")
         j = names.index(free[0])
-        kept = np.array([one.floor(stay[one.name]) if one.name in stay else 0.0 for one in data.constraints])
-        if budgets is not None and not len(budgets):
-            raise ValueError("there must be at least one budget")
-        asked = None if budgets is None else tuple(data.constraints[j].floor(float(line)) for line in budgets)
-        return cls(data, j, kept, asked, points, tuple(free[1:]))
+        floors = np.array([q.floor(fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
+        given = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
+        return cls(data, j, floors, given, points, tuple(free[1:]))
 
     @property
     def varied(self) -> Quantity:
-        """The constraint whose line is varied."""
+        """Return the constraint whose line is varied."""
         return self.data.constraints[self.j]
 
-    def floors(self, floor: float) -> Vector:
-        """All floors, with this one for the constraint that is varied."""
-        floors = self.kept.copy()
+    def floors_at(self, floor: float) -> Vector:
+        """Return all floors, with this one for the constraint that is varied."""
+        floors = self.floors.copy()
         floors[self.j] = floor
         return floors
 
-    def own(self, floors: Vector) -> dict[str, float]:
-        """The floors as lines, in the user's units."""
-        return {one.name: one.scale.own(c0) for one, c0 in zip(self.data.constraints, floors.tolist(), strict=True)}
+    def lines(self, floors: Vector) -> dict[str, float]:
+        """Return the floors as lines, in the user's units."""
+        return {q.name: q.scale.own(c0) for q, c0 in zip(self.data.constraints, floors.tolist(), strict=True)}
 
     def ends(self, rewards: Vector, constraints: Matrix) -> tuple[float, float]:
-        """The highest floor that some play keeps, and the highest that costs nothing."""
-        mine, others = constraints[self.j], np.delete(constraints, self.j, axis=0)
+        """Return the highest floor that some play keeps, and the highest that costs nothing."""
+        varied, others = constraints[self.j], np.delete(constraints, self.j, axis=0)
         if not len(others):
-            return float(mine.max()), float(mine[rewards == rewards.max()].max())
-        stay = np.delete(self.kept, self.j)
-        highest, best = best_fixed_play(mine, others, stay), best_fixed_play(rewards, others, stay)
+            return float(varied.max()), float(varied[rewards == rewards.max()].max())
+        fixed = np.delete(self.floors, self.j)
+        highest, best = best_fixed_play(varied, others, fixed), best_fixed_play(rewards, others, fixed)
         if not highest.feasible:
-            lines = {name: line for name, line in self.own(self.kept).items() if name != self.varied.name}
-            said = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
-            raise ValueError(f"no play keeps {said}, whatever the line of {self.varied.name}")
+            lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
+            listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
+            raise ValueError(f"no play keeps {listing}, whatever the line of {self.varied.name}")
         # Of the plays that are best without it, the one that has most of it.
-        rows, floors = np.vstack([others, rewards]), np.append(stay, max(best.value - 1e-9, 0.0))
-        return highest.value, min(best_fixed_play(mine, rows, floors).value, highest.value)
+        rows, floors = np.vstack([others, rewards]), np.append(fixed, max(best.value - 1e-9, 0.0))
+        return highest.value, min(best_fixed_play(varied, rows, floors).value, highest.value)
 
     def grid(self, rewards: Vector, constraints: Matrix, points: int) -> list[float]:
-        """The floors from the one to the other, so that the lines grow."""
+        """Return floors from one end to the other, so that the lines grow."""
         highest, free = self.ends(rewards, constraints)
-        found: list[float] = np.linspace(highest, free, points if highest > free else 1).tolist()
-        return found if self.varied.sense == "at most" else found[::-1]
+        floors: list[float] = np.linspace(highest, free, points if highest > free else 1).tolist()
+        return floors if self.varied.sense == "at most" else floors[::-1]
 
-    def chosen(self, rewards: Vector, constraints: Matrix) -> list[float]:
-        """The floors that are asked for, or those of the grid."""
-        if self.asked is None:
+    def levels(self, rewards: Vector, constraints: Matrix) -> list[float]:
+        """Return the floors that the user named, or those of the grid."""
+        if self.given is None:
             return self.grid(rewards, constraints, self.points)
-        return sorted(set(self.asked), reverse=self.varied.sense == "at most")
+        return sorted(set(self.given), reverse=self.varied.sense == "at most")
 
-    def best(self, rewards: Vector, constraints: Matrix, floors: Vector) -> tuple[Best, Vector]:
-        """The best fixed play for these means, in the user's units; and as it is."""
-        found = best_fixed_play(rewards, constraints, floors)
-        worth = self.data.reward.scale
-        met = constraints @ found.play
+    def best(self, rewards: Vector, constraints: Matrix, floors: Vector) -> tuple[BestPlay, Vector]:
+        """Return the best fixed play for these means, in the user's units, and as a vector."""
+        result = best_fixed_play(rewards, constraints, floors)
+        reward_scale = self.data.reward.scale
         price: dict[str, float | None] = {}
         average = {}
-        for one, per_unit, c in zip(self.data.constraints, found.price.tolist(), met.tolist(), strict=True):
-            price[one.name] = per_unit * worth.span / abs(one.scale.span) if found.feasible else None
-            average[one.name] = one.scale.own(c)
-        return Best(worth.own(found.value), self.named(found.play), price, average, found.feasible), found.play
+        means = (constraints @ result.play).tolist()
+        for quantity, per_unit, mean in zip(self.data.constraints, result.price.tolist(), means, strict=True):
+            in_units = per_unit * reward_scale.span / abs(quantity.scale.span)
+            price[quantity.name] = in_units if result.feasible else None
+            average[quantity.name] = quantity.scale.own(mean)
+        shares = self.shares(result.play)
+        return BestPlay(reward_scale.own(result.value), shares, price, average, result.feasible), result.play
 
-    def named(self, p: Vector) -> dict[str, float]:
-        """The actions that a play takes."""
-        return {name: share for name, share in zip(self.data.actions, p.tolist(), strict=True) if share > NEVER}
+    def shares(self, p: Vector) -> dict[str, float]:
+        """Return the actions that a play takes, and how often."""
+        return {name: share for name, share in zip(self.data.actions, p.tolist(), strict=True) if share > NO_SHARE}
 
-    def curve(self, rewards: Vector, constraints: Matrix) -> tuple[tuple[float, float, float], ...]:
-        """The best value and the price at many lines."""
-        found = []
-        for floor in self.grid(rewards, constraints, FINE):
-            best, _ = self.best(rewards, constraints, self.floors(floor))
-            found.append((self.varied.scale.own(floor), best.value, best.price[self.varied.name] or 0.0))
-        return tuple(found)
+    def curve(self, rewards: Vector, constraints: Matrix, errors: Vector | None = None) -> tuple[CurvePoint, ...]:
+        """Return the best play at many lines, up to the loosest that the user named.
+
+        `errors` (K,) are half the intervals of each action's estimated reward, which are about independent of each other.
+        """
+        floors = self.grid(rewards, constraints, CURVE_POINTS)
+        loosest = min((*floors, *(self.given or ())))
+        points = []
+        for floor in sorted({*floors, loosest}, reverse=self.varied.sense == "at most"):
+            best, play = self.best(rewards, constraints, self.floors_at(floor))
+            error = 0.0 if errors is None else float(np.sqrt(((play * errors) ** 2).sum()))
+            price = best.price[self.varied.name] or 0.0
+            points.append(CurvePoint(self.varied.scale.own(floor), best.value, price, best.play, error))
+        return tuple(points)
 
     def notes(self, rewards: Vector, constraints: Matrix) -> list[str]:
-        """What is worth a sentence about these lines."""
+        """Return sentences about lines that are missing, cost nothing or cannot be kept."""
         (highest, free), own, name = self.ends(rewards, constraints), self.varied.scale.own, self.varied.name
-        found = [f"{other} has no line here: any average of it will do" for other in self.free]
+        notes = [f"{other} has no line here: any average of it will do" for other in self.unlimited]
         if highest <= free:
-            found.append(f"no line of {name} that can be kept costs anything: the best action for the reward keeps them all")
-        impossible = [f"{own(floor):g}" for floor in self.asked or () if floor > highest + TIGHT]
+            notes.append(f"no line of {name} that can be kept costs anything: the best action for the reward keeps them all")
+        impossible = [f"{own(floor):g}" for floor in self.given or () if floor > highest + TIGHT]
         if impossible:
-            said = f"{name} {self.varied.sense} {' or '.join(impossible)}"
-            found.append(f"no play keeps {said}: the nearest line that one keeps is {own(highest):g}")
-        return found
+            lines = f"{name} {self.varied.sense} {' or '.join(impossible)}"
+            notes.append(f"no play keeps {lines}: the nearest line that one keeps is {own(highest):g}")
+        return notes
+
+    def action_means(self, rewards: Vector, constraints: Matrix) -> dict[str, dict[str, float]]:
+        """Return the averages of each action, in the user's units."""
+        quantities = (self.data.reward, *self.data.constraints)
+        means = np.vstack([rewards, constraints])
+        return {
+            action: {q.name: q.scale.own(float(mean)) for q, mean in zip(quantities, means[:, a], strict=True)}
+            for a, action in enumerate(self.data.actions)
+        }

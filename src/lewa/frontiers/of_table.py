@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from threading import Lock
+from typing import NamedTuple
 
 import numpy as np
 
@@ -10,8 +11,8 @@ from lewa import learners
 from lewa.advice import PRACTICE
 from lewa.data.columns import Data
 from lewa.feedback import feedback_kind
-from lewa.frontiers.budgets import Lines
-from lewa.frontiers.result import Frontier, Got, Mean, Point
+from lewa.frontiers.budgets import Budgets
+from lewa.frontiers.result import Frontier, LearnerResult, Mean, Point
 from lewa.games.table import Table
 from lewa.measures.performance import positive_violation, violation
 from lewa.measures.trace import Trace
@@ -19,76 +20,111 @@ from lewa.simulate.run import play
 from lewa.types import Matrix, Vector
 
 
+class _Replay(NamedTuple):
+    """A learner that is replayed: its name, its settings, what it is shown, and the seeds."""
+
+    name: str
+    settings: dict[str, float]
+    feedback: str
+    seeds: tuple[int, ...]
+
+
 def of_table(
     data: Data,
     game: Table,
-    lines: Lines,
+    budgets: Budgets,
     level: float,
-    learner: str | Sequence[str],
+    names: Sequence[str],
     seeds: tuple[int, ...],
     progress: Callable[[int, int], None] | None,
 ) -> Frontier:
-    """The frontier of a table, with learners replayed on it."""
-    made = _learners([learner] if isinstance(learner, str) else list(learner))
-    T, K = game.length, game.actions
+    """Return the frontier of a table, with learners replayed on it."""
+    replays = _replays(names, seeds)
+    T = game.length
     rewards = game.mean_rewards(T)
     constraints: Matrix = np.asarray(game.rows.mean(axis=0, dtype=np.float64))
-    chosen = lines.chosen(rewards, constraints)
-    # With full information a learner draws nothing: one run says all.
-    runs = {name: seeds if shown == "bandit" else seeds[:1] for name, (_, _, shown) in made.items()}
-    done, total, one_at_a_time = [0], T * len(chosen) * sum(map(len, runs.values())), Lock()
+    levels = budgets.levels(rewards, constraints)
+    advance = _counter(progress, T * len(levels) * sum(len(replay.seeds) for replay in replays.values()))
+    points = []
+    for floor in levels:
+        floors = budgets.floors_at(floor)
+        best, _ = budgets.best(rewards, constraints, floors)
+        results = {name: _replay(replay, data, game, floors, level, advance) for name, replay in replays.items()}
+        lines = budgets.lines(floors)
+        points.append(Point(lines[budgets.varied.name], lines, best, results, None))
+    on_action = [name for name, result in points[0].learners.items() if result.measured_on == "action"]
+    notes = budgets.notes(rewards, constraints)
+    notes += [f"violation of {name} is measured on the action drawn" for name in on_action]
+    return Frontier(
+        kind="table",
+        rounds=T,
+        actions=data.actions,
+        reward=data.reward,
+        constraints=data.constraints,
+        varied=budgets.varied.name,
+        level=level,
+        learners={name: replay.feedback for name, replay in replays.items()},
+        points=tuple(points),
+        actions_alone={},
+        notes=tuple(notes),
+        curve=budgets.curve(rewards, constraints),
+        action_means=budgets.action_means(rewards, constraints),
+        source=data.source,
+    )
+
+
+def _replays(names: Sequence[str], seeds: tuple[int, ...]) -> dict[str, _Replay]:
+    """Return the learners by what they are called; "auto" stands for those that did best in practice."""
+    replays = {}
+    for text in names:
+        for name, settings in PRACTICE.values() if text == "auto" else [(text, {})]:
+            called = " ".join((name, *(f"{setting}={value:g}" for setting, value in settings.items())))
+            feedback = feedback_kind(learners.find(name)).observes
+            # With full information a learner draws nothing: one run says all.
+            replays[called] = _Replay(name, settings, feedback, seeds if feedback == "bandit" else seeds[:1])
+    return replays
+
+
+def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:
+    """Return a function that adds rounds and reports their number; seeds run in threads."""
+    rounds_done, lock = 0, Lock()
 
     def advance(rounds: int) -> None:
-        with one_at_a_time:  # seeds run in threads
-            done[0] += rounds
+        nonlocal rounds_done
+        with lock:
+            rounds_done += rounds
             if progress is not None:
-                progress(done[0], total)
+                progress(rounds_done, total)
 
-    found = []
-    for floor in chosen:
-        floors = lines.floors(floor)
-        best, _ = lines.best(rewards, constraints, floors)
-        got = {}
-        for name, (called, settings, _) in made.items():
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "no play meets the floor")  # it is noted below, in the user's units
-                run = play(learners.make(called, K, T, floors, **settings), game, T, runs[name], progress=advance)
-            got[name] = _got(run, data, level)
-        found.append(Point(lines.own(floors)[lines.varied.name], lines.own(floors), best, got, None))
-    notes = lines.notes(rewards, constraints)
-    shown = {name: kind for name, (_, _, kind) in made.items()}
-    measured = [name for name, got in found[0].learners.items() if got.measured_on == "action"]
-    notes += [f"violation of {name} is measured on the action drawn" for name in measured]
-    curve = lines.curve(rewards, constraints)
-    head = ("table", T, data.actions, data.reward, data.constraints, lines.varied.name, level)
-    return Frontier(*head, shown, tuple(found), curve, {}, tuple(notes))
+    return advance
 
 
-def _learners(names: list[str]) -> dict[str, tuple[str, dict[str, float], str]]:
-    """The learners by what they are called: name, settings and kind of feedback."""
-    made = {}
-    for name in names:
-        for found, settings in PRACTICE.values() if name == "auto" else [(name, {})]:
-            called = " ".join((found, *(f"{knob}={value:g}" for knob, value in settings.items())))
-            shown = feedback_kind(learners.find(found)).observes
-            made[called] = (found, settings, shown)
-    return made
+def _replay(
+    replay: _Replay, data: Data, game: Table, floors: Vector, level: float, advance: Callable[[int], None]
+) -> LearnerResult:
+    """Play the learner on the table and return what it got."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "no play meets the floor")  # a note says it, in the user's units
+        learner = learners.make(replay.name, game.actions, game.length, floors, **replay.settings)
+        trace = play(learner, game, game.length, replay.seeds, progress=advance)
+    return _result(trace, data, level)
 
 
-def _got(run: Trace, data: Data, level: float) -> Got:
-    """What a run came to, in the user's units."""
-    T, worth = run.rounds, data.reward.scale
-    net, positive, short = (found / T for found in (violation(run), positive_violation(run), run.shortfall[:, -1]))
-    average, missed, below = {}, {}, {}
-    for j, one in enumerate(data.constraints):
-        average[one.name] = _mean(one.scale.own(run.floor[j] - short[:, j]), level)
-        missed[one.name] = _mean(abs(one.scale.span) * net[:, j], level, least=0.0)
-        below[one.name] = _mean(abs(one.scale.span) * positive[:, j], level, least=0.0)
-    return Got(_mean(worth.own(run.reward[:, -1] / T), level), average, missed, below, run.measured_on)
+def _result(trace: Trace, data: Data, level: float) -> LearnerResult:
+    """Return what a run came to, in the user's units."""
+    T = trace.rounds
+    net, positive, short = (each / T for each in (violation(trace), positive_violation(trace), trace.shortfall[:, -1]))
+    average, net_violation, all_violation = {}, {}, {}
+    for j, quantity in enumerate(data.constraints):
+        average[quantity.name] = _mean(quantity.scale.own(trace.floor[j] - short[:, j]), level)
+        net_violation[quantity.name] = _mean(abs(quantity.scale.span) * net[:, j], level, least=0.0)
+        all_violation[quantity.name] = _mean(abs(quantity.scale.span) * positive[:, j], level, least=0.0)
+    reward = _mean(data.reward.scale.own(trace.reward[:, -1] / T), level)
+    return LearnerResult(reward, average, net_violation, all_violation, trace.measured_on)
 
 
 def _mean(per_seed: Vector, level: float, least: float = -np.inf) -> Mean:
-    """Student's interval; where all seeds agree, or there is one, it is the mean itself."""
+    """Return the mean and its Student interval; where all seeds agree, or there is one, that is the mean itself."""
     from scipy.special import stdtrit  # imported here: it takes longer than everything else together
 
     n, mean = per_seed.size, float(per_seed.mean())

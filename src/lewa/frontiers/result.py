@@ -1,15 +1,31 @@
-"""What is found: reward against budget, in the user's units, per round."""
+"""The result of `frontier`: reward against budget, in the user's units, per round."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
 
 from lewa.data.columns import Quantity
 from lewa.data.off_policy import Value
 
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantity, and by the estimator: ips, snips, dr
+JSON_FIELDS = (  # the contract for scripts; the other fields are for figures
+    "kind",
+    "rounds",
+    "actions",
+    "reward",
+    "constraints",
+    "varied",
+    "level",
+    "learners",
+    "points",
+    "actions_alone",
+    "notes",
+)
+
 
 class Mean(NamedTuple):
-    """A mean over seeds, and Student's interval of it: how much the learner's own dice matter on these very data."""
+    """A mean over seeds, and its Student interval: how much the learner's random numbers matter on these very data."""
 
     mean: float
     low: float
@@ -17,17 +33,17 @@ class Mean(NamedTuple):
     per_seed: tuple[float, ...]
 
 
-class Best(NamedTuple):
-    """The best fixed play at some line: in hindsight, or, for a log, by what is estimated from all of its rows."""
+class BestPlay(NamedTuple):
+    """The best fixed play at a line: in hindsight, or, for a log, by what is estimated from all of its rows."""
 
     value: float  # reward per round
     play: dict[str, float]  # the actions that it takes, and how often
-    price: dict[str, float | None]  # what easing each line yields in reward, per unit; None where no play keeps the lines
+    price: dict[str, float | None]  # reward gained by easing each line, per unit; None where no play keeps the lines
     average: dict[str, float]  # what it has of each constraint
     feasible: bool  # whether some play keeps the lines; if not, this is the one that misses them least
 
 
-class Got(NamedTuple):
+class LearnerResult(NamedTuple):
     """What a learner got, per round."""
 
     reward: Mean
@@ -37,26 +53,36 @@ class Got(NamedTuple):
     measured_on: str  # "play", or "action": the one drawn
 
 
-class Judged(NamedTuple):
-    """A play, and what it is worth by rows that it was not chosen by."""
+class HeldOut(NamedTuple):
+    """A play, and its values by rows that did not choose it."""
 
     play: dict[str, float]
-    values: dict[str, dict[str, Value]]  # by the name of the reward or the constraint, and by the estimator
+    values: Estimates
 
 
 class Point(NamedTuple):
-    """One line, and what can be had there."""
+    """One line of the varied constraint, and what can be had there."""
 
     line: float  # of the constraint that is varied
     lines: dict[str, float]  # of every constraint
-    best: Best
-    learners: dict[str, Got]  # of a table, by name
-    held_out: Judged | None  # of a log
+    best: BestPlay
+    learners: dict[str, LearnerResult]  # of a table, by name
+    held_out: HeldOut | None  # of a log
+
+
+class CurvePoint(NamedTuple):
+    """A point of the curve that a figure shows: the best play at a line."""
+
+    line: float
+    value: float
+    price: float  # of the varied constraint
+    play: dict[str, float]
+    error: float  # half of the approximate interval of an estimated value; 0 in hindsight
 
 
 @dataclass(frozen=True, repr=False)
 class Frontier:
-    """Reward against budget."""
+    """Reward against budget: `print` it for tables, `repr` is one line, `plain` is what `--json` prints."""
 
     kind: str  # "table" or "log"
     rounds: int  # or, of a log, rows
@@ -67,26 +93,55 @@ class Frontier:
     level: float  # of the intervals
     learners: dict[str, str]  # the kind of feedback of each
     points: tuple[Point, ...]  # from the smallest line to the largest
-    curve: tuple[tuple[float, float, float], ...]  # (line, best value, price): enough to draw
-    actions_alone: dict[str, dict[str, dict[str, Value]]]  # of a log: by action, quantity and estimator
+    actions_alone: dict[str, Estimates]  # of a log, by action
     notes: tuple[str, ...]
+    curve: tuple[CurvePoint, ...]  # enough to draw
+    action_means: dict[str, dict[str, float]]  # by action and quantity
+    source: str = ""  # the name of the file
 
     def __repr__(self) -> str:
-        sense = next(one.sense for one in self.constraints if one.name == self.varied)
-        return f"<Frontier: {self.reward.name} against {self.varied} {sense}, {len(self.points)} lines, from a {self.kind}>"
+        return (
+            f"<Frontier: {self.reward.name} against {self.across}, {len(self.points)} lines, from a {self.kind}"
+            f"{f' ({self.source})' if self.source else ''}>"
+        )
 
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        found = asdict(self)
-        for name in ("reward", "constraints", "points", "actions_alone"):
-            found[name] = _plain(getattr(self, name))
-        del found["curve"]
-        return found
+    def __str__(self) -> str:
+        from lewa.frontiers.tables import as_text  # the tables are made of this class
+
+        return as_text(self)
+
+    @property
+    def varied_quantity(self) -> Quantity:
+        """Return the constraint whose line is varied."""
+        return next(quantity for quantity in self.constraints if quantity.name == self.varied)
+
+    @property
+    def across(self) -> str:
+        """Return what the lines are: the name and the sense of the varied constraint."""
+        return f"{self.varied} {self.varied_quantity.sense}"
+
+    @property
+    def limited(self) -> list[Quantity]:
+        """Return the constraints that have a line; any average of the others will do."""
+        lines = self.points[0].lines
+        return [q for q in self.constraints if q.name == self.varied or lines[q.name] != q.scale.own(0.0)]
+
+    @property
+    def seeds(self) -> int:
+        """Return over how many seeds means are taken; 0 where no learner is replayed."""
+        return max((len(result.reward.per_seed) for result in self.points[0].learners.values()), default=0)
+
+    def plain(self) -> dict[str, Json]:
+        """Return the numbers as JSON has them."""
+        return {name: _plain(getattr(self, name)) for name in JSON_FIELDS}
 
 
-def _plain(thing: Any) -> Any:
-    if hasattr(thing, "_asdict"):
-        return _plain(thing._asdict())
-    if isinstance(thing, Mapping):
-        return {name: _plain(value) for name, value in thing.items()}
-    return [_plain(value) for value in thing] if isinstance(thing, tuple | list) else thing
+def _plain(value: object) -> Json:
+    if isinstance(value, Mean | BestPlay | LearnerResult | HeldOut | Point | Quantity | Value):
+        return _plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    assert value is None or isinstance(value, bool | int | float | str)
+    return value

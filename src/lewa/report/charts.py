@@ -25,6 +25,7 @@ POINT = 72.0  # points to an inch; everything below is in points
 WIDTH = 252.0  # a panel: two of them fill a page's width
 HEIGHT = 132.0  # the least height of a panel's axes
 LEFT, TOP, BOTTOM, GAP = 38.0, 24.0, 30.0, 12.0
+HEAD = 20.0  # above all panels, where the figure has a title
 SIZE, LEADING = 7.5, 9.2  # of the text
 WRAP = 19  # characters of a label's line
 SIZES = ((1e9, "G"), (1e6, "M"), (1e3, "k"))
@@ -189,13 +190,13 @@ class Drawing(NamedTuple):
     boxes: tuple[tuple[float, float, float, float], ...]
 
 
-def draw(panels: Sequence[Panel], name: str, files: bool = True) -> Drawing:
+def draw(panels: Sequence[Panel], name: str, files: bool = True, title: str = "") -> Drawing:
     """Draw the panels two by two; `name` makes the names inside the SVG unique, so that many can stand on one page.
 
-    Without `files` the PNG and the PDF, which take longest, are left empty.
+    Without `files` the PNG and the PDF, which take longest, are left empty. A `title` stands above all panels.
     """
     with _settings(name):
-        return _draw(panels, files)
+        return _draw(panels, files, title)
 
 
 @contextmanager
@@ -240,17 +241,20 @@ def _settings(name: str) -> Iterator[None]:
         yield
 
 
-def _draw(panels: Sequence[Panel], files: bool) -> Drawing:
+def _draw(panels: Sequence[Panel], files: bool, title: str = "") -> Drawing:
     from matplotlib.figure import Figure
 
     rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
     heights = [max(panel.height() for panel in row) + TOP + BOTTOM for row in rows]
     columns = min(2, len(panels))
-    whole = (columns * WIDTH + (columns - 1) * GAP, sum(heights))
+    head = HEAD if title else 0.0
+    whole = (columns * WIDTH + (columns - 1) * GAP, sum(heights) + head)
     figure = Figure(figsize=(whole[0] / POINT, whole[1] / POINT))
     figure.patch.set_visible(False)
+    if title:
+        figure.text(8 / whole[0], 1 - 12 / whole[1], title, color=INK, size=SIZE + 2.5, va="center")
     boxes = []
-    down = 0.0
+    down = head
     for row, high in zip(rows, heights, strict=True):
         for column, panel in enumerate(row):
             across = column * (WIDTH + GAP)

@@ -73,7 +73,7 @@ def _walk(learner: Learner, log: Log, seed: int, plays: Matrix | None) -> Walk:
                 plays[row] = p
             i = min(int(np.searchsorted(cumulative, uniform(key, 2 * row), side="right")), log.actions - 1)
             if i == log.action[row] and uniform(key, 2 * row + 1) * log.propensity[row] < least:
-                reward, constraints = float(log.reward[row]), log.kept[row]
+                reward, constraints = float(log.reward[row]), log.constraint_values[row]
                 session.learn(Bandit(i, float(p[i]), reward, constraints, session.play_to_learn(p, masked=False)))
                 walk.reward.append(reward)
                 walk.met.append(constraints)

@@ -125,7 +125,7 @@ def test_a_propensity_makes_it_a_log() -> None:
     data = from_columns(columns, Columns("quality", "dollars", action="model", propensity="p"))
     assert isinstance(data.game, Log)
     assert data.game.reward.tolist() == [0, 0.25, 1]
-    assert data.game.kept[:, 0] == pytest.approx([1, 0.8, 0])
+    assert data.game.constraint_values[:, 0] == pytest.approx([1, 0.8, 0])
     assert (data.game.action.tolist(), data.game.propensity.tolist()) == ([0, 1, 0], [0.5, 0.5, 0.25])
 
 
@@ -251,12 +251,12 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a propensity above 1": (
         {**long(), "p": [0.5, 1.5] * 30},
         OWN | LONG | {"propensity": "p"},
-        "propensities must be positive and at most 1, got 1.5 in row 2: the chance with which the action was drawn",
+        "propensities must be positive and at most 1, got 1.5 in row 2: the probability with which the action was drawn",
     ),
     "a propensity of 0": (
         {**long(), "p": [0.5, 0.5, 0] * 20},
         OWN | LONG | {"propensity": "p"},
-        "propensities must be positive and at most 1, got 0 in row 3: the chance with which the action was drawn",
+        "propensities must be positive and at most 1, got 0 in row 3: the probability with which the action was drawn",
     ),
     "a log without propensities": (
         {name: values[::2] for name, values in long().items()},

@@ -1,0 +1,154 @@
+"""A frontier as tables of text: what could be had at each line, then what is had there."""
+
+from collections.abc import Sequence
+from textwrap import fill
+from typing import NamedTuple
+
+from lewa.data.off_policy import Value
+from lewa.formatting import number, numbers
+from lewa.frontiers.result import Frontier, HeldOut, LearnerResult, Mean, Point
+
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+TEXT_WIDTH = 120  # of notes, where they are printed as plain text
+
+
+class TextTable(NamedTuple):
+    """A table whose first column names its rows."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+    caption: str = ""
+
+
+def tables(frontier: Frontier) -> list[TextTable]:
+    """Return the tables of a frontier: reward and what is kept or missed, side by side."""
+    if frontier.kind == "log":
+        return [*_actions_alone(frontier), _best(frontier, "estimated", "rows"), _held_out(frontier)]
+    return [_best(frontier, "best", "rounds"), _learners(frontier)]
+
+
+def sentences(frontier: Frontier) -> list[str]:
+    """Return the notes of a frontier as sentences."""
+    return [note if note.endswith("?") else f"{note}." for note in frontier.notes]
+
+
+def as_text(frontier: Frontier) -> str:
+    """Return the tables and notes as plain text."""
+    notes = (fill(sentence, TEXT_WIDTH, break_long_words=False) for sentence in sentences(frontier))
+    return "\n".join(["\n\n".join(_layout(table) for table in tables(frontier)), *notes])
+
+
+def _layout(table: TextTable) -> str:
+    cells = [table.columns, *table.rows]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(table.columns))]
+    lines = [
+        " " + "  ".join(cell.ljust(widths[n]) if n == 0 else cell.rjust(widths[n]) for n, cell in enumerate(row)).rstrip()
+        for row in cells
+    ]
+    return "\n".join([table.title, *lines, *([table.caption] if table.caption else [])])
+
+
+# Tables ------------------------------------------------------------------------------------------------------------------
+
+
+def _actions_alone(frontier: Frontier) -> list[TextTable]:
+    """Return a table for each quantity: what each action has of it, by each estimator."""
+    columns = ("", "inverse propensities", "self-normalised", "doubly robust", f"proved, {frontier.level:.0%}")
+    return [
+        TextTable(
+            f"{quantity.name} of each action, {frontier.rounds:,} rows",
+            columns,
+            [
+                (action, *(interval(by[way]) for way in ("ips", "snips", "dr")), _between(by["dr"].proved))
+                for action, by in ((action, values[quantity.name]) for action, values in frontier.actions_alone.items())
+            ],
+        )
+        for quantity in (frontier.reward, *frontier.constraints)
+    ]
+
+
+def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
+    """Return the best play at each line, with the price of every line."""
+    reward, lines = frontier.reward.name, frontier.points[0].lines
+    others = [q for q in frontier.limited if q.name != frontier.varied]
+    at = "".join(f", {q.name} {q.sense} {lines[q.name]:g}" for q in others)
+    of = f" of {frontier.source}" if frontier.source else ""
+    priced = [frontier.varied_quantity, *others]
+    columns = (frontier.across, f"{known} {reward}", *(price_label(q.name, q.sense) for q in priced), "by")
+
+    def row(point: Point) -> tuple[str, ...]:
+        best = point.best
+        prices = [number(best.price[q.name]) for q in priced]
+        return (number(point.line), number(best.value) if best.feasible else "none", *prices, play_text(best.play))
+
+    title = f"{reward} against {frontier.across}{at}: {frontier.rounds:,} {rows}{of}"
+    return TextTable(title, columns, [row(point) for point in frontier.points])
+
+
+def _held_out(frontier: Frontier) -> TextTable:
+    """Return what rows that did not choose the play say of it."""
+    names = [q.name for q in (frontier.reward, *frontier.constraints)]
+    columns = (frontier.across, *(column for name in names for column in (name, f"{name}, proved")), "by")
+
+    def row(line: float, held_out: HeldOut) -> tuple[str, ...]:
+        robust = [held_out.values[name]["dr"] for name in names]
+        cells = (cell for value in robust for cell in (interval(value), _between(value.proved)))
+        return (number(line), *cells, play_text(held_out.play))
+
+    rows = [row(point.line, point.held_out) for point in frontier.points if point.held_out is not None]
+    return TextTable("held out, doubly robust", columns, rows)
+
+
+def _learners(frontier: Frontier) -> TextTable:
+    """Return what learners get at each line."""
+    names = [q.name for q in frontier.limited]
+    columns = [frontier.across]
+    for name in frontier.learners:
+        columns += [f"{name.split()[0]}: {frontier.reward.name}", "net violation", "positive"]
+
+    def cells(result: LearnerResult) -> tuple[str, ...]:
+        return (interval(result.reward), _by_name(result.violation, names), _by_name(result.positive_violation, names))
+
+    rows = [
+        (number(point.line), *(cell for result in point.learners.values() for cell in cells(result)))
+        for point in frontier.points
+    ]
+    listing = ", ".join(f"{name} ({feedback})" for name, feedback in frontier.learners.items())
+    means = f"; means over {frontier.seeds} seeds, {PLUS_MINUS} {frontier.level:.0%} of the learner's own random numbers"
+    return TextTable(
+        f"what {listing} {'gets' if len(frontier.learners) == 1 else 'get'}",
+        tuple(columns),
+        rows,
+        f"per round{means if frontier.seeds > 1 else ''}",
+    )
+
+
+# Cells -------------------------------------------------------------------------------------------------------------------
+
+
+def price_label(name: str, sense: str) -> str:
+    """Return what a price is: the reward gained by easing a line."""
+    return f"gain per extra unit of {name}" if sense == "at most" else f"gain per unit less of {name}"
+
+
+def interval(value: Value | Mean) -> str:
+    """Format a value and half of its interval, where there is one."""
+    middle, low, high = value[0], value.low, value.high
+    return f"{number(middle)} {PLUS_MINUS} {(high - low) / 2:.2g}" if high > low else number(middle)
+
+
+def play_text(shares: dict[str, float]) -> str:
+    """Format the actions of a play and their shares."""
+    if len(shares) == 1:
+        return next(iter(shares))
+    return ", ".join(f"{name} {100 * share:.3g}%" for name, share in shares.items())
+
+
+def _between(ends: tuple[float, float] | None) -> str:
+    return "-" if ends is None else f"{number(ends[0])} to {number(ends[1])}"
+
+
+def _by_name(means: dict[str, Mean], names: Sequence[str]) -> str:
+    """Format one number for each constraint, with its name where there are several."""
+    return numbers((means[name].mean for name in names), names)

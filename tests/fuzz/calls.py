@@ -1,0 +1,239 @@
+"""Hostile calls in Python: each returns, or is refused in one sentence and changes nothing."""
+
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+import numpy as np
+from tests.fuzz import hostile
+
+import lewa
+from lewa.data.log import Log
+from lewa.data.off_policy import doubly_robust, ips, snips
+
+
+class Call(NamedTuple):
+    """A call, what it is called in a report, and what it may not change if it is refused."""
+
+    text: str
+    call: Callable[[], object]
+    state: Callable[[], object] = lambda: None
+
+    def __str__(self) -> str:
+        return self.text[:300]
+
+
+def make(rng: Random, folder: Path) -> Call:
+    """Return a hostile call."""
+    builder = rng.choices(list(BUILDERS), weights=list(BUILDERS.values()))[0]
+    return builder(rng, folder)
+
+
+def _agent(**changes: Any) -> lewa.Agent:
+    given: dict[str, Any] = {"actions": ["a", "b"], "constraints": [lewa.at_most("cost", 0.4)], "seed": 1, **changes}
+    return lewa.Agent(**given)
+
+
+def _strict(agent: lewa.Agent) -> None:
+    """Use an agent, and write its status as strict JSON."""
+    decision = agent.pull()
+    agent.update(decision, **dict.fromkeys(("reward", *(line.name for line in agent.setup.lines)), 0.5))
+    status = agent.status()
+    str(status)
+    json.dumps(status.plain(), allow_nan=False)
+
+
+def new_agent(rng: Random, folder: Path) -> Call:
+    names = ["actions", "constraints", "reward_range", "horizon", "learner", "seed", "settings", "feedback", "max_pending"]
+    names += ["expire_after", "unanswered", "expected"]
+    changes = {rng.choice(names): hostile.thing(rng) for _ in range(rng.choice([1, 1, 2]))}
+    return Call(f"Agent({changes!r})", lambda: _strict(_agent(**changes)))
+
+
+def line(rng: Random, folder: Path) -> Call:
+    make_line = rng.choice([lewa.at_most, lewa.at_least])
+    name, limit, span = rng.choice(["cost", hostile.thing(rng)]), rng.choice([0.4, hostile.thing(rng)]), hostile.thing(rng)
+    text = f"{make_line.__name__}({name!r}, {limit!r}, range={span!r})"
+    return Call(text, lambda: _strict(_agent(constraints=[make_line(name, limit, range=span)])))
+
+
+def extreme_agent(rng: Random, folder: Path) -> Call:
+    ends = [-1e308, -1e300, -1.0, 0.0, 1e-320, 1e-300, 1e-12, 1.0, 1e12, 1e300, 1e308]
+    low, high = sorted(rng.sample(ends, 2))
+    limit = rng.choice([low, high, low / 2 + high / 2])
+    values = [rng.choice([low, high, limit, *ends]) for _ in range(4)]
+
+    def go() -> None:
+        agent = _agent(constraints=[lewa.at_most("cost", limit, range=(low, high))], reward_range=(low, high))
+        for value in values:
+            agent.update(agent.pull(), reward=value, cost=value)
+        json.dumps(agent.status().plain(), allow_nan=False)
+        str(agent.status())
+
+    return Call(f"an agent with the range ({low}, {high}), line {limit}, told {values}", go)
+
+
+def agent_verb(rng: Random, folder: Path) -> Call:
+    agent = _agent()
+    decision = agent.pull()
+    value = hostile.thing(rng)
+    verbs: dict[str, Callable[[], object]] = {
+        "pull(available": lambda: agent.pull(available=value),
+        "update(decision, reward": lambda: agent.update(decision, reward=value, cost=0.1),
+        "update(decision, cost": lambda: agent.update(decision, cost=value),
+        "update(decision, reward=0.5, other": lambda: agent.update(decision, reward=0.5, other=value),
+        "update(of": lambda: agent.update(value, reward=0.5),
+        "close(of": lambda: agent.close(value),
+        "replay(records": lambda: agent.replay(value),
+        "update(changed": lambda: agent.update(decision._replace(**{rng.choice(decision._fields): value}), reward=0.5),
+        "replay(changed": lambda: _agent().replay([decision._replace(**{rng.choice(decision._fields): value})]),
+    }
+    text = rng.choice(list(verbs))
+    return Call(f"agent.{text}={value!r})", verbs[text], agent.snapshot)
+
+
+def snapshot(rng: Random, folder: Path) -> Call:
+    agent = _agent()
+    for n in range(5):
+        decision = agent.pull()
+        if n % 2:
+            agent.update(decision, reward=0.5, cost=0.1 * n)
+    tree = agent.snapshot()
+    for _ in range(rng.choice([1, 1, 2])):
+        tree = hostile.mutate(rng, tree)
+    return Call(f"Agent.restore({json.dumps(tree)[:200]}...)", lambda: _strict(lewa.Agent.restore(tree)))
+
+
+def saved_agent(rng: Random, folder: Path) -> Call:
+    path = folder / "agent.json"
+    agent = _agent()
+    agent.update(agent.pull(), reward=0.5, cost=0.1)
+    agent.save(path)
+    data = hostile.corrupt(rng, path.read_bytes())
+    path.write_bytes(rng.choice([data, data, data, b"", b"[]", b"3", b"null", b"[" * 3000, b'{"version": 1}']))
+    return Call(f"Agent.load of {data[:80]!r}", lambda: _strict(lewa.Agent.load(path)))
+
+
+def player(rng: Random, folder: Path) -> Call:
+    name = rng.choice(["bandit-lewa", "lewa", "lewa-ucb", "bandit-op-ewa", "exp3"])
+    player: Any = lewa.Player(lewa.learners.make(name, 3, 100, 0.5), actions=3, seed=2)
+    action, propensity = player.choose()
+    given: list[Any] = [action, propensity, 0.5, 0.5]
+    for _ in range(rng.choice([1, 1, 2])):
+        given[rng.randrange(4)] = hostile.thing(rng)
+    play = rng.choice([None, player.play(), hostile.thing(rng)])
+
+    def state() -> object:
+        return player.play().tobytes(), pickle.dumps(player.state), player.rounds
+
+    if rng.random() < 0.5:
+        return Call(f"Player({name}).learn{tuple(given)!r}", lambda: player.learn(*given, play), state)
+    rewards, constraints = rng.choice([[0.5] * 3, hostile.thing(rng)]), rng.choice([[0.5] * 3, hostile.thing(rng)])
+    text = f"Player({name}).learn_all({rewards!r}, {constraints!r}, {play!r})"
+    return Call(text, lambda: player.learn_all(rewards, constraints, play), state)
+
+
+def new_player(rng: Random, folder: Path) -> Call:
+    learner = rng.choice([lewa.learners.make("bandit-lewa", 3, 100, 0.5), hostile.thing(rng)])
+    actions, seed = rng.choice([3, _small(rng)]), rng.choice([0, hostile.thing(rng)])
+    return Call(f"Player({learner!r}, {actions!r}, {seed!r})", lambda: lewa.Player(learner, actions, seed).choose())
+
+
+def _small(rng: Random) -> Any:
+    """Return anything but a number that is so large that honest work takes for ever."""
+    value = hostile.thing(rng)
+    return 3 if isinstance(value, int) and 1000 < value < 10**30 else value
+
+
+def play(rng: Random, folder: Path) -> Call:
+    given: dict[str, Any] = {"learner": lewa.learners.make("lewa", 3, 20, 0.6), "game": lewa.games.Bernoulli()}
+    given |= {"rounds": 5, "seeds": 1}
+    name = rng.choice(list(given))
+    given[name] = _small(rng)
+    return Call(f"play({name}={given[name]!r})", lambda: lewa.play(**given))
+
+
+def tuned(rng: Random, folder: Path) -> Call:
+    name = rng.choice(list(lewa.learners.ALL))
+    given = [rng.choice([3, _small(rng)]), rng.choice([100, hostile.thing(rng)]), rng.choice([0.5, hostile.thing(rng)])]
+    settings = {rng.choice(["eta", "tuning", "x", "b"]): hostile.thing(rng)} if rng.random() < 0.3 else {}
+    return Call(f"learners.make({name!r}, {given!r}, {settings!r})", lambda: lewa.learners.make(name, *given, **settings))
+
+
+def table(rng: Random, folder: Path) -> Call:
+    rewards = rng.choice([np.full((4, 3), 0.5), hostile.thing(rng), hostile.array(rng)])
+    constraints = rng.choice([np.full((4, 3, 1), 0.5), hostile.thing(rng), hostile.array(rng)])
+    return Call(f"Table({rewards!r}, {constraints!r})", lambda: lewa.games.Table(rewards, constraints))
+
+
+def log(rng: Random, folder: Path) -> Call:
+    given: list[Any] = [np.array([0, 1, 0]), np.full(3, 0.5), np.full(3, 0.5), np.full((3, 1), 0.5), 2]
+    given[rng.randrange(5)] = hostile.thing(rng)
+    return Call(f"Log{tuple(given)!r}", lambda: Log(*given))
+
+
+def off_policy(rng: Random, folder: Path) -> Call:
+    given: list[Any] = [[0, 1, 0], [0.5, 1, 0], [0.5, 0.5, 0.5], [0.5, 0.5]]
+    given[rng.randrange(4)] = hostile.thing(rng)
+    estimate: Any = rng.choice([ips, snips, doubly_robust])
+    extra: dict[str, Any] = {"level": hostile.thing(rng)} if rng.random() < 0.2 else {}
+    extra |= {"range": hostile.thing(rng)} if rng.random() < 0.3 and estimate is not snips else {}
+    return Call(f"{estimate.__name__}({given!r}, {extra!r})", lambda: _finite(estimate(*given, **extra)))
+
+
+def _finite(value: tuple[Any, ...]) -> None:
+    assert np.isfinite(value[:3]).all(), value
+
+
+def frontier(rng: Random, folder: Path) -> Call:
+    columns: dict[str, Any] = {"action": ["a", "b"] * 20, "propensity": [0.5] * 40}
+    columns |= {"reward": [0.5, 0.25] * 20, "c": [0.25, 0.75] * 20}
+    if rng.random() < 0.6:
+        columns[rng.choice(list(columns))] = hostile.thing(rng)
+    given: dict[str, Any] = {"points": 2}
+    names = ["reward", "at_most", "at_least", "action", "round", "propensity"]
+    names += ["budgets", "points", "lines", "learner", "level", "folds"]
+    if rng.random() < 0.5:
+        given[rng.choice(names)] = _small(rng)
+    data = columns if rng.random() < 0.9 else hostile.thing(rng)
+
+    def go() -> None:
+        result = lewa.frontier(data, **given)
+        str(result)
+        json.dumps(result.plain(), allow_nan=False)
+
+    odd = {name: value for name, value in columns.items() if not isinstance(value, list) or len(value) != 40}
+    return Call(f"frontier({odd if data is columns else data!r}, {given!r})", go)
+
+
+def theory(rng: Random, folder: Path) -> Call:
+    value: list[Any] = [hostile.thing(rng) if rng.random() < 0.5 else good for good in (3, 100, 0.5)]
+    calls: dict[str, Callable[[], object]] = {
+        "best_fixed_play": lambda: lewa.measures.best_fixed_play(value[0], value[1], value[2]),
+        "advise": lambda: lewa.advise("bandit", *value),
+        "guarantees": lambda: lewa.learners.make("lewa", 3, 100, 0.5).guarantees(value[0], value[1], lewa.Setting()),
+    }
+    name = rng.choice(list(calls))
+    return Call(f"{name}({value!r})", calls[name])
+
+
+BUILDERS: dict[Callable[[Random, Path], Call], float] = {
+    new_agent: 12,
+    line: 6,
+    extreme_agent: 8,
+    agent_verb: 12,
+    snapshot: 14,
+    saved_agent: 6,
+    player: 12,
+    new_player: 3,
+    play: 6,
+    tuned: 8,
+    table: 5,
+    log: 5,
+    off_policy: 6,
+    frontier: 10,
+    theory: 5,
+}
