@@ -16,13 +16,15 @@ from lewa.data.columns import Data
 from lewa.data.files import read_data
 from lewa.data.log import Log
 from lewa.data.off_policy import doubly_robust, ips, past_means, snips
+from lewa.formatting import number
 from lewa.frontiers import Frontier, frontier
 from lewa.frontiers.of_log import HALVES, SHUFFLED
+from lewa.frontiers.tables import tables
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 from lewa.report import frontier as show
 from lewa.report.charts import ticks
-from lewa.report.frontier_figure import BudgetPanel, panels
+from lewa.report.frontier_figure import BudgetPanel, figure_title, panels
 
 FOLDER = Path(os.environ.get("LEWA_DATA", Path(__file__).parent.parent.parent / "shared" / "data"))
 RNG = np.random.default_rng(9)
@@ -365,6 +367,63 @@ def test_real_tables_have_the_hindsight_that_their_makers_found() -> None:
             if point.best.feasible:
                 assert point.best.value == pytest.approx(budget["lp"]["constrained_value"], abs=1e-5)
                 assert list(point.best.price.values()) == pytest.approx(budget["lp"]["dual_price"], abs=1e-4)
+
+
+def test_it_prints_itself_as_the_tables_that_the_command_shows(result: Frontier) -> None:
+    assert " ".join(str(result).split()) == printed(result)
+    log_result = frontier(log(), **OWN, points=2)
+    assert " ".join(str(log_result).split()) == printed(log_result)
+    assert repr(log_result) == "<Frontier: quality against dollars at most, 2 lines, from a log>"
+
+
+def test_every_price_is_shown_and_every_number_of_a_cell_has_a_name() -> None:
+    own: dict[str, Any] = {"reward": "quality", "at_most": ["dollars", "seconds"], "learner": "lewa", "points": 3}
+    result = frontier(table(), **own, lines={"seconds": 1.5})
+    head, rows = tables(result)[0].columns, tables(result)[0].rows
+    assert head[2:4] == ("gain per extra unit of dollars", "gain per extra unit of seconds")
+    for point, row in zip(result.points, rows, strict=True):
+        assert row[2:4] == tuple(number(point.best.price[name]) for name in ("dollars", "seconds"))
+    net = result.points[0].learners["lewa"].violation
+    cell = tables(result)[1].rows[0][2]
+    assert cell == f"dollars {number(net['dollars'].mean)}, seconds {number(net['seconds'].mean)}"
+    assert figure_title(result) == "quality against dollars at most, seconds at most 1.5, 300 rounds"
+
+
+def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
+    columns = {**log(), "arm": np.array([MODELS.index(name) for name in log()["action"]])}
+    named = frontier(columns, **OWN, action="arm=0:small,2:large", points=2)
+    assert named.actions == ("small", "action 1", "large")
+    assert frontier(columns, **OWN, action="arm", points=2).actions == ("action 0", "action 1", "action 2")
+    wide = {f"{name}:{k}": values for name, values in (("r", [1, 0, 1]), ("cost", [2, 1, 3])) for k in (0, 1)}
+    assert frontier(wide, reward="r", at_most="cost", learner="lewa", points=1).actions == ("action 0", "action 1")
+    for text, sentence in (
+        ("arm=0:x,1:x", "two actions are called 'x'"),
+        ("arm=7:x", "there is no action '7' to be called 'x'; there are 0, 1, 2"),
+        ("arm=small", "actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
+        ("amr=0:x", "has no column 'amr'"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            frontier(columns, **OWN, action=text)
+
+
+def test_the_figure_shows_actions_the_curve_to_the_loosest_line_and_shares(result: Frontier) -> None:
+    reward = panels(frontier(table(), **OWN, budgets=[0.002, 0.0149], learner="lewa"))[0]
+    assert isinstance(reward, BudgetPanel)
+    assert set(reward.actions) == set(MODELS)
+    assert reward.actions["large"] == pytest.approx((MEANS[1][2], MEANS[0][2]))
+    best = reward.strands[0]
+    assert (best.x[-1], best.y[-1], best.flat) == (pytest.approx(0.0149), pytest.approx(MEANS[0].max()), "right")
+    of_log = panels(frontier(log(), **OWN, points=3))
+    assert len(of_log) == 4
+    shares = of_log[3]
+    assert isinstance(shares, BudgetPanel)
+    assert {strand.name for strand in shares.strands} <= set(MODELS)
+    assert np.sum([strand.y for strand in shares.strands], axis=0) == pytest.approx(1)
+    assert isinstance(of_log[0], BudgetPanel)
+    assert of_log[0].strands[0].is_band
+    assert of_log[0].strands[1].proved is not None
+    assert of_log[1].title == "quality gained per extra unit of dollars"
+    assert figure_title(result) == "quality against dollars at most, 300 rounds, 3 seeds"
 
 
 # What is shown -----------------------------------------------------------------------------------------------------------

@@ -127,6 +127,12 @@ class Frontier:
         return [q for q in self.constraints if q.name == self.varied or lines[q.name] != q.scale.own(0.0)]
 
     @property
+    def fixed_lines(self) -> str:
+        """Return the lines that are not varied, in words, each after a comma."""
+        lines = self.points[0].lines
+        return "".join(f", {q.name} {q.sense} {lines[q.name]:g}" for q in self.limited if q.name != self.varied)
+
+    @property
     def seeds(self) -> int:
         """Return over how many seeds means are taken; 0 where no learner is replayed."""
         return max((len(result.reward.per_seed) for result in self.points[0].learners.values()), default=0)

@@ -70,11 +70,9 @@ def _actions_alone(frontier: Frontier) -> list[TextTable]:
 
 def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
     """Return the best play at each line, with the price of every line."""
-    reward, lines = frontier.reward.name, frontier.points[0].lines
-    others = [q for q in frontier.limited if q.name != frontier.varied]
-    at = "".join(f", {q.name} {q.sense} {lines[q.name]:g}" for q in others)
+    reward = frontier.reward.name
     of = f" of {frontier.source}" if frontier.source else ""
-    priced = [frontier.varied_quantity, *others]
+    priced = sorted(frontier.limited, key=lambda quantity: quantity.name != frontier.varied)  # the varied one first
     columns = (frontier.across, f"{known} {reward}", *(price_label(q.name, q.sense) for q in priced), "by")
 
     def row(point: Point) -> tuple[str, ...]:
@@ -82,7 +80,7 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
         prices = [number(best.price[q.name]) for q in priced]
         return (number(point.line), number(best.value) if best.feasible else "none", *prices, play_text(best.play))
 
-    title = f"{reward} against {frontier.across}{at}: {frontier.rounds:,} {rows}{of}"
+    title = f"{reward} against {frontier.across}{frontier.fixed_lines}: {frontier.rounds:,} {rows}{of}"
     return TextTable(title, columns, [row(point) for point in frontier.points])
 
 

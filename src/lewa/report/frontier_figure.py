@@ -1,7 +1,7 @@
 """The figure of a frontier: reward, price, and what is kept or missed, against budget."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,9 @@ from lewa.report.charts import (
 )
 from lewa.types import Vector
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 SMALL = SIZE - 1  # of the names of actions
 
 
@@ -36,8 +39,7 @@ class Strand(NamedTuple):
     colour: str
     x: Vector
     y: Vector
-    low: Vector | None = None
-    high: Vector | None = None
+    interval: tuple[Vector, Vector] | None = None
     proved: tuple[Vector, Vector] | None = None  # a wider interval, drawn as a thinner bar
     is_band: bool = False  # the interval is a band along the line; else it is a bar at each point
     dashed: bool = False
@@ -64,7 +66,7 @@ class BudgetPanel(NamedTuple):
         """Return the points left and right of the axes."""
         return LEFT, 14 + max((wide(label[0]) for label in self._labels()), default=0.0)
 
-    def draw(self, axes: Any, size: tuple[float, float]) -> None:
+    def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         """Draw into axes of this size in points."""
         for strand in self.strands:
             _draw_strand(axes, strand)
@@ -87,21 +89,21 @@ class BudgetPanel(NamedTuple):
         _name_points(axes, self.actions, size)
 
 
-def _draw_strand(axes: Any, strand: Strand) -> None:
-    is_curve = strand.is_band or (strand.low is None and strand.x.size > 1)
+def _draw_strand(axes: "Axes", strand: Strand) -> None:
+    is_curve = strand.is_band or (strand.interval is None and strand.x.size > 1)
     style: dict[str, Any] = {"dashes": (4, 3)} if strand.dashed else {}
     style |= {"drawstyle": f"steps-{strand.steps}"} if strand.steps else {}
     marker = "" if is_curve else "o"
     axes.plot(strand.x, strand.y, color=strand.colour, linewidth=1.1, marker=marker, markersize=2.8, **style)
-    if strand.low is not None and strand.is_band:
-        axes.fill_between(strand.x, strand.low, strand.high, color=strand.colour, alpha=0.12, linewidth=0)
-    elif strand.low is not None:
-        axes.vlines(strand.x, strand.low, strand.high, color=strand.colour, linewidth=1.6)
+    if strand.interval is not None and strand.is_band:
+        axes.fill_between(strand.x, *strand.interval, color=strand.colour, alpha=0.12, linewidth=0)
+    elif strand.interval is not None:
+        axes.vlines(strand.x, *strand.interval, color=strand.colour, linewidth=1.6)
     if strand.proved is not None:
         axes.vlines(strand.x, *strand.proved, color=strand.colour, linewidth=0.6)
 
 
-def _name_points(axes: Any, points: dict[str, tuple[float, float]], size: tuple[float, float]) -> None:
+def _name_points(axes: "Axes", points: dict[str, tuple[float, float]], size: tuple[float, float]) -> None:
     """Write names beside points where there is room, best above left, which is clear of the curve."""
     to_axes = axes.transAxes.inverted()
     places = {name: np.asarray(to_axes.transform(axes.transData.transform(point))) * size for name, point in points.items()}
@@ -130,7 +132,7 @@ def figure_title(frontier: Frontier) -> str:
     rows = f"{frontier.rounds:,} {'rounds' if frontier.kind == 'table' else 'rows'}"
     seeds = f", {frontier.seeds} seeds" if frontier.seeds > 1 else ""
     of = f"{frontier.source}: " if frontier.source else ""
-    return f"{of}{frontier.reward.name} against {frontier.across}, {rows}{seeds}"
+    return f"{of}{frontier.reward.name} against {frontier.across}{frontier.fixed_lines}, {rows}{seeds}"
 
 
 def panels(frontier: Frontier) -> list[Panel]:
@@ -166,14 +168,14 @@ def _strand(frontier: Frontier, name: str, colour: str, values: Sequence[Value |
     middle, low, high = np.array([value[:3] for value in values]).T
     proved = [value.proved for value in values if isinstance(value, Value) and value.proved is not None]
     ends = np.array(proved).T if len(proved) == len(values) else None
-    return Strand(name, colour, x, middle, low, high, None if ends is None else (ends[0], ends[1]))
+    return Strand(name, colour, x, middle, (low, high), None if ends is None else (ends[0], ends[1]))
 
 
 def _reward(frontier: Frontier) -> BudgetPanel:
     """Return the reward: the best play, each action alone, and learners or what is held out."""
     x, y, error = (_curve(frontier, field) for field in ("line", "value", "error"))
     best = Strand(_known(frontier), INK, x, y, flat=_loose_side(frontier))
-    strands = [best._replace(low=y - error, high=y + error, is_band=True) if error.any() else best]
+    strands = [best._replace(interval=(y - error, y + error), is_band=True) if error.any() else best]
     for name, colour in _colours(frontier).items():
         strands.append(_strand(frontier, name, colour, [point.learners[name].reward for point in frontier.points]))
     if frontier.kind == "log":
