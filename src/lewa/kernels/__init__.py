@@ -5,7 +5,7 @@ from lewa.kernels.budget_statistics import CENT, Ledger, densest, enter, opened,
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.packing import builder, flat, pack, restore, unpack
-from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, upper, uppers, upright
+from lewa.kernels.projection import EMPTY, Tilt, lift, meets, project, rest, stitched, temper, upper, uppers, upright
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.weights.adahedge import SelfTuned, grow_tuned, share_tuned, tied
@@ -76,6 +76,7 @@ __all__ = [
     "positive",
     "program",
     "project",
+    "rest",
     "restore",
     "routine",
     "rule",
@@ -89,6 +90,8 @@ __all__ = [
     "share_tuned",
     "shrink_one",
     "spend",
+    "stitched",
+    "temper",
     "tied",
     "toss",
     "total",

@@ -24,7 +24,7 @@ import numpy as np
 from lewa import games
 from lewa.lab.storage import Row
 from lewa.lab.study import Run, Study, expand, titled
-from lewa.measures.rate_fit import Growth, growth
+from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.measures.verdict import MARGIN, ROUNDING
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE, applicable
 from lewa.types import Vector
@@ -282,7 +282,7 @@ class Grows:
 
     def judge(self, quantity: str, found: list[Series]) -> Finding:
         """The line through the means over seeds; where there is none, nothing may be left at the longest horizon."""
-        fits = {id(one): growth(one.rounds, one.means(quantity)) for one in found}
+        fits = {id(one): fit_rate(one.rounds, one.means(quantity)) for one in found}
         steep = [one for one in found if (fit := fits[id(one)]) and fit.low > self.exponent + TOLERANCE]
         shown = max(steep or found, key=lambda one: one.means(quantity)[-1])
         means, fit = shown.means(quantity), fits[id(shown)]
@@ -309,7 +309,7 @@ class Attains:
         """The line through the means over seeds, in the one game that it is about."""
         (shown,) = found
         means, rate = shown.means(quantity), fraction(self.exponent)
-        fit = growth(shown.rounds, means)
+        fit = fit_rate(shown.rounds, means)
         if fit is None:
             return Finding(shown, means, "=", None, f"Theta(T^{rate})", self.exponent, False, "no line can be fitted")
         near, inside = abs(fit.slope - self.exponent) <= TOLERANCE, fit.low <= self.exponent <= fit.high
@@ -376,7 +376,7 @@ def _line(claim: Claim, quantity: str, rule: Rule, found: list[Series]) -> Line:
         raise ValueError(f"{claim.title}: the study {claim.study} has no run that it is about")
     finding = rule.judge(quantity, about)
     shown, measured = finding.shown, finding.measured[-1]
-    fit: Growth | None = growth(shown.rounds, finding.measured)
+    fit: RateFit | None = fit_rate(shown.rounds, finding.measured)
     return Line(
         claim=claim.title,
         quantity=quantity,

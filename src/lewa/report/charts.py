@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
-from lewa.measures.rate_fit import Growth
+from lewa.measures.rate_fit import RateFit
 from lewa.types import Indices, Matrix, Vector
 
 # Told apart by people who see few colours, by lightness too; dark enough to be read as text on white.
@@ -63,7 +63,7 @@ class Point(NamedTuple):
     colour: str
     rounds: tuple[int, ...]
     values: tuple[float, ...]
-    fit: Growth | None
+    fit: RateFit | None
     beside: str = ""  # the exponent that theory has for it
     bounds: tuple[tuple[int, float], ...] = ()  # what is proved, by horizon
 

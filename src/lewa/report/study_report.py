@@ -14,8 +14,8 @@ import numpy as np
 from lewa.lab.run import processes
 from lewa.lab.storage import COLUMNS, Row, write
 from lewa.lab.study import shown
-from lewa.measures.rate_fit import Growth, growth
-from lewa.measures.verdict import kept
+from lewa.measures.rate_fit import RateFit, fit_rate
+from lewa.measures.verdict import bounds_hold
 from lewa.paper import league
 from lewa.paper.league import Standing
 from lewa.paper.rules import fraction
@@ -122,7 +122,7 @@ class Result(NamedTuple):
             judged = [row["guarantee_holds"] for row in self.rows]
             return None if any(one is None for one in judged) else all(judged)
         promised = [bound, *(self.proved("violation") or ()), *(self.proved("positive_violation") or ())]
-        return kept(self.proved("kind"), promised, regret, shortfall, positive, self.rounds)
+        return bounds_hold(self.proved("kind"), promised, regret, shortfall, positive, self.rounds)
 
 
 def _held(folder: Path) -> Held:
@@ -381,16 +381,16 @@ def _on_action(results: Sequence[Result]) -> str:
     return f" Measured on the action drawn: {', '.join(names)}." if names else ""
 
 
-def _slope_of(result: Result, measure: str, all_horizons: Sequence[Result]) -> Growth | None:
+def _slope_of(result: Result, measure: str, all_horizons: Sequence[Result]) -> RateFit | None:
     own = [one for one in all_horizons if _world(one) == _world(result) and one.learner == result.learner]
     return _fit(own, measure)
 
 
-def _fit(results: Sequence[Result], measure: str, constraint: int = 0) -> Growth | None:
+def _fit(results: Sequence[Result], measure: str, constraint: int = 0) -> RateFit | None:
     means = [_mean(result, measure, constraint) for result in results]
     if any(mean is None for mean in means):
         return None
-    return growth([result.rounds for result in results], [mean for mean in means if mean is not None], LEVEL)
+    return fit_rate([result.rounds for result in results], [mean for mean in means if mean is not None], LEVEL)
 
 
 def _mean(result: Result, measure: str, constraint: int = 0) -> float | None:
@@ -428,7 +428,7 @@ def _holds(holds: bool | None) -> Cell:
     return Cell("\N{EN DASH}") if holds is None else Cell("yes", mark="yes") if holds else Cell("no", mark="no")
 
 
-def _slope(fit: Growth | None) -> Cell:
+def _slope(fit: RateFit | None) -> Cell:
     return Cell(number(None)) if fit is None else _sloped(fit.slope, fit.low, fit.high)
 
 
@@ -611,7 +611,7 @@ def _beside(claimed: Sequence[float], bounds: Sequence[tuple[int, float]]) -> st
     """What theory says of the exponent: what is claimed, or else how fast the proved bound grows over these horizons."""
     if claimed:
         return f"(theory {' and '.join(map(fraction, claimed))})"
-    proved = growth([rounds for rounds, _ in bounds], [bound for _, bound in bounds])
+    proved = fit_rate([rounds for rounds, _ in bounds], [bound for _, bound in bounds])
     return f"(proved {proved.slope:.2f})" if proved else ""
 
 

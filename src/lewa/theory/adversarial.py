@@ -10,9 +10,9 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     none,
     one_action,
-    proved,
 )
 from lewa.types import Vector
 
@@ -35,7 +35,7 @@ def exp_lewa(actions: int, rounds: int, floor: Vector, rate: float, setting: Set
         return (none(source, f"needs rate*(1 + sqrt(1 + T ln K)) < 1, got {rate=:.6g} and so {y:.6g}"),)
     V = steep / rate
     kept = (FEASIBLE, CONSTANT) if setting.constraints == "constant" and not setting.corruption else (EVERY_ROUND,)
-    statement = proved(Bound(C + y, V, V), T, floor, PATHWISE, source, kept)
+    statement = conclude(Bound(C + y, V, V), T, floor, PATHWISE, source, kept)
     if setting.constraints == "arbitrary" or not (setting.constraints == "iid" or setting.corruption):
         return (statement,)
     reason = (
