@@ -1,4 +1,4 @@
-"""What holds of anytime OP-EWA: on every path, with probability at all rounds at once, and where constraints are corrupted."""
+"""What holds of anytime OP-EWA: on every path, with probability at all rounds at once, and under corruption."""
 
 from typing import Any
 

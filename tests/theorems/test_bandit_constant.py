@@ -35,7 +35,7 @@ def test_the_bounds_are_those_of_the_theorem() -> None:
     assert found[EXPECTED_INSIDE].positive_violation == pytest.approx((K,))
     assert found[EXPECTED_INSIDE].regret == pytest.approx(log(K) / eta + eta * K * T)
     reacting = statements(learner, K, T, adversary="adaptive")
-    assert list(reacting)[0] == EXPECTED_INSIDE
+    assert next(iter(reacting)) == EXPECTED_INSIDE
     assert reacting[EXPECTED_INSIDE].regret == pytest.approx(2 * log(K) / eta + eta * K * T)
     half = statements(learner._replace(kappa=0.5), K, T)[EXPECTED_INSIDE]
     assert half.positive_violation == pytest.approx((K + 0.5 * sqrt(2 * 20 * K * T),))

@@ -12,9 +12,11 @@ from lewa import checks, learners
 from lewa.advice import Choice, advise
 from lewa.cli.playing import make
 from lewa.cli.shared import Floors, Json, Settings, app, learner_names, out
+from lewa.feedback import feedback_kind
 from lewa.report.summary import promise
 from lewa.report.tables import number, numbers, table
-from lewa.theory.guarantees import Setting, checked
+from lewa.theory.guarantees import Setting, applicable, checked
+from lewa.theory.realised import subject
 
 
 @app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")
@@ -30,17 +32,19 @@ def guarantee(
     variation: Annotated[float | None, typer.Option(help="The rewards' variation, where it is known.")] = None,
     constraints: Annotated[str, typer.Option(help="constant, iid, or arbitrary.")] = "iid",
     adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
+    corruption: Annotated[float | None, typer.Option(help="The constraints are as above but for this much in all.")] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
-    """What is proved."""
-    setting = checked(Setting(constraints, adversary, epsilon, slater, variation))
+    """Print what is proved of a learner."""
+    setting = checked(Setting(constraints, adversary, epsilon, slater, variation, corruption))
     chosen = {text.partition("=")[0] for text in settings if text != "tuning=recommended"}
     free = learner.partition("+")[0] not in learners.PRINTED_TUNING and not chosen & {"tuning", "b", "epsilon"}
     if epsilon is not None and free and "epsilon" in learners.settings_of(learner):
         settings = [f"epsilon={epsilon}", *settings]  # the recommended tuning is that for the guarantee that is asked for
     made = next(iter(make([learner], actions, rounds, floor, settings, None).values()))
-    statements = [promise(statement) for statement in made.guarantees(actions, rounds, setting)]
+    proved = [applicable(statement, setting) for statement in made.guarantees(actions, rounds, setting)]
+    statements = [promise(statement) for statement in proved]
     parameters = {name: np.asarray(value).tolist() for name, value in made._asdict().items()}
     if as_json:
         head = {"learner": learner, "actions": actions, "rounds": rounds, "floor": floor, "parameters": parameters}
@@ -50,9 +54,13 @@ def guarantee(
     rows = [(s["kind"] or "none", number(s["regret"]), numbers(s["violation"]), s["source"]) for s in statements]
     title = f"{learner}: {actions} actions, {rounds:,} rounds, floor {numbers(floor)}\n{shown}"
     out.print(table(title, "kind", "regret at most", "violation at most", "source (docs/theory.md)", rows=rows))
-    for statement in statements:
-        sentence = statement["reason"] or "; ".join(statement["assumptions"])
-        out.print(f"{statement['source']}: {sentence}.", style="dim", highlight=False)
+    bandit = feedback_kind(type(made)).is_bandit
+    for statement in proved:
+        sentence = statement.reason or f"assumes: {'; '.join(statement.assumptions)}"
+        out.print(f"{statement.source}: {sentence}.", style="dim", highlight=False)
+        about = subject(statement, rounds, made.floor.tolist(), bandit, corruption=corruption or 0.0)
+        if about:
+            out.print(f"  {about[0].upper()}{about[1:]}.", style="dim", highlight=False)
 
 
 def _short(value: Any) -> str:

@@ -53,10 +53,13 @@ def cut_off(run: Run, quantity: str) -> Bound:
     return Bound(run.rounds / 16)
 
 
-def slow_burn(run: Run, quantity: str) -> Bound:
-    """docs/theory.md, 1.8"""
-    T = run.rounds
-    return Bound(T**0.75 - T**0.25 / sqrt(log(2)) - T**-0.25)
+def slow_burn(run: Run, quantity: str) -> Bound | None:
+    """nu (T - 1/2 - ln 2/(eta theta)) where theta > 0; docs/theory.md, 1.8"""
+    learner: Any
+    learner, game = run.build()
+    shrunk = learner.delta * learner.mu * run.rounds
+    theta = 1 - game.nu**2 / learner.delta * (1 - (1 - exp(-shrunk)) / shrunk)
+    return Bound(game.nu * (run.rounds - 0.5 - log(2) / (learner.eta * theta))) if theta > 0 else None
 
 
 def fixed_penalty(run: Run, quantity: str) -> Bound:
@@ -102,7 +105,7 @@ PAPER = (
         "LEWA, no Slater gap: T^3/4 is tight",
         "tight",
         BALANCED,
-        AtLeast("T^3/4 - 1.2 T^1/4 - T^-1/4", 3 / 4, slow_burn),
+        AtLeast("1.35 T^3/4 - 1.92 T^1/4 - 0.7 T^-1/4", 3 / 4, slow_burn),
     ),
     both(
         "Variation bound, few changes: proved",
