@@ -6,7 +6,7 @@ from typing import Any
 
 import lewa
 from lewa.advice import Advice, Choice, Question, names, tunings, weigh
-from lewa.measures.rate_fit import growth
+from lewa.measures.rate_fit import fit_rate
 
 FILE = Path(__file__).parent.parent / "docs" / "guarantees.md"
 ACTIONS, FLOOR, ROUNDS, EPSILON, SLATER, CORRUPTION = 10, 0.6, 10**6, 0.05, 0.2, 100.0
@@ -85,7 +85,7 @@ def with_rates(choice: Choice, question: Question) -> tuple[str, str]:
     later = [both(longer(choice, question, T), question) for T in LONGER]
     found = []
     for value, values in zip(both(choice, question), zip(*later, strict=True), strict=True):
-        fit = growth(LONGER, values)
+        fit = fit_rate(LONGER, values)
         if fit is None:
             found.append(number(value))
         elif abs(fit.slope) < 0.005:

@@ -1,23 +1,28 @@
 """Which learner to take: what is proved of each is evaluated for the numbers at hand, and the least bound is advised.
 
-The criterion is a bound's share of the worst case: the larger of regret/T and violation/(floor T), over all constraints. Of
-the learners of which something is proved in the setting that is asked about, the one with the smallest share is advised, and
-the next one is the runner-up. Beside them stands what did best on real data (docs/data.md), whatever is proved of it.
+The criterion is the larger of regret/T and violation/T, over all constraints. Of the learners of which something is proved
+in the setting that is asked about, the one with the least is advised, and the next one is the runner-up.
+
+An application has one run. So a bound on an expectation counts double, beside one with probability or on every path: of an
+expectation alone it only follows that half of the runs stay below twice as much (Markov). A bound on [E V]+ comes after all
+others, as nothing follows from it for a run: one that misses the floor by much is made good by another that exceeds it.
+
+Beside them stands what did best on real data (docs/data.md), whatever is proved of it.
 """
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
+from math import ceil, sqrt
 from numbers import Integral
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from lewa import learners
 from lewa.feedback import feedback_kind
-from lewa.learners.base import check_problem
+from lewa.learners.base import Learner, check_problem
+from lewa.theory import projected
 from lewa.theory.guarantees import (
-    EVERY_ROUND,
+    EXPECTED,
     EXPECTED_INSIDE,
     PATHWISE,
     PROBABLE,
@@ -36,10 +41,13 @@ BLIND = ("ewa", "anytime-ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb
 UNPROVED = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube", "fractional-kube", "forecast-lp", "entropic-lp")
 NEVER = (*BLIND, *UNPROVED, "bandit-epoch-project")
 IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where nobody knows how many there will be
-# Tried beside the recommended tuning: b = 2/3 balances regret and violation; without their bonus the optimistic learners
-# have a theorem where constraints are the same every round, or where some play is known to exceed the floors; and with a
-# share of 1/T op-ewa has one under corruption.
-ALSO = {"b": (2 / 3,), "kappa": (0.0, -1.0), "optimism": (0.0,)}
+# Tried beside the recommended tuning: b trades regret for violation; without their bonus the optimistic learners have a
+# theorem where constraints are the same every round, or where some play is known to exceed the floors.
+ALSO = {"b": (0.6, 2 / 3, 0.75, 0.8, 0.9), "kappa": (0.0, -1.0), "optimism": (0.0,)}
+WRAPPED = {**ALSO, "b": (2 / 3, 0.75)}  # inside another each setting takes long to evaluate
+LONGER = (0.5, 2.0, 4.0, 8.0)  # times the rounds explored as tuned
+
+SINGLE = (PATHWISE, PROBABLE)  # kinds that are about single runs
 
 # What did best on the data of docs/data.md, by the kind of feedback.
 PRACTICE: dict[str, tuple[str, dict[str, float]]] = {
@@ -65,15 +73,13 @@ class Question(NamedTuple):
         """T, or the rounds at which bounds are compared where nobody knows it."""
         return IF_UNKNOWN if self.horizon is None else self.horizon
 
-    def violation(self, said: Guarantee) -> tuple[float, ...] | None:
-        """The violation that is asked about: net, or that of every round."""
-        return said.positive_violation if self.every_round else said.violation
+    def violation(self, statement: Guarantee) -> tuple[float, ...] | None:
+        """Return the violation that is asked about: net, or that of every round."""
+        return statement.positive_violation if self.every_round else statement.violation
 
-    def shares(self, said: Guarantee) -> list[float]:
-        """regret/T, then violation/(floor T) of each constraint."""
-        T, bounds = self.rounds, self.violation(said) or ()
-        kept = [v / (c0 * T) if c0 > 0 else 0.0 for v, c0 in zip(bounds, self.floor.tolist(), strict=True)]
-        return [(said.regret or 0.0) / T, *kept]
+    def shares(self, statement: Guarantee) -> list[float]:
+        """Return regret/T, then violation/T of each constraint."""
+        return [bound / self.rounds for bound in (statement.regret or 0.0, *(self.violation(statement) or ()))]
 
 
 class Choice(NamedTuple):
@@ -82,11 +88,12 @@ class Choice(NamedTuple):
     name: str
     settings: dict[str, float]
     guarantee: Guarantee
-    share: float | None  # of the worst case: the larger of regret/T and violation/(floor T); None where nothing is proved
+    share: float | None  # the larger of regret/T and violation/T; None where nothing is proved
+    single: bool = False  # whether it is proved of single runs: on every path, or with probability
 
     @property
     def called(self) -> str:
-        """The learner as it is made, in words."""
+        """Name the learner as it is made."""
         return " ".join((self.name, *(f"{name}={value:.4g}" for name, value in self.settings.items())))
 
 
@@ -116,7 +123,7 @@ def advise(
     corruption: float | None = None,
     adversary: str = "oblivious",
 ) -> Advice:
-    """The learner with the least proved bound for these numbers.
+    """Return the learner with the least proved bound for these numbers.
 
     `feedback` is "full" or "bandit"; `horizon` is the number of rounds, or None where nobody knows it; `constraints` are
     "iid", "constant" or "arbitrary", with a `corruption` where they are iid but for so much; `every_round` asks that no
@@ -140,8 +147,8 @@ def advise(
         raise ValueError(f"safe must be the number of an action, 0 to {actions - 1}, got {safe}")
     asked = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
 
-    found = [choice for name in names(asked) for choice in tunings(name, asked) if choice.share is not None]
-    ranked = tuple(sorted(found, key=lambda one: (one.share, sum(asked.shares(one.guarantee)), len(one.settings))))
+    choices = [choice for name in names(asked) for choice in tunings(name, asked) if choice.share is not None]
+    ranked = tuple(sorted(choices, key=partial(rank, asked)))
     name, settings = PRACTICE[feedback]
     practice = weigh(name if horizon else f"{name}+doubling", settings, asked)
     note = f"In practice {practice.called} did best on real data (docs/data.md); {_proved(practice, asked)}."
@@ -151,40 +158,61 @@ def advise(
     return Advice(ranked[0], second, _because(asked, ranked, second), practice, note, asked, ranked)
 
 
+def rank(asked: Question, choice: Choice) -> tuple[float, ...]:
+    """Order choices, the best first: by kind, by share, by the sum of the shares, and simple settings before others."""
+    weak, factor = choice.guarantee.kind == EXPECTED, 1 if choice.single else 2
+    return weak, factor * (choice.share or 0.0), factor * sum(asked.shares(choice.guarantee)), len(choice.settings)
+
+
 def names(asked: Question) -> Iterator[str]:
-    """The learners that may be advised for this feedback, and inside another where that is of use."""
+    """Yield the learners that may be advised for this feedback, and inside another where that is of use."""
     for name, kind in learners.ALL.items():
-        shown = feedback_kind(kind).observes
-        if shown != asked.feedback or name in NEVER or "@" in name:
+        if feedback_kind(kind).observes != asked.feedback or name in NEVER or "@" in name:
             continue
         if asked.safe is None and "safe" in learners.settings_of(name):
             continue
         yield name
-        if asked.horizon is None:
+        if asked.horizon is None and not name.startswith("anytime-"):
             yield f"{name}+doubling"
         if asked.setting.slater is not None:
             yield f"{name}+tightened"
 
 
 def tunings(name: str, asked: Question) -> Iterator[Choice]:
-    """The learner as it is tuned, tuned for the epsilon that is asked for, and the other tunings that are of use."""
+    """Yield the learner as it is tuned, tuned for the epsilon that is asked for, and with the other settings of use."""
     known = learners.settings_of(name)
-    told = {"safe": float(asked.safe or 0), "margin": asked.setting.slater or 0.0} if "safe" in known else {}
+    fixed = {"safe": float(asked.safe or 0), "margin": asked.setting.slater or 0.0} if "safe" in known else {}
+    if "corruption" in known and asked.setting.corruption:
+        fixed["corruption"] = asked.setting.corruption
     sure = [{}, {"epsilon": _epsilon(asked)}] if "epsilon" in known else [{}]
-    also = [{}, *({setting: value} for setting, values in ALSO.items() if setting in known for value in values)]
+    grid = WRAPPED if "+" in name else ALSO
+    also = [{}, *({setting: value} for setting, values in grid.items() if setting in known for value in values)]
     if {"kappa", "share"} <= set(known) and asked.horizon is not None:
-        also.append({"share": min(1 / asked.rounds, 0.5)})
+        also += [{"share": min(1 / asked.rounds, 0.5)}, {"kappa": 0.0, "share": 0.0}]
+    if "explore" in known and asked.horizon is not None and "+" not in name:
+        also += explored(name, asked)
     for one, other in product(sure, also):
-        yield weigh(name, {**told, **one, **other}, asked)
+        yield weigh(name, {**fixed, **one, **other}, asked)
+
+
+def explored(name: str, asked: Question) -> Iterator[dict[str, float]]:
+    """Yield other numbers of rounds to explore; where constraints are corrupted with a radius that covers that too."""
+    C = asked.setting.corruption or 0.0
+    for factor in (*LONGER, *((1.0, 16.0, 32.0) if C else ())):
+        explore = float(min(ceil(factor * asked.rounds ** (2 / 3)), asked.rounds))
+        yield {"explore": explore}
+        if C and "radius" in learners.settings_of(name):
+            radius = projected.explore_radius(asked.actions, asked.floor.size, _epsilon(asked))
+            yield {"explore": explore, "radius": radius + C / sqrt(explore)}
 
 
 def _epsilon(asked: Question) -> float:
-    """What is asked for, or 1/T: a bound that fails so rarely is one on average, but for 1."""
+    """Return what is asked for, or 1/T: a bound that fails so rarely is one on average, but for 1."""
     return asked.setting.epsilon or min(1 / asked.rounds, 0.5)
 
 
 def weigh(name: str, settings: dict[str, float], asked: Question) -> Choice:
-    """The learner with these settings, and the best that is proved of it in answer to what is asked."""
+    """Return the learner with these settings, and the best that is proved of it in answer to what is asked."""
     try:
         learner = _made(name, asked.actions, asked.rounds, tuple(asked.floor.tolist()), tuple(settings.items()))
     except ValueError as error:  # a setting that is out of its range for these numbers
@@ -193,62 +221,68 @@ def weigh(name: str, settings: dict[str, float], asked: Question) -> Choice:
         return Choice(name, settings, none(name, "no slack is proved to be enough, or none is needed"), None)
     if asked.horizon is None and not _timeless(learner, name, settings, asked):
         return Choice(name, settings, none(name, "its tuning needs to know the number of rounds"), None)
-    settled = dict.fromkeys((asked.setting, asked.setting._replace(epsilon=_epsilon(asked))))
-    said = [one for setting in settled for one in learner.guarantees(asked.actions, asked.rounds, setting)]
-    answers = [answer for one in said if (answer := answered(one, asked)) is not None]
+    questions = dict.fromkeys((asked.setting, asked.setting._replace(epsilon=_epsilon(asked))))
+    statements = [one for setting in questions for one in learner.guarantees(asked.actions, asked.rounds, setting)]
+    answers = [(answer, one.kind in SINGLE) for one in statements if (answer := answered(one, asked)) is not None]
     if not answers:
-        reasons = [one for one in said if one.reason]
+        reasons = [one for one in statements if one.reason]
         return Choice(name, settings, reasons[0] if reasons else none(name, "what is proved does not answer this"), None)
-    best = min(answers, key=lambda one: (max(asked.shares(one)), sum(asked.shares(one))))
-    share = max(asked.shares(best))
-    return Choice(name, settings, best, share if share < 1 else None)  # of one of the two only the trivial bound
+    weighed = [Choice(name, settings, one, max(asked.shares(one)), single) for one, single in answers]
+    proved = [choice for choice in weighed if (choice.share or 0.0) < 1]  # else of regret only the trivial bound
+    return min(proved or [choice._replace(share=None) for choice in weighed], key=partial(rank, asked))
 
 
-@lru_cache(maxsize=1024)
-def _made(name: str, actions: int, rounds: int, floor: tuple[float, ...], settings: tuple[tuple[str, float], ...]) -> Any:
-    """The learner; kept, as some search for their settings, and each is asked about more than once."""
+@lru_cache(maxsize=4096)
+def _made(
+    name: str, actions: int, rounds: int, floor: tuple[float, ...], settings: tuple[tuple[str, float], ...]
+) -> Learner:
+    """Make the learner, once: some search for their settings, and each is asked about more than once."""
     return learners.make(name, actions, rounds, floor, **dict(settings))
 
 
-def _timeless(learner: Any, name: str, settings: dict[str, float], asked: Question) -> bool:
+def _timeless(learner: Learner, name: str, settings: dict[str, float], asked: Question) -> bool:
     """Whether the tuning does not use the horizon."""
     if name.endswith("+doubling"):
         return True
-    other: Any = learners.make(name, asked.actions, 2 * asked.rounds, asked.floor, **settings)
-    return all(np.array_equal(a, b) for a, b in zip(learner, other, strict=True))
+    other = learners.make(name, asked.actions, 2 * asked.rounds, asked.floor, **settings)
+    return learner == other
 
 
-def answered(said: Guarantee, asked: Question) -> Guarantee | None:
-    """The statement as an answer to what is asked: what is stronger answers too, what assumes more does not."""
-    said = applicable(said, asked.setting)
-    if said.regret is None or asked.violation(said) is None:
+def answered(statement: Guarantee, asked: Question) -> Guarantee | None:
+    """Return the statement as an answer to what is asked: what is stronger answers too, what assumes more does not."""
+    statement = applicable(statement, asked.setting)
+    if statement.regret is None or asked.violation(statement) is None:
         return None
-    if STILL in said.assumptions or (EVERY_ROUND in said.assumptions and asked.setting.constraints != "arbitrary"):
+    if STILL in statement.assumptions or (statement.every_round and asked.setting.constraints != "arbitrary"):
         return None
+    if statement.raised > (asked.setting.slater or 0.0):  # it assumes more than is known
+        return None
+    fails = statement.epsilon or 1
     if asked.setting.epsilon is None:
-        if said.kind == PROBABLE and (said.epsilon or 1) > _epsilon(asked) * (1 + 1e-9):
+        if statement.kind == PROBABLE and fails > _epsilon(asked) * (1 + 1e-9):
             return None
-        said = on_average(said, asked) if said.kind == PROBABLE else said
-    elif said.kind != PATHWISE and not (said.kind == PROBABLE and (said.epsilon or 1) <= asked.setting.epsilon * (1 + 1e-9)):
+        statement = on_average(statement, asked) if statement.kind == PROBABLE else statement
+    elif statement.kind != PATHWISE and not (statement.kind == PROBABLE and fails <= asked.setting.epsilon * (1 + 1e-9)):
         return None
-    return None if asked.strict and any(asked.violation(said) or ()) else said
+    return None if asked.strict and any(asked.violation(statement) or ()) else statement
 
 
-def on_average(said: Guarantee, asked: Question) -> Guarantee:
-    """A bound with probability 1 - epsilon as one in expectation: where it fails, regret is at most T, violation floor T."""
-    fails, T = said.epsilon or 0.0, asked.rounds
+def on_average(statement: Guarantee, asked: Question) -> Guarantee:
+    """Turn a bound with probability 1 - epsilon into one on an expectation: if it fails, T and floor T are lost at most."""
+    fails, T = statement.epsilon or 0.0, asked.rounds
 
-    def spoiled(bounds: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    def add(bounds: tuple[float, ...] | None) -> tuple[float, ...] | None:
         if bounds is None:
             return None
         return tuple(min(v + fails * c0 * T, c0 * T) for v, c0 in zip(bounds, asked.floor.tolist(), strict=True))
 
-    return said._replace(
-        regret=min((said.regret or 0.0) + fails * T, float(T)),
-        violation=spoiled(said.violation),
-        positive_violation=spoiled(said.positive_violation),
+    return statement._replace(
+        regret=min((statement.regret or 0.0) + fails * T, float(T)),
+        violation=add(statement.violation),
+        positive_violation=add(statement.positive_violation),
         kind=EXPECTED_INSIDE,
         epsilon=None,
+        throughout=False,
     )
 
 
@@ -257,9 +291,9 @@ def on_average(said: Guarantee, asked: Question) -> Guarantee:
 
 def _because(asked: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
     best, count = ranked[0], len({choice.name for choice in ranked})
-    first = f"{best.called} has the smallest of the bounds that are proved of {count} learners"
+    first = f"{best.called} has the best of the bounds that are proved of {count} learners"
     first = f"something is proved of {best.called} alone" if count == 1 else first
-    held = f"by it the larger of regret/T and violation/(floor T) is at most {_held(best, asked)}"
+    held = f"by it the larger of regret/T and violation/T is at most {_held(best, asked)}"
     rest = "No other learner here has a theorem for that"
     if second is not None:
         rest = f"The runner-up, {second.called}, is held to {_held(second, asked)}"
@@ -275,10 +309,10 @@ def _nothing(asked: Question, practice: Choice) -> str:
 
 def _proved(practice: Choice, asked: Question) -> str:
     if practice.share is not None:
-        return f"it is proved to stay below {_percent(practice.share)} of the worst case here"
+        return f"its regret/T and violation/T are proved to stay below {_percent(practice.share)} here"
     if asked.violation(practice.guarantee) is None:
         return "nothing is proved of it here"
-    return f"of its {'regret' if asked.shares(practice.guarantee)[0] >= 1 else 'violation'} nothing is proved here"
+    return "of its regret nothing is proved here"
 
 
 def _world(asked: Question) -> str:
@@ -294,7 +328,12 @@ def _world(asked: Question) -> str:
 
 def _held(choice: Choice, asked: Question) -> str:
     shares = asked.shares(choice.guarantee)
-    return f"{_percent(max(shares))}, its {'regret' if shares[0] == max(shares) else 'violation'}"
+    largest = max(shares)
+    sure = "" if choice.single else ", on average over runs only"
+    if shares[0] == largest:
+        return f"{_percent(largest)}, its regret{sure}"
+    trivial = largest >= float(asked.floor[shares.index(largest) - 1])
+    return f"{_percent(largest)}, its violation{', of which only the trivial bound is known' if trivial else sure}"
 
 
 def _percent(share: float) -> str:

@@ -131,7 +131,7 @@ def test_slopes_are_those_of_the_means(held: Path) -> None:
     [row] = [row for row in table(text_of(held)) if (row["game"], row["learner"]) == ("slow-burn", "lewa")]
     runs = [r for r in rows_of(held) if (r["game"], r["learner"]) == ("slow-burn", "lewa")]
     means = [float(np.mean([r["violation"] for r in runs if r["rounds"] == T])) for T in (100, 300, 1000)]
-    fit = lewa.measures.growth([100, 300, 1000], means)
+    fit = lewa.measures.fit_rate([100, 300, 1000], means)
     assert fit is not None
     assert row["slope of violation"] == f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
 

@@ -11,7 +11,7 @@ from tests.theorems.test_expected import GAMES, above
 import lewa
 from lewa.games import Bernoulli, Counterexample, SlowBurn, Table
 from lewa.learners import AnytimeBanditLewa, LewaIx, LewaUcb, LossBanditLewa
-from lewa.measures.rate_fit import growth
+from lewa.measures.rate_fit import fit_rate
 
 LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
 
@@ -116,7 +116,7 @@ def test_single_runs_of_the_loss_form_have_heavy_tails_and_those_of_ix_have_not(
     assert found[LewaIx].max() < 1
 
 
-# Growth ---------------------------------------------------------------------------------------------------------------
+# RateFit ---------------------------------------------------------------------------------------------------------------
 
 HORIZONS = (1_000, 10_000, 100_000)
 
@@ -129,7 +129,7 @@ def test_regret_grows_as_t_to_a_half_and_violation_as_t_to_three_quarters_on_the
         regret.append(float(lewa.regret(lewa.play(learner, Counterexample(), T, seeds=16)).mean()))
         burn = SlowBurn(0.5, float(1 / np.sqrt(learner.mu * T)))
         violation.append(float(lewa.violation(lewa.play(learner, burn, T, seeds=16)).mean()))
-    slow, fast = growth(HORIZONS, regret), growth(HORIZONS, violation)
+    slow, fast = fit_rate(HORIZONS, regret), fit_rate(HORIZONS, violation)
     assert slow is not None
     assert fast is not None
     assert 0.42 < slow.slope < 0.55

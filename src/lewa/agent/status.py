@@ -9,7 +9,7 @@ import numpy as np
 from lewa.agent import statistics as books
 from lewa.agent.constraint import Line
 from lewa.measures import best_fixed_play, certificate
-from lewa.measures.confidence_sequence import band
+from lewa.measures.confidence_sequence import interval
 from lewa.measures.trace import Trace
 from lewa.theory.guarantees import Guarantee, Setting, guarantee, none
 from lewa.types import Matrix, Vector
@@ -119,7 +119,7 @@ def _line(state: Any, f: int, line: Line) -> LineStatus:
     low = high = None
     verdict = "open"
     if n and not clipped:
-        ends = band(n, row[books.SUM], row[books.SPREAD], (1 - LEVEL) / m)
+        ends = interval(n, row[books.SUM], row[books.SPREAD], (1 - LEVEL) / m)
         verdict = "kept" if ends[0] >= line.floor else "missed" if ends[1] < line.floor else "open"
         low, high = sorted(scale.own(float(end)) for end in ends)
     worst, best = state.setup.reward_range
@@ -261,7 +261,7 @@ def _infeasible(state: Any) -> list[str]:
     upper = np.ones((m, K))
     for j, row in enumerate(state.book[1:]):
         seen, gained, varied = (books.block(row, name) for name in ("seen", "gained", "varied"))
-        upper[j] = band(seen, gained, varied, 2 * (1 - LEVEL) / (m * K))[1]  # one side only
+        upper[j] = interval(seen, gained, varied, 2 * (1 - LEVEL) / (m * K))[1]  # one side only
     best = best_fixed_play(np.zeros(K), upper, setup.learner.floor)
     if best.feasible:
         return []

@@ -9,11 +9,13 @@ from lewa import learners
 from lewa.cli.options import Floors, Json, Settings, Values, learner_names, parse_settings, whole_number
 from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, note, out, print_json
+from lewa.feedback import feedback_kind
 from lewa.formatting import number, numbers
 from lewa.report.summary import guarantee_of
 from lewa.report.tables import table
 from lewa.schema import GuaranteeReport
-from lewa.theory.guarantees import Setting, checked
+from lewa.theory.guarantees import Setting, applicable, checked
+from lewa.theory.realised import subject
 
 
 @app.command(epilog="Example: lewa guarantee lewa --actions 10 --rounds 100000 --floor 0.6 --set tuning=paper")
@@ -29,14 +31,16 @@ def guarantee(
     variation: Annotated[float | None, typer.Option(help="The rewards' variation, where it is known.")] = None,
     constraints: Annotated[str, typer.Option(help="constant, iid, or arbitrary.")] = "iid",
     adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
+    corruption: Annotated[float | None, typer.Option(help="The constraints are as above but for this much in all.")] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
-    """What is proved."""
-    setting = checked(Setting(constraints, adversary, epsilon, slater, variation))
+    """Print what is proved of a learner."""
+    setting = checked(Setting(constraints, adversary, epsilon, slater, variation, corruption))
     values = _with_epsilon(learner, parse_settings(settings), epsilon)
     player = next(iter(make_learners([learner], Problem(actions, rounds, floor), values).values()))
-    statements = [guarantee_of(statement) for statement in player.guarantees(actions, rounds, setting)]
+    proved = [applicable(statement, setting) for statement in player.guarantees(actions, rounds, setting)]
+    statements = [guarantee_of(statement) for statement in proved]
     parameters = {name: np.asarray(value).tolist() for name, value in player.parameters.items()}
     report: GuaranteeReport = {
         "learner": learner,
@@ -49,8 +53,10 @@ def guarantee(
     }
     if as_json:
         print_json(report)
-    else:
-        _print(report)
+        return
+    bandit = feedback_kind(type(player)).is_bandit
+    about = [subject(statement, rounds, player.floor.tolist(), bandit, corruption=corruption or 0.0) for statement in proved]
+    _print(report, about)
 
 
 def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values:
@@ -62,14 +68,16 @@ def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values
     return {"epsilon": epsilon, **values}
 
 
-def _print(report: GuaranteeReport) -> None:
+def _print(report: GuaranteeReport, about: list[str]) -> None:
     parameters = ", ".join(f"{name} = {_few(value)}" for name, value in report["parameters"].items() if name != "floor")
     rows = [(s["kind"] or "none", number(s["regret"]), numbers(s["violation"]), s["source"]) for s in report["statements"]]
     size = f"{report['actions']} actions, {report['rounds']:,} rounds, floor {numbers(report['floor'])}"
     columns = ("kind", "regret at most", "violation at most", "source (docs/theory.md)")
     out.print(table(f"{report['learner']}: {size}\n{parameters}", *columns, rows=rows))
-    for statement in report["statements"]:
-        note(f"{statement['source']}: {statement['reason'] or '; '.join(statement['assumptions'])}.")
+    for statement, text in zip(report["statements"], about, strict=True):
+        note(f"{statement['source']}: {statement['reason'] or 'assumes: ' + '; '.join(statement['assumptions'])}.")
+        if text:
+            note(f"  {text[0].upper()}{text[1:]}.")
 
 
 def _few(value: object) -> str:

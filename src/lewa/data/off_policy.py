@@ -32,7 +32,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.measures.confidence_sequence import band
+from lewa.measures.confidence_sequence import interval
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import as_range
 from lewa.validation import short_repr
@@ -239,7 +239,7 @@ def _mean(
         return approximate
     x = np.clip((terms - low) / (high - low), 0, 1)  # but for rounding they lie there
     guesses = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / np.arange(1, n + 1)
-    ends = (low + (high - low) * float(end) for end in band(n, x.sum(), ((x - guesses) ** 2).sum(), 1 - level))
+    ends = (low + (high - low) * float(end) for end in interval(n, x.sum(), ((x - guesses) ** 2).sum(), 1 - level))
     # A value that lies in the range has a mean there too: what is proved outside of it says no more.
     lower, upper = (min(max(end, range[0]), range[1]) for end in ends)
     return approximate._replace(proved=(lower, upper))

@@ -1,6 +1,7 @@
 """The game on which LEWA's violation is T^(3/4): the floor is missed by so little that nobody notices in time."""
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Self
 
 import numpy as np
@@ -17,16 +18,22 @@ class SlowBurn(Scripted):
     Two actions; every round rewards (1, 0) and constraints (floor - nu, floor). Only the worthless action meets the floor,
     and by nothing to spare: Slater's gap is 0 and the price of the floor 1/nu. `for_problem` sets nu = T^(-1/4).
 
-    It goes with docs/theory.md, 1.8: the multiplier rises by mu nu per round and needs to reach 1/nu, which takes it longer
-    than the game, so LEWA plays the first action throughout and misses the floor by nu T = T^(3/4), half of its bound. A
-    fixed or gated penalty below 1/nu never leaves the first action, however long the game.
+    It goes with docs/theory.md, 1.8: the multiplier rises by mu nu a round and needs to reach 1/nu, which takes it longer
+    than the game, so LEWA plays the first action throughout and misses the floor by nu T = T^(3/4), half of its bound. As it
+    also shrinks, the multiplier never passes nu/delta: against given steps `hardest` takes nu^2 = delta + 1/(mu T), by which
+    LEWA misses the floor by 1/sqrt(2) of its bound. A fixed or gated penalty below 1/nu never leaves the first action,
+    however long the game.
 
     >>> import lewa
     >>> T = 100_000
-    >>> game = lewa.games.SlowBurn.for_problem(floor=0.5, rounds=T)
-    >>> trace = lewa.play(lewa.learners.Lewa.tuned(actions=2, horizon=T, floor=0.5), game, rounds=T)
-    >>> f"violation {lewa.violation(trace)[0, 0] / T**0.75:.3f} T^(3/4)"
-    'violation 0.999 T^(3/4)'
+    >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=T, floor=0.5)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=T, constraints="constant").violation[0]
+    >>> hardest = lewa.games.SlowBurn.hardest(floor=0.5, rounds=T, delta=learner.delta, mu=learner.mu)
+    >>> for game in (lewa.games.SlowBurn.for_problem(floor=0.5, rounds=T), hardest):
+    ...     violation = lewa.violation(lewa.play(learner, game, rounds=T))[0, 0]
+    ...     f"violation {violation / T**0.75:.3f} T^(3/4), {violation / bound:.2f} of the bound"
+    'violation 0.999 T^(3/4), 0.52 of the bound'
+    'violation 1.348 T^(3/4), 0.70 of the bound'
     """
 
     about = "all the reward is just below the floor: LEWA misses it by T^(3/4)"
@@ -44,6 +51,12 @@ class SlowBurn(Scripted):
         """Return the game with nu = T^(-1/4), at most the floor."""
         c0 = one_floor(floor)
         return cls(c0, min(c0, as_count("rounds", rounds) ** -0.25))
+
+    @classmethod
+    def hardest(cls, floor: object, rounds: int, delta: float, mu: float) -> Self:
+        """nu = sqrt(delta + 1/(mu T)), at most the floor: against LEWA with these steps"""
+        c0 = one_floor(floor)
+        return cls(c0, min(c0, sqrt(delta + 1 / (mu * as_count("rounds", rounds)))))
 
     @property
     def constraint_means(self) -> tuple[float, ...]:

@@ -38,6 +38,9 @@ from lewa.kernels.projection import (
     project,
     project_or_relax,
     project_or_relax_bounds,
+    rest,
+    stitched,
+    temper,
 )
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
 from lewa.kernels.records import comparable, field_types, flat, state_type
@@ -146,6 +149,7 @@ __all__ = [
     "project_or_relax_bounds",
     "record_outcome",
     "refresh",
+    "rest",
     "restore",
     "routine",
     "rule",
@@ -155,6 +159,8 @@ __all__ = [
     "some_untried",
     "spend_budget",
     "state_type",
+    "stitched",
+    "temper",
     "toss",
     "total",
     "uniform",

@@ -6,7 +6,10 @@ theta_j > 0 only if line j is met exactly. The tilt theta is the minimum over th
     F(theta) = ln sum_i q_i exp(sum_j theta_j (c_{j,i} - least_j))            F(0) = 0, dF/dtheta_j = p.c_j - least_j
 
 For every p above the lines D(p || q) - D(p || tilted q) >= -F(theta): any tilt with F <= 0 brings q nearer to all of them,
-be it the exact minimum or not. So rounding costs no regret; at most a line is missed, by as much as `project` says.
+be it the exact minimum or not. So a search that ends early costs no regret; at most a line is missed, by as much as
+`project` says. One line is met to within COARSE. Several lines may be opposite but for so little that tilts are huge, and
+doubles hold neither them nor the weights: what is then missed, and by how much rounding may have moved the weights away from
+the plays above the lines, is added up in the tilt, and `rest` reads it.
 
 A line counts as met when it is missed by no more than NEAR. Plays on the very edge, where theta would be infinite, then have
 a finite tilt, and no weight ever becomes zero. That one line is above every play is told to within NEAR, that several are to
@@ -14,7 +17,7 @@ within COARSE. Where logarithms of weights are beyond 1e8, so that their last di
 its line by as much.
 """
 
-from math import inf, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +26,7 @@ from lewa.kernels.estimates import confidence_bounds
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import exact, routine, rule
 from lewa.kernels.records import comparable
-from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
+from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights, refresh
 from lewa.types import Matrix, Vector
 
 EMPTY = -1.0  # no play is above the lines
@@ -35,6 +38,8 @@ FAR = 1e18  # a tilt beside which all others are small
 SHORT = 5e-6  # the exponential of a step that is shorter is a parabola, and Halley's next one would be rounding
 FIRST, STEPS = 8, 200  # Halley's steps before others are tried too, and steps in all
 ROUNDS = 100  # of Newton's method
+PACE = 1.2  # from one epoch of a radius that covers all rounds to the next
+ULP = 2.0**-52  # of 1
 DAMP = 1e-15  # beside the largest covariance, a thousand times more whenever a step does not help
 
 
@@ -43,7 +48,8 @@ class Tilt(NamedTuple):
     """How far the weights were tilted for each line, and the room that it takes to find out: few arrays compile fast."""
 
     theta: Vector  # (m,)
-    lines: Matrix  # (4 + 2m, m)  rows by the names below; then the lines' covariance under p, and its Cholesky factor
+    lines: Matrix  # (4 + 2m, m)  rows by the names below; then the lines' covariance under p, and its Cholesky factor, both
+    # as lower triangles: their upper right corners hold what all projections so far left (see `rest`)
     actions: Matrix  # (2, K)  logarithms of tilted weights, and the lines in the direction of a step; for one line nothing
 
 
@@ -54,6 +60,15 @@ def no_tilt(actions: int, constraints: int) -> Tilt:
     """theta = 0"""
     m = constraints
     return Tilt(np.zeros(m), np.zeros((4 + 2 * m, m)), np.zeros((2, actions if m > 1 else 0)))
+
+
+def rest(tilt: Tilt) -> tuple[float, float]:
+    """Return what all projections with this tilt left, added up: of the worst line; and of D(p || w), for p above the lines.
+
+    For one line both are 0: it is met to within COARSE.
+    """
+    m = tilt.theta.size
+    return (float(tilt.lines[SPREAD, m - 1]), float(tilt.lines[SPREAD + m, m - 1])) if m > 1 else (0.0, 0.0)
 
 
 @rule
@@ -125,6 +140,21 @@ def excess_mean(w: Weights, c: Vector, less: float) -> float:
         y += w.value[i] * max(c[i] - less, 0.0)
         z += w.value[i]
     return y / z
+
+
+@rule
+def temper(w: Weights, power: float) -> None:
+    """w <- w^power"""
+    for i in range(w.log.size):
+        w.log[i] *= power
+    refresh(w)
+
+
+@rule
+def stitched(t: float, level: float) -> float:
+    """sqrt(n (level + ln((k + 1)(k + 2)))/2)/t, n = PACE^k being the least power that is at least t: for all t at once"""
+    k = ceil(log(t) / log(PACE))
+    return sqrt(max(PACE**k, t) * (level + log((k + 1.0) * (k + 2.0))) / 2) / t
 
 
 # One line ----------------------------------------------------------------------------------------------------------------
@@ -402,9 +432,21 @@ def _project_many(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
             then = _search(w, c, least, tilt)
         helped = then < now - rounding or _worst(tilt) < 0.9 * worst
         now, damp = then, DAMP if helped else 1000 * damp
-    missed = 0.0
+    missed, size = 0.0, 0.0
     for i in range(w.log.size):
+        size = max(size, abs(w.log[i]) + _reach(c, least, theta, i))
         w.log[i] = tilt.actions[0, i]
     for j in range(m):
         missed = max(missed, -tilt.lines[ABOVE, j])
+    tilt.lines[SPREAD, m - 1] += missed
+    tilt.lines[SPREAD + m, m - 1] += max(now - start, 0.0) + (3 * m + 4) * ULP * size
     return missed
+
+
+@rule
+def _reach(c: Matrix, least: Vector, theta: Vector, i: int) -> float:
+    """sum_j theta_j |c_{j,i} - least_j|: the size of the numbers that the logarithm of a tilted weight is added up from."""
+    y = 0.0
+    for j in range(least.size):
+        y += theta[j] * abs(c[j, i] - least[j])
+    return y

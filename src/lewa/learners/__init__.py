@@ -10,6 +10,7 @@ from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_ewa import AnytimeEwa
 from lewa.learners.anytime_lewa import AnytimeLewa
+from lewa.learners.anytime_op_ewa import AnytimeOpEwa
 from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
 from lewa.learners.bandit_lewa import BanditLewa
@@ -60,6 +61,7 @@ ALL: dict[str, type[Learner]] = {
     "fixed-share-lewa": FixedShareLewa,
     "exp-lewa": ExpLewa,
     "op-ewa": OpEwa,
+    "anytime-op-ewa": AnytimeOpEwa,
     "bandit-op-ewa": BanditOpEwa,
     "explore-then-project": ExploreThenProject,
     "bandit-explore-then-project": BanditExploreThenProject,
@@ -154,6 +156,7 @@ __all__ = [
     "AnytimeBanditLewa",
     "AnytimeEwa",
     "AnytimeLewa",
+    "AnytimeOpEwa",
     "BanditEpochProject",
     "BanditExploreThenProject",
     "BanditLewa",

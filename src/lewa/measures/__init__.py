@@ -12,20 +12,20 @@ from lewa.measures.performance import (
     violation,
     violation_curve,
 )
-from lewa.measures.rate_fit import Growth, growth
+from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.measures.verdict import Verdict, judge
 from lewa.theory.guarantees import Guarantee, Setting, guarantee
 
 __all__ = [
-    "Growth",
     "Guarantee",
     "Hindsight",
+    "RateFit",
     "Setting",
     "Verdict",
     "best_fixed_play",
     "best_play_every_round",
     "certificate",
-    "growth",
+    "fit_rate",
     "guarantee",
     "hindsight",
     "judge",

@@ -1,5 +1,6 @@
 """The best fixed play under the floors, in hindsight: value, play and what the floors cost."""
 
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from lewa.types import Matrix, Vector
 from lewa.validation import as_floor, in_unit
 
 TIGHT = 1e-7  # a floor missed by no more than this is met: a linear program is solved to about that
+ROUNDING = 1e-12  # what a play in doubles may miss a floor by that it meets
 EASED = 1e-6  # by how much a floor is eased to see what that yields
 
 
@@ -23,7 +25,7 @@ class Hindsight(NamedTuple):
 
 
 def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
-    """max p.r over plays p with p.c >= floor, for mean rewards (K,) and mean constraints (m, K).
+    """Return the maximum of p.r over plays p with p.c >= floor, for mean rewards (K,) and mean constraints (m, K).
 
     In closed form for one constraint, by linear programming (HiGHS) for more.
 
@@ -37,13 +39,13 @@ def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike
         raise ValueError(f"constraints must have the shape ({c0.size}, {r.size}) to match floor and rewards, got {c.shape}")
     if c0.size == 1:
         return one_constraint(r, c[0], float(c0[0]))
-    found = by_linear_program(r, c, c0)
-    above = (found.play > TIGHT).sum() + (c @ found.play - c0 > TIGHT).sum()
-    if not found.feasible or above > c0.size:
-        return found
+    best = by_linear_program(r, c, c0)
+    above = (best.play > TIGHT).sum() + (c @ best.play - c0 > TIGHT).sum()
+    if not best.feasible or above > c0.size:
+        return best
     # At a kink, with fewer shares and slacks above 0 than m + 1, prices are many: each is read where its floor is eased.
-    price = [by_linear_program(r, c, c0 - EASED * one).price[j] for j, one in enumerate(np.eye(c0.size))]
-    return found._replace(price=np.array(price))
+    price = [by_linear_program(r, c, c0 - EASED * unit).price[j] for j, unit in enumerate(np.eye(c0.size))]
+    return best._replace(price=np.array(price))
 
 
 def one_constraint(r: Vector, c: Vector, c0: float) -> Hindsight:
@@ -93,12 +95,13 @@ def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
 
     K = r.size
     simplex = {"A_eq": np.ones((1, K)), "b_eq": [1.0], "method": "highs"}
-    found = linprog(-r, A_ub=-c, b_ub=-c0, bounds=(0, 1), **simplex)
-    if found.status == 0:
-        play = np.clip(found.x, 0, None)
-        return Hindsight(play / play.sum(), float(-found.fun), np.maximum(-found.ineqlin.marginals, 0.0), True, c0.copy())
-    if found.status != 2:
-        raise RuntimeError(f"the linear program was not solved: {found.message}")
+    solution = linprog(-r, A_ub=-c, b_ub=-c0, bounds=(0, 1), **simplex)
+    if solution.status == 0:
+        play = np.clip(solution.x, 0, None)
+        price = np.maximum(-solution.ineqlin.marginals, 0.0)
+        return Hindsight(play / play.sum(), float(-solution.fun), price, True, c0.copy())
+    if solution.status != 2:
+        raise RuntimeError(f"the linear program was not solved: {solution.message}")
     ones = np.ones((c0.size, 1))
     least = linprog(
         np.append(np.zeros(K), 1.0),
@@ -114,6 +117,55 @@ def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
     play = np.clip(best.x if best.status == 0 else least.x[:K], 0, None)
     play = play / play.sum()
     return Hindsight(play, float(play @ r), np.zeros(c0.size), False, np.minimum(c0, c @ play))
+
+
+def certain_play(play: Vector, constraints: Matrix, floor: Vector) -> Vector | None:
+    """Return a play next to this one that meets p.c >= floor beyond doubt, (n, K) and (n,); None where none is found.
+
+    A linear program may miss floors by TIGHT. Its answer is checked in rational numbers, and where it misses one it is mixed
+    with a play that exceeds all floors by as much as can be, by just as much as that takes.
+    """
+    if meets_exactly(play, constraints, floor):
+        return play
+    inner = _deepest(constraints, floor)
+    slack, missed = float((constraints @ inner - floor).min()), float((floor - constraints @ play).max())
+    missed = max(missed, 0.0) + ROUNDING
+    if slack <= 2 * missed:
+        return None
+    share = missed / slack
+    mixture: Vector = (1 - share) * play + share * inner
+    return mixture if meets_exactly(mixture, constraints, floor) else None
+
+
+def meets_exactly(play: Vector, constraints: Matrix, floor: Vector) -> bool:
+    """Whether p.c >= floor in rational numbers, p being the play divided by its sum."""
+    used = np.flatnonzero(play)
+    weights = [Fraction(x) for x in play[used].tolist()]
+    total = sum(weights)
+    near = np.flatnonzero(constraints @ (play / play.sum()) < floor + TIGHT)  # the others are met beyond any rounding
+    return all(
+        sum(w * Fraction(c) for w, c in zip(weights, constraints[j, used].tolist(), strict=True)) >= total * Fraction(c0)
+        for j, c0 in zip(near.tolist(), floor[near].tolist(), strict=True)
+    )
+
+
+def _deepest(c: Matrix, c0: Vector) -> Vector:
+    """The play whose smallest excess over the floors is largest."""
+    from scipy.optimize import linprog  # imported here: it takes longer than everything else together
+
+    K = c.shape[1]
+    best = linprog(
+        np.append(np.zeros(K), -1.0),
+        A_ub=np.hstack([-c, np.ones((c0.size, 1))]),
+        b_ub=-c0,
+        A_eq=np.append(np.ones(K), 0.0).reshape(1, -1),
+        b_eq=[1.0],
+        bounds=[(0, 1)] * K + [(None, None)],
+        method="highs",
+    )
+    play = np.clip(best.x[:K], 0, None)
+    inner: Vector = play / play.sum()
+    return inner
 
 
 def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:

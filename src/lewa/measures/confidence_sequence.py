@@ -1,4 +1,4 @@
-"""A confidence band for an average that holds at all times together, whatever made the values depend on the past.
+"""A confidence sequence: intervals for an average that hold at all times at once, however values depend on the past.
 
 For x_1, x_2, ... in [0, 1], mu_t = E[x_t | the past], guesses g_t in [0, 1] made of the past, S_t = sum (x_s - mu_s) and
 V_t = sum (x_s - g_s)^2, with psi(a) = -ln(1 - a) - a and 0 <= a < 1:
@@ -11,13 +11,12 @@ V_t = sum (x_s - g_s)^2, with psi(a) = -ln(1 - a) - a and 0 <= a < 1:
 3. Ville: with probability 1 - alpha, M_t < 1/alpha at all t. M_t grows with S_t, so then S_t < u(V_t), where u solves
    M = 1/alpha. The same for 1 - x bounds -S_t. (Howard, Ramdas, McAuliffe, Sekhon, Ann. Statist. 49, 2021, is the theory.)
 
-The band is thus for the average of the mu_s, what the decisions made could be expected to cost; V adapts to how much the
-values vary, so a cost that is small against its range has a narrow band.
+The interval is thus for the average of the mu_s, what the decisions made could be expected to cost; V adapts to how much the
+values vary, so a cost that is small against its range has a narrow interval.
 """
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 STEPS = 0.5 ** (np.arange(1, 61) / 2)  # a_k, from 0.7 down to 1e-9: fit for V up to 1e18
 COSTS = -np.log1p(-STEPS) - STEPS  # psi(a_k)
@@ -26,8 +25,8 @@ RANKS = np.arange(1, 61)
 WEIGHTS = 1 / (RANKS * (RANKS + 1.0))  # they add up to less than 1
 
 
-def reach(spread: Any, alpha: float) -> Any:
-    """u(V): with probability 1 - alpha, S_t < u(V_t) at all t; for one V or an array of them."""
+def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
+    """Return u(V): with probability 1 - alpha, S_t < u(V_t) at all t; for one V or an array of them."""
     V = np.asarray(spread, dtype=np.float64)[..., np.newaxis]
     want = -np.log(alpha)
     # One term alone reaches 1/alpha where a S = want - ln weight + psi V: u lies below the least of these S, and above 0.
@@ -39,11 +38,14 @@ def reach(spread: Any, alpha: float) -> Any:
         top = terms.max(axis=-1)
         enough = top + np.log(np.exp(terms - top[..., np.newaxis]).sum(axis=-1)) >= want
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+    result: NDArray[np.float64] = high
+    return result
 
 
-def band(count: Any, total: Any, spread: Any, alpha: float) -> tuple[Any, Any]:
-    """The lower and the upper end for an average of values in [0, 1], of which there were so many with this total and V.
+def interval(
+    count: ArrayLike, total: ArrayLike, spread: ArrayLike, alpha: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the lower and the upper end for an average of so many values in [0, 1] with this total and V.
 
     Together the ends hold at all times with probability 1 - alpha. Where there were no values they are 0 and 1.
     """

@@ -16,48 +16,69 @@ from lewa.measures.trace import Trace
 from lewa.types import Cube, Matrix, Vector
 from lewa.validation import in_unit
 
-# What was found out for a trace: to lay a lazily drawn nature out takes longer than to play it.
-KEPT: WeakKeyDictionary[Trace, dict[str, tuple[Hindsight, ...]]] = WeakKeyDictionary()
+# The best plays of a trace: to lay a lazily drawn nature out takes longer than to play it.
+CACHE: WeakKeyDictionary[Trace, dict[tuple[str, float], tuple[Hindsight, ...]]] = WeakKeyDictionary()
 CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is added up
 
 
-def hindsight(trace: Trace, constraint: str = "auto") -> tuple[Hindsight, ...]:
-    """The best fixed play in hindsight for each seed, against the rewards of that seed.
+def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tuple[Hindsight, ...]:
+    """Return the best fixed play in hindsight for each seed, against the rewards of that seed.
 
     `constraint` says what a play has to meet: the game's true mean constraint ("known"), the mean of what the nature of
     that seed held ("trace"), the constraints of every round ("every round"), or, by "auto", the true mean where the game
-    knows it and else that of the trace.
+    knows it and else that of the trace. The floors are those of the trace, `raised` by so much where they are not 0.
     """
-    known = KEPT.setdefault(trace, {})
-    if constraint not in known:
+    cache = CACHE.setdefault(trace, {})
+    if (constraint, raised) not in cache:
+        floor = raise_floor(trace.floor, raised)
         if constraint == "every round":
-            known[constraint] = tuple(_every_round(trace, s) for s in range(len(trace.seeds)))
+            cache[constraint, raised] = tuple(_every_round(trace, s, floor) for s in range(len(trace.seeds)))
         else:
-            known[constraint] = tuple(row[-1] for row in _hindsights(trace, constraint, last_only=True))
-    return known[constraint]
+            rows = _hindsights(trace, constraint, floor, last_only=True)
+            cache[constraint, raised] = tuple(row[-1] for row in rows)
+    return cache[constraint, raised]
 
 
-def _every_round(trace: Trace, s: int) -> Hindsight:
+def raise_floor(floor: Vector, raised: float) -> Vector:
+    """Return the floors, higher by so much, but at most 1; a floor of 0 asks for nothing, and stays."""
+    higher: Vector = np.where(floor > 0, np.minimum(floor + raised, 1.0), 0.0)
+    return higher if raised else floor
+
+
+def _every_round(trace: Trace, s: int, floor: Vector) -> Hindsight:
     blocks = [block.constraints for _, block in _nature(trace, s)]
-    return best_play_every_round(totals(trace, s)[0][-1] / trace.rounds, np.concatenate(blocks), trace.floor)
+    return best_play_every_round(totals(trace, s)[0][-1] / trace.rounds, np.concatenate(blocks), floor)
+
+
+def conditions(trace: Trace, s: int, constraint: str) -> tuple[Vector, Matrix, Vector]:
+    """Return the linear program of a seed: mean rewards (K,), and constraints (n, K) that are to be above floors (n,)."""
+    rewards = totals(trace, s)[0][-1] / trace.rounds
+    if constraint == "every round":
+        rows = np.unique(np.concatenate([block.constraints for _, block in _nature(trace, s)]), axis=0)
+        return rewards, rows.reshape(-1, rows.shape[2]), np.tile(trace.floor, len(rows))
+    known = trace.game.mean_constraints
+    if known is None or constraint == "trace":
+        known = totals(trace, s)[1][-1] / trace.rounds
+    return rewards, np.atleast_2d(known), trace.floor
 
 
 def regret(trace: Trace, constraint: str = "auto") -> Vector:
-    """The regret of each seed after the last round, (S,)."""
+    """Return the regret of each seed after the last round, (S,)."""
     best = np.array([h.value for h in hindsight(trace, constraint)])
     total: Vector = best * trace.rounds - trace.reward[:, -1]
     return total
 
 
 def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
-    """The regret of each seed at each mark, (S, n): against the best fixed play for the rounds up to there."""
-    values = np.array([[h.value for h in row] for row in _hindsights(trace, constraint, last_only=False)])
+    """Return the regret of each seed at each mark, (S, n): against the best fixed play for the rounds up to there."""
+    rows = _hindsights(trace, constraint, trace.floor, last_only=False)
+    values = np.array([[h.value for h in row] for row in rows])
     curve: Matrix = values * trace.marks - trace.reward
     return curve
 
 
 def regret_certificate(trace: Trace, play: Vector) -> Vector:
-    """A bound on LEWA's regret against this play, (S,), that holds on every run, whatever the world did: LEWA (g).
+    """Return a bound on LEWA's regret against this play, (S,), that holds on every run, whatever the world did: LEWA (g).
 
     ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t), from a trace of every round.
     """
@@ -79,30 +100,25 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     return bounds
 
 
-def _hindsights(trace: Trace, constraint: str, last_only: bool) -> list[list[Hindsight]]:
+def _hindsights(trace: Trace, constraint: str, floor: Vector, last_only: bool) -> list[list[Hindsight]]:
     if constraint not in ("auto", "known", "trace"):
         raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {constraint!r}")
     mean_constraints = trace.game.mean_constraints
     if constraint == "known" and mean_constraints is None:
         raise ValueError("the game does not know its mean constraint: use 'trace'")
     known = None if constraint == "trace" else mean_constraints
-    found = []
+    marks = [len(trace.marks) - 1] if last_only else range(len(trace.marks))
+    plays = []
     for s in range(len(trace.seeds)):
         rewards, constraints = totals(trace, s)
-        at = [len(trace.marks) - 1] if last_only else range(len(trace.marks))
-        found.append(
-            [
-                best_fixed_play(
-                    rewards[n] / trace.marks[n], constraints[n] / trace.marks[n] if known is None else known, trace.floor
-                )
-                for n in at
-            ]
-        )
-    return found
+        means = [constraints[n] / trace.marks[n] if known is None else known for n in marks]
+        each = [rewards[n] / trace.marks[n] for n in marks]
+        plays.append([best_fixed_play(r, c, floor) for r, c in zip(each, means, strict=True)])
+    return plays
 
 
 def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
-    """The sums of r_t (n, K) and c_t (n, m, K) up to each mark; a lazily drawn nature is laid out for it, once more."""
+    """Return the sums of r_t (n, K) and c_t (n, m, K) up to each mark; a lazily drawn nature is laid out once more."""
     if trace.reward_sums is not None and trace.constraint_sums is not None:
         return trace.reward_sums[s], trace.constraint_sums[s]
     K, m = trace.game.actions, trace.game.constraints
@@ -114,7 +130,7 @@ def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
 
 
 def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
-    """The rounds that a seed met, in blocks, each with the mark that it leads up to."""
+    """Yield the rounds that a seed met, in blocks, each with the mark that it leads up to."""
     if trace.game.reacts:
         raise ValueError("what a game that reacts would have shown is not known: only its sums are kept")
     key = keys(trace.seeds[s])[NATURE : NATURE + 1]
@@ -128,7 +144,7 @@ def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
 
 
 def variation(rewards: Matrix) -> float:
-    """sum_t max_i |r_t - mean r|_i for rewards (T, K): how far they are from standing still.
+    """Return sum_t max_i |r_t - mean r|_i for rewards (T, K): how far they are from standing still.
 
     >>> variation(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
     2.0
@@ -138,7 +154,7 @@ def variation(rewards: Matrix) -> float:
 
 
 def violation(trace: Trace, realised: bool = False) -> Matrix:
-    """[sum_t (floor - p_t.c)]+ after the last round, (S, m): rounds above the line make up for rounds below it.
+    """Return [sum_t (floor - p_t.c)]+ after the last round, (S, m): rounds above the line make up for rounds below it.
 
     `realised` takes the constraints that were revealed, of the action drawn under bandit feedback, for the mean c.
     """
@@ -147,18 +163,18 @@ def violation(trace: Trace, realised: bool = False) -> Matrix:
 
 
 def violation_curve(trace: Trace) -> Cube:
-    """The same at each mark, (S, n, m)."""
+    """Return the same at each mark, (S, n, m)."""
     net: Cube = np.maximum(trace.shortfall, 0.0)
     return net
 
 
 def positive_violation(trace: Trace) -> Matrix:
-    """sum_t [floor - p_t.c]+ after the last round, (S, m): nothing makes up for a round below the line."""
+    """Return sum_t [floor - p_t.c]+ after the last round, (S, m): nothing makes up for a round below the line."""
     return trace.positive[:, -1]
 
 
 def certificate(trace: Trace) -> Matrix:
-    """lambda_{T+1}/mu + delta sum_t lambda_t, (S, m): a bound on V' that holds on every run, whatever the world did.
+    """Return lambda_{T+1}/mu + delta sum_t lambda_t, (S, m): a bound on V' that holds on every run, whatever the world did.
 
     V' is what the learner's own dual step saw fall short: sum(floor - p_t.c_t) for LEWA, sum(floor - q_t.chat_t) for
     BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 
-class Growth(NamedTuple):
+class RateFit(NamedTuple):
     """value ~ factor * rounds^slope, and the interval of the slope at the level it was fitted with."""
 
     slope: float
@@ -16,13 +16,13 @@ class Growth(NamedTuple):
     factor: float
 
 
-def growth(rounds: Sequence[float], values: Sequence[float], level: float = 0.95) -> Growth | None:
-    """The least-squares line through (log rounds, log values) with Student's interval of its slope.
+def fit_rate(rounds: Sequence[float], values: Sequence[float], level: float = 0.95) -> RateFit | None:
+    """Fit the least-squares line through (log rounds, log values) with Student's interval of its slope.
 
     The interval is about how straight the line is: it is wide where horizons are few or the growth changes. None where
     there are fewer than three horizons or a value is not positive, for then there is no such line.
 
-    >>> fit = growth([1e3, 1e4, 1e5, 1e6], [2 * T**0.75 for T in (1e3, 1e4, 1e5, 1e6)])
+    >>> fit = fit_rate([1e3, 1e4, 1e5, 1e6], [2 * T**0.75 for T in (1e3, 1e4, 1e5, 1e6)])
     >>> f"{fit.slope:.3f} in [{fit.low:.3f}, {fit.high:.3f}], factor {fit.factor:.3f}"
     '0.750 in [0.750, 0.750], factor 2.000'
     """
@@ -36,4 +36,4 @@ def growth(rounds: Sequence[float], values: Sequence[float], level: float = 0.95
     line = linregress(x, y)
     reach = float(t.ppf((1 + level) / 2, len(rounds) - 2)) * float(line.stderr)
     slope = float(line.slope)
-    return Growth(slope, slope - reach, slope + reach, float(np.exp(line.intercept)))
+    return RateFit(slope, slope - reach, slope + reach, float(np.exp(line.intercept)))

@@ -1,12 +1,16 @@
 """Whether a measured run kept its guarantee."""
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa.measures.performance import hindsight, regret
+from lewa.kernels import rest
+from lewa.measures.best_play import certain_play
+from lewa.measures.performance import conditions, hindsight, regret
 from lewa.measures.trace import Trace
-from lewa.theory.guarantees import EVERY_ROUND, EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, applicable, none
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, applicable, none
+from lewa.types import Matrix, Vector
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
 JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
@@ -21,44 +25,110 @@ class Verdict(NamedTuple):
     holds: bool | None
 
 
+class Rest(NamedTuple):
+    """What the projections of each seed left, as it adds to the bounds; theory_projected.md, 1.1."""
+
+    regret: Vector  # (S,)
+    violation: Vector  # (S,) of each constraint
+    known: bool
+
+
 def judge(trace: Trace) -> Verdict:
-    """The guarantee that this learner has in this game, and whether these runs kept it.
+    """Return the guarantee that this learner has in this game, and whether these runs kept it.
 
     A pathwise bound has to hold for every seed; a bound on an expectation for the mean over at least two seeds, with a
     margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those.
+    What projections left is added to the bounds. Regret refutes a bound only against a play that surely meets the floors:
+    where the set of such plays is thinner than a linear program can see, the answer is None.
     """
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
     setting = trace.game.setting
-    guarantee = applicable(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
-    if guarantee.kind not in JUDGED:
-        return Verdict(guarantee, None)
-    against = "auto"
-    if EVERY_ROUND in guarantee.assumptions:
-        against = "every round"
-        numbers = trace.rounds * trace.game.actions * trace.game.constraints
-        if trace.game.reacts or numbers > MOST:  # what it would have shown is not kept, or too much
+    statement = applicable(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
+    if statement.kind not in JUDGED:
+        return Verdict(statement, None)
+    constraint = "every round" if statement.every_round else "auto"
+    numbers = trace.rounds * trace.game.actions * trace.game.constraints
+    if statement.every_round and (trace.game.reacts or numbers > MOST):
+        return Verdict(statement, None)  # what it would have shown is not kept, or too much
+    if not all(h.feasible for h in hindsight(trace, constraint, statement.raised)):
+        floors = f"the floors raised by {statement.raised:.4g}" if statement.raised else "the floor"
+        when = " in every round" if statement.every_round else ""
+        return Verdict(none(statement.source, f"no play meets {floors}{when}, so no guarantee applies"), None)
+
+    left = rest_of(trace)
+    guarantee = with_rest(statement, left, trace.rounds)
+    bounds = [statement.regret, *(statement.violation or ()), *(statement.positive_violation or ())]
+    short, positive = (sums[:, -1] - left.violation[:, np.newaxis] for sums in (trace.shortfall, trace.positive))
+    holds = bounds_hold(statement.kind, bounds, regret(trace, constraint) - left.regret, short, positive, trace.rounds)
+    if holds is False:
+        regrets = sure_regret(trace, constraint)
+        if regrets is None or not left.known:
             return Verdict(guarantee, None)
-        if not all(h.feasible for h in hindsight(trace, against)):
-            return Verdict(none(guarantee.source, "no play meets the floor in every round, so no guarantee applies"), None)
-    promised = [guarantee.regret, *(guarantee.violation or ()), *(guarantee.positive_violation or ())]
-    regrets, short, positive = regret(trace, against), trace.shortfall[:, -1], trace.positive[:, -1]
-    return Verdict(guarantee, kept(guarantee.kind, promised, regrets, short, positive, trace.rounds))
+        if bounds_hold(statement.kind, bounds, regrets - left.regret, short, positive, trace.rounds) is not False:
+            return Verdict(guarantee, None)
+    return Verdict(guarantee, holds)
 
 
-def kept(kind: str | None, promised: list[Any], regrets: Any, shortfall: Any, positive: Any, rounds: int) -> bool | None:
-    """Whether runs kept what is promised of regret, of violation and of positive violation; None where they cannot tell.
+def bounds_hold(
+    kind: str | None, bounds: Sequence[float | None], regrets: Vector, shortfall: Matrix, positive: Matrix, rounds: int
+) -> bool | None:
+    """Whether runs kept the bounds on regret, on violation and on positive violation; None where they cannot tell.
 
     Of each seed there are its regret, and its shortfall and positive violation by constraint.
     """
     if kind not in JUDGED:
         return None
     short = np.maximum(shortfall, 0) if kind == EXPECTED_INSIDE else shortfall
-    measured = np.column_stack([regrets, short, positive])[:, : len(promised)]
-    bounds = np.array(promised, dtype=np.float64) + ROUNDING * rounds
+    measured = np.column_stack([regrets, short, positive])[:, : len(bounds)]
+    limits = np.array(bounds, dtype=np.float64) + ROUNDING * rounds
     if kind == PATHWISE:
-        return bool((measured <= bounds).all())
+        return bool((measured <= limits).all())
     if len(measured) < 2:
         return None
     error = measured.std(axis=0, ddof=1) / np.sqrt(len(measured))
-    return bool((measured.mean(axis=0) <= bounds + MARGIN * error).all())
+    return bool((measured.mean(axis=0) <= limits + MARGIN * error).all())
+
+
+def sure_regret(trace: Trace, constraint: str) -> Vector | None:
+    """Return the regret of each seed against a play that surely meets the floors; None if one has none that is known."""
+    values = []
+    for s, best in enumerate(hindsight(trace, constraint)):
+        rewards, constraints, floor = conditions(trace, s, constraint)
+        play = certain_play(best.play, constraints, floor)
+        if play is None:
+            return None
+        values.append(float(play @ rewards))
+    regrets: Vector = np.array(values) * trace.rounds - trace.reward[:, -1]
+    return regrets
+
+
+def rest_of(trace: Trace) -> Rest:
+    """Return what projections left in each seed; not known for a learner that is started afresh on the way."""
+    nothing = np.zeros(len(trace.seeds))
+    if trace.game.constraints == 1 or not all(hasattr(state, "tilt") for state in trace.states):
+        return Rest(nothing, nothing, True)
+    if any(hasattr(state, "epoch") for state in trace.states):
+        return Rest(nothing, nothing, False)
+    lines, weights = (np.array(column) for column in zip(*(rest(state.tilt) for state in trace.states), strict=True))
+    margin = getattr(trace.learner, "margin", None)
+    if margin is None:
+        return Rest(weights / trace.learner.eta, lines, True)
+    # A learner that mixes in a safe action mixes in more of it for what is missed: that costs reward, no violation.
+    return Rest(weights / trace.learner.eta + (lines / margin if margin else np.inf * (lines > 0)), nothing, True)
+
+
+def with_rest(statement: Guarantee, left: Rest, rounds: int) -> Guarantee:
+    """Add what projections left to the bounds, if it is more than rounding."""
+    regret, violation = float(left.regret.max()), float(left.violation.max())
+    if max(regret, violation) <= ROUNDING * rounds or statement.regret is None:
+        return statement
+
+    def add(bounds: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        return None if bounds is None else tuple(bound + violation for bound in bounds)
+
+    return statement._replace(
+        regret=statement.regret + regret,
+        violation=add(statement.violation),
+        positive_violation=add(statement.positive_violation),
+    )

@@ -23,7 +23,7 @@ import numpy as np
 
 from lewa import games
 from lewa.lab.study import Run
-from lewa.measures.rate_fit import growth
+from lewa.measures.rate_fit import fit_rate
 from lewa.measures.verdict import MARGIN, ROUNDING
 from lewa.paper.series import Series, positive_part
 from lewa.theory.guarantees import EXPECTED, PATHWISE, PROBABLE, applicable
@@ -206,7 +206,7 @@ class Grows:
 
     def judge(self, quantity: str, every: list[Series]) -> Finding:
         """Fit a line to the means over seeds; where there is none, nothing may be left at the longest horizon."""
-        fits = {id(series): growth(series.rounds, series.means(quantity)) for series in every}
+        fits = {id(series): fit_rate(series.rounds, series.means(quantity)) for series in every}
         steep = [series for series in every if (fit := fits[id(series)]) and fit.low > self.exponent + TOLERANCE]
         largest = max(steep or every, key=lambda series: series.means(quantity)[-1])
         means, fit = largest.means(quantity), fits[id(largest)]
@@ -233,7 +233,7 @@ class Attains:
         """Fit a line to the means over seeds, in the one game that the claim is about."""
         (series,) = every
         means, rate = series.means(quantity), fraction(self.exponent)
-        fit = growth(series.rounds, means)
+        fit = fit_rate(series.rounds, means)
         if fit is None:
             return Finding(series, means, "=", None, f"Theta(T^{rate})", self.exponent, False, "no line can be fitted")
         near, inside = abs(fit.slope - self.exponent) <= TOLERANCE, fit.low <= self.exponent <= fit.high

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from lewa.measures.rate_fit import growth
+from lewa.measures.rate_fit import fit_rate
 from lewa.paper.rules import Rule
 from lewa.paper.series import Series
 
@@ -48,7 +48,7 @@ def _line(claim: Claim, quantity: str, rule: Rule, every: list[Series]) -> Verdi
         raise ValueError(f"{claim.title}: the study {claim.study} has no run that it is about")
     finding = rule.judge(quantity, about)
     series, measured = finding.series, finding.values[-1]
-    fit = growth(series.rounds, finding.values)
+    fit = fit_rate(series.rounds, finding.values)
     return VerdictLine(
         claim=claim.title,
         quantity=quantity,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lewa.measures.rate_fit import Growth
+from lewa.measures.rate_fit import RateFit
 from lewa.report.charts import (
     HEIGHT,
     INK,
@@ -63,7 +63,7 @@ class Point(NamedTuple):
     colour: str
     rounds: tuple[int, ...]
     values: tuple[float, ...]
-    fit: Growth | None
+    fit: RateFit | None
     beside: str = ""  # the exponent that theory has for it
     bounds: tuple[tuple[int, float], ...] = ()  # what is proved, by horizon
 

@@ -10,7 +10,7 @@ import numpy as np
 from lewa.lab.measures import Row
 from lewa.lab.names import short
 from lewa.lab.storage import first_line, read_json, read_measures, read_versions
-from lewa.measures.verdict import kept
+from lewa.measures.verdict import bounds_hold
 from lewa.paper.league import Standing
 from lewa.paper.reproduce import Reproduction
 from lewa.paper.verdicts import VerdictLine
@@ -72,7 +72,7 @@ class Result(NamedTuple):
             verdicts = [row["guarantee_holds"] for row in self.rows]
             return None if None in verdicts else all(verdicts)
         every = [*bounds, *(self.bounds("violation") or ()), *(self.bounds("positive_violation") or ())]
-        return kept(self.kind, every, regret, shortfall, positive, self.rounds)
+        return bounds_hold(self.kind, every, regret, shortfall, positive, self.rounds)
 
 
 # Folders -----------------------------------------------------------------------------------------------------------------

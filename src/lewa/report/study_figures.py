@@ -5,7 +5,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.measures.rate_fit import growth
+from lewa.measures.rate_fit import fit_rate
 from lewa.paper.rules import fraction
 from lewa.paper.verdicts import VerdictLine
 from lewa.report import captions
@@ -155,7 +155,7 @@ def _theory(stated: Sequence[float], bounds: Sequence[tuple[int, float]]) -> str
     """Say which exponent theory has: the one claimed, or else how fast the proved bound grows over these horizons."""
     if stated:
         return f"(theory {' and '.join(map(fraction, stated))})"
-    proved = growth([rounds for rounds, _ in bounds], [bound for _, bound in bounds])
+    proved = fit_rate([rounds for rounds, _ in bounds], [bound for _, bound in bounds])
     return f"(proved {proved.slope:.2f})" if proved else ""
 
 

@@ -6,7 +6,7 @@ from itertools import groupby
 import numpy as np
 
 from lewa.lab.names import short
-from lewa.measures.rate_fit import Growth, growth
+from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.paper import league
 from lewa.paper.league import Standing
 from lewa.paper.rules import fraction
@@ -54,15 +54,15 @@ def results_table(results: Sequence[Result], all_horizons: Sequence[Result], lin
     return Table(tuple(columns), numeric, rows, caption + captions.on_action(results))
 
 
-def slope_of(result: Result, measure: str, all_horizons: Sequence[Result]) -> Growth | None:
+def slope_of(result: Result, measure: str, all_horizons: Sequence[Result]) -> RateFit | None:
     """Return the line through the means at all horizons of this learner in this game."""
     return fit([other for other in all_horizons if (other.world, other.learner) == (result.world, result.learner)], measure)
 
 
-def fit(results: Sequence[Result], measure: str, constraint: int = 0) -> Growth | None:
+def fit(results: Sequence[Result], measure: str, constraint: int = 0) -> RateFit | None:
     """Return the line through the means over seeds; None where one is missing or not positive."""
     means = [mean for result in results if (mean := result.mean(measure, constraint)) is not None]
-    return growth([result.rounds for result in results], means, LEVEL) if len(means) == len(results) else None
+    return fit_rate([result.rounds for result in results], means, LEVEL) if len(means) == len(results) else None
 
 
 # Claims ------------------------------------------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def _holds(holds: bool | None) -> Cell:
     return Cell("\N{EN DASH}") if holds is None else Cell("yes", mark="yes") if holds else Cell("no", mark="no")
 
 
-def _slope(line: Growth | None) -> Cell:
+def _slope(line: RateFit | None) -> Cell:
     return Cell(number(None)) if line is None else _interval(line.slope, line.low, line.high)
 
 

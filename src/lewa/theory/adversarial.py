@@ -11,9 +11,9 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     none,
     one_action,
-    proved,
 )
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors
@@ -36,7 +36,7 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
         return (none(source, f"needs rate*(1 + sqrt(1 + T ln K)) < 1, got {rate=:.6g} and so {y:.6g}"),)
     V = steep / rate
     kept = (FEASIBLE, CONSTANT) if setting.constraints == "constant" and not setting.corruption else (EVERY_ROUND,)
-    statement = proved(Bound(C + y, V, V), T, floor, PATHWISE, source, kept)
+    statement = conclude(Bound(C + y, V, V), T, floor, PATHWISE, source, kept)
     if setting.constraints == "arbitrary" or not (setting.constraints == "iid" or setting.corruption):
         return (statement,)
     reason = (

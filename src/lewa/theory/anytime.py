@@ -5,18 +5,32 @@ K actions, T rounds, m constraints with floors c0; eta and delta as in the boxes
 """
 
 from collections.abc import Sequence
-from math import fsum, inf, sqrt
+from math import exp, fsum, inf, log, sqrt
 from typing import Any
 
-from lewa.theory import paper, parameters
-from lewa.theory.guarantees import EXPECTED_INSIDE, FEASIBLE, Bound, Guarantee, Setting, none, one_action, proved
+from lewa.theory import paper, parameters, projected
+from lewa.theory.guarantees import (
+    EVERY_ROUND,
+    EXPECTED_INSIDE,
+    FEASIBLE,
+    PATHWISE,
+    PROBABLE,
+    TINY,
+    Bound,
+    Guarantee,
+    Setting,
+    conclude,
+    none,
+    one_action,
+    steady,
+)
 from lewa.types import Vector
 
 # Anytime LEWA ------------------------------------------------------------------------------------------------------------
 
 
 def anytime_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """At every T what LEWA has with eta/sqrt(T), delta/(2 sqrt(T)) and mu = 2/(delta sqrt(T)), and eta^2/4 added to ln K."""
+    """LEWA's bounds at every T, for eta/sqrt(T), delta/(2 sqrt(T)), mu = 2/(delta sqrt(T)), with eta^2/4 added to ln K."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
@@ -25,16 +39,68 @@ def anytime_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, settin
         return (none(name, f"needs delta >= m*eta, got {delta=:.6g}, m*eta={most:.6g}"),)
     steps = parameters.Steps(eta / root, delta / (2 * root), 2 / (delta * root), floor)
     statements = paper.lewa(steps, actions, rounds, setting, name, eta * eta / 4)
-    return tuple(_in_own_terms(said, f"needs delta > m*eta, got {delta=:.6g}, m*eta={most:.6g}") for said in statements)
+    needs = f"needs delta > m*eta, got {delta=:.6g}, m*eta={most:.6g}"
+    return tuple(_of_anytime(statement, needs) for statement in statements)
 
 
-def _in_own_terms(said: Guarantee, needs: str) -> Guarantee:
-    """Where LEWA's steps would have to be others, the steps that were given are named."""
-    lacks = said.reason.startswith("needs delta > m*eta/2")
-    reason = f"{needs}; tuned(..., epsilon=...) sets it so" if lacks else said.reason
+def _of_anytime(statement: Guarantee, needs: str) -> Guarantee:
+    """Name the steps that were given where the statement names LEWA's."""
+    lacks = statement.reason.startswith("needs delta > m*eta/2")
+    reason = f"{needs}; tuned(..., epsilon=...) sets it so" if lacks else statement.reason
     trivial = "regret: only the trivial bound, as (d) "
-    assumptions = tuple(trivial + needs if one.startswith(trivial) else one for one in said.assumptions)
-    return said._replace(reason=reason, assumptions=assumptions)
+    assumptions = tuple(trivial + needs if text.startswith(trivial) else text for text in statement.assumptions)
+    return statement._replace(reason=reason, assumptions=assumptions)
+
+
+PACE = 1.2  # as in kernels/projection.py: from one epoch of a radius that covers all rounds to the next
+
+# Anytime OP-EWA ----------------------------------------------------------------------------------------------------------
+
+
+def anytime_op_ewa(learner: parameters.AnytimeOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """Regret <= sqrt(T) (ln K/eta + eta/4), at every T; shortfalls by radii that cover every round there may be."""
+    floor, eta, level, kappa, corruption = learner.floor, learner.eta, learner.level, learner.kappa, learner.corruption
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m = "Anytime OP-EWA", actions, rounds, floor.size
+    regret = sqrt(T) * (log(K) / eta + eta / 4)
+    if not floor.any():
+        return (conclude(Bound(regret, 0.0, 0.0), T, floor, PATHWISE, source, (projected.FREE,)),)
+    if setting.constraints == "arbitrary":
+        return (none(source, projected.NO_MEAN),)
+    C = setting.corruption or 0.0
+    if corruption < C:
+        return (
+            none(source, f"needs corruption >= {C:g}, or the bonus does not cover what is corrupted; got {corruption=:g}"),
+        )
+    paper.check_slater(floor, setting)
+    radii, noise, kind, epsilon = stitched_radii(level, T), 0.0, PATHWISE, None
+    if setting.constraints != "constant":
+        least = 2 * K * m * exp(-level)
+        kind, epsilon = PROBABLE, max(least, TINY) if setting.epsilon is None else setting.epsilon
+        if epsilon >= 1 or least > epsilon * (1 + 1e-9):
+            return (none(source, f"needs level >= ln(2*K*m/epsilon), got {level=:.6g} and epsilon={epsilon:.4g}"),)
+        noise = min(stitched_radii(log(2 * K * m / epsilon), T), radii)
+    world: tuple[str, ...] = (FEASIBLE, steady(setting), *projected.several(floor))
+    if kappa < 0 or (kappa < 1 and noise > 0):
+        world = (*world, f"regret: only the trivial bound, as plays that meet the floors may be cut off where {kappa=:g}")
+        regret, bonus = inf, radii
+    else:
+        bonus = kappa * radii
+    V = tuple(c0 + bonus + noise + (corruption + C) * (1 + log(T)) for c0 in floor.tolist())
+    return (projected.throughout(conclude(Bound(regret, V, V), T, floor, kind, source, world, epsilon)),)
+
+
+def stitched_radii(level: float, rounds: int) -> float:
+    """Bound the sum over t <= T of the radii sqrt(n (level + ln((k + 1)(k + 2)))/2)/t, n = PACE^k the first power >= t."""
+    total, first, k = sqrt((level + log(2)) / 2), 1, 0  # of round 1
+    while first < rounds:
+        k += 1
+        last = min(int(PACE**k), rounds)
+        if last > first:  # sum of 1/t over first < t <= last
+            total += sqrt(PACE**k * (level + log((k + 1) * (k + 2))) / 2) * log(last / first)
+        first = last
+    return total
 
 
 # Doubling ----------------------------------------------------------------------------------------------------------------
@@ -43,53 +109,54 @@ def _in_own_terms(said: Guarantee, needs: str) -> Guarantee:
 def doubled(
     epochs: Sequence[tuple[Any, int]], actions: int, rounds: int, floor: Vector, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """The sums over epochs, each a learner and the rounds it plays; the trivial bounds for one of which nothing is proved.
+    """Add up the bounds of the epochs, each a learner and the rounds it plays; where nothing is proved, the trivial ones.
 
     Epoch k gets epsilon/((k + 1)(k + 2)). That the rewards vary little over all rounds is not used.
     """
     covered = sum(length for _, length in epochs)
     if covered < rounds:
         return (none("doubling", f"the epochs have {covered} rounds in all, fewer than {rounds}"),)
-    setting, said = setting._replace(variation=None), []
+    setting, by_epoch = setting._replace(variation=None), []
     for k, (learner, length) in enumerate(epochs):
-        own = None if setting.epsilon is None else setting.epsilon / ((k + 1) * (k + 2))
-        said.append(learner.guarantees(actions, length, setting._replace(epsilon=own)))
+        epsilon = None if setting.epsilon is None else setting.epsilon / ((k + 1) * (k + 2))
+        by_epoch.append(learner.guarantees(actions, length, setting._replace(epsilon=epsilon)))
     lengths = [length for _, length in epochs]
-    longest = said[max(range(len(said)), key=lambda k: lengths[k])]
-    return tuple(_summed(one, said, lengths, floor, setting) for one in longest)
+    longest = by_epoch[max(range(len(by_epoch)), key=lambda k: lengths[k])]
+    return tuple(_sum_of_epochs(statement, by_epoch, lengths, floor, setting) for statement in longest)
 
 
-def _summed(
-    one: Guarantee, said: Sequence[tuple[Guarantee, ...]], lengths: list[int], floor: Vector, setting: Setting
+def _sum_of_epochs(
+    last: Guarantee, by_epoch: Sequence[tuple[Guarantee, ...]], lengths: list[int], floor: Vector, setting: Setting
 ) -> Guarantee:
-    """The sum of what the epochs have of the kind of this statement, under no more assumptions."""
-    source = f"{one.source}, doubled"
-    if one.regret is None:
-        return none(source, f"in its longest epoch: {one.reason}")
+    """Add up what the epochs have of the kind of this statement, under no more assumptions."""
+    source = f"{last.source}, doubled"
+    if last.regret is None:
+        return none(source, f"in its longest epoch: {last.reason}")
     regret, violation, positive, epsilon = [], [], [], []
-    for statements, length in zip(said, lengths, strict=True):
-        same = [s for s in statements if s.kind == one.kind]  # the same theorem, or one that assumes no more
-        alike = [s for s in same if s.source == one.source or set(s.assumptions) <= set(one.assumptions)]
+    for statements, length in zip(by_epoch, lengths, strict=True):
+        same = [s for s in statements if s.kind == last.kind]  # the same theorem, or one that assumes no more
+        alike = [s for s in same if s.source == last.source or set(s.assumptions) <= set(last.assumptions)]
         trivial = tuple(c0 * length for c0 in floor.tolist())
-        best = min(alike, key=lambda s: s.source != one.source, default=Guarantee(float(length), trivial, one.kind, ""))
+        best = min(alike, key=lambda s: s.source != last.source, default=Guarantee(float(length), trivial, last.kind, ""))
         regret.append(best.regret or 0.0)
         violation.append(best.violation or ())
         positive.append(best.positive_violation or trivial)
         epsilon.append(best.epsilon or 0.0)
     bound = Bound(fsum(regret), tuple(map(fsum, zip(*violation, strict=True))))
-    if one.positive_violation is not None:
+    if last.positive_violation is not None:
         bound = bound._replace(positive=tuple(map(fsum, zip(*positive, strict=True))))
-    fails = None if one.epsilon is None else setting.epsilon or fsum(epsilon)
+    fails = None if last.epsilon is None else setting.epsilon or fsum(epsilon)
     if fails is not None and fails >= 1:
         return none(source, f"the epochs' bounds may fail with probabilities that add up to {fails:.4g}")
-    return proved(bound, sum(lengths), floor, str(one.kind), source, one.assumptions, fails)
+    total = conclude(bound, sum(lengths), floor, str(last.kind), source, last.assumptions, fails)
+    return total._replace(raised=last.raised)
 
 
 # Tightened ---------------------------------------------------------------------------------------------------------------
 
 
 def tightened(held: Any, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting) -> tuple[Guarantee, ...]:
-    """What is proved for the floors c0 + s, said of c0: s T less violation, and s T/S more regret."""
+    """Turn what is proved for the floors c0 + s into statements about c0: s T less violation, s T/S more regret."""
     if actions == 1:
         return one_action(floor)
     paper.check_slater(floor, setting)
@@ -100,31 +167,47 @@ def tightened(held: Any, actions: int, rounds: int, floor: Vector, slack: float,
             return (none("tightened", needs),)
         left = min(S - slack, 1 - float(held.floor.max()))
         inside = setting._replace(slater=left if left > 0 else None, variation=setting.variation if left > 0 else None)
-    feasible = (FEASIBLE, paper.exceeded(inside)) if inside.slater else (FEASIBLE,)
+    premises = _premises(held, slack, setting, inside)
     return tuple(
-        _lowered(said, rounds, floor, slack, setting, feasible) for said in held.guarantees(actions, rounds, inside)
+        _lower(statement, rounds, floor, slack, setting, premises) for statement in held.guarantees(actions, rounds, inside)
     )
 
 
-def _lowered(
-    said: Guarantee, rounds: int, floor: Vector, slack: float, setting: Setting, feasible: tuple[str, ...]
+def _premises(held: Any, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
+    """Say of the floors c0 what a statement about c0 + s assumes of those: each premise, and what takes its place."""
+    reachable = f"some play exceeds every floor by {setting.slater or slack:g}"
+    premises = {
+        FEASIBLE: reachable,
+        EVERY_ROUND: EVERY_ROUND.replace("the floors", f"the floors raised by {slack:.4g}"),
+    }
+    if inside.slater:
+        premises[paper.exceeded(inside)] = reachable
+        premises[f"{paper.exceeded(inside)}, in every round"] = f"{reachable}, in every round"
+    if hasattr(held, "margin"):
+        premises[projected.safe_action(held.safe, held.margin)] = projected.safe_action(held.safe, held.margin + slack)
+    return premises
+
+
+def _lower(
+    statement: Guarantee, rounds: int, floor: Vector, slack: float, setting: Setting, premises: dict[str, str]
 ) -> Guarantee:
-    """A statement about the floors c0 + s as one about c0; `feasible` is what it assumes of the former."""
-    source, T, S = f"{said.source}, tightened", rounds, setting.slater
-    if said.regret is None or said.violation is None:
-        return none(source, f"of the raised floors: {said.reason}")
+    """Turn a statement about the floors c0 + s into one about c0, under the premises about c0 + s."""
+    source, T, S = f"{statement.source}, tightened", rounds, setting.slater
+    if statement.regret is None or statement.violation is None:
+        return none(source, f"of the raised floors: {statement.reason}")
     if slack == 0 or not floor.any():
-        return said._replace(source=source, assumptions=(*said.assumptions, "slack 0: the floors are not raised"))
-    reachable = f"some play exceeds every floor by {S or slack:g}"
-    world = [reachable if one in feasible else one for one in said.assumptions]
+        unraised = "slack 0: the floors are not raised"
+        return statement._replace(source=source, assumptions=(*statement.assumptions, unraised))
+    world = [premises.get(text, text) for text in statement.assumptions]
     # The mixture with a play that exceeds the floors in the mean does not exceed them in every round.
     known = S is not None and setting.constraints != "arbitrary"
-    regret = said.regret + slack * T / S if known and S else inf
+    regret = statement.regret + slack * T / S if known and S else inf
     if not known:
-        against = f"against plays that meet the floors raised by {slack:.4g}, at most {said.regret:.6g}"
+        against = f"against plays that meet the floors raised by {slack:.4g}, at most {statement.regret:.6g}"
         lacks = "no slater is given" if S is None else "no play need exceed the floors in every round"
         world.append(f"regret: only the trivial bound, as {lacks}; {against}")
-    off = 0.0 if said.kind == EXPECTED_INSIDE else slack * T
-    violation = tuple(max(v - off, 0.0) for v in said.violation)
-    bound = Bound(regret, violation, said.positive_violation)
-    return proved(bound, T, floor, str(said.kind), source, tuple(world), said.epsilon)
+    off = 0.0 if statement.kind == EXPECTED_INSIDE else slack * T
+    violation = tuple(max(v - off, 0.0) for v in statement.violation)
+    bound = Bound(regret, violation, statement.positive_violation)
+    lower = conclude(bound, T, floor, str(statement.kind), source, tuple(world), statement.epsilon)
+    return lower._replace(raised=slack, throughout=statement.throughout) if lower.regret is not None else lower

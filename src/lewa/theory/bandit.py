@@ -21,9 +21,9 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     none,
     one_action,
-    proved,
     steady,
     width,
 )
@@ -87,7 +87,7 @@ def _expected(
     world: tuple[str, ...]
     if setting.constraints == "arbitrary":
         world = (EVERY_ROUND, UNSEEN, IN_ADVANCE)
-        kept = proved(Bound(B, sqrt(A * (T + B))), T, floor, EXPECTED_INSIDE, source, world)
+        kept = conclude(Bound(B, sqrt(A * (T + B))), T, floor, EXPECTED_INSIDE, source, world)
         return none(source, _no_mean(B, T)), kept
     check_slater(floor, setting)
     C = setting.corruption or 0.0
@@ -96,10 +96,10 @@ def _expected(
     world = (FEASIBLE, steady(setting), UNSEEN)
     if setting.adversary != "oblivious":
         trivial = () if afterwards < inf else (AFTERWARDS,)
-        return (proved(Bound(B + afterwards, V), T, floor, EXPECTED, source, (*world, *trivial)),)
+        return (conclude(Bound(B + afterwards, V), T, floor, EXPECTED, source, (*world, *trivial)),)
     statements = [
-        proved(Bound(B, V), T, floor, EXPECTED, source, (*world, OBLIVIOUS)),
-        proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, (*world, OBLIVIOUS)),
+        conclude(Bound(B, V), T, floor, EXPECTED, source, (*world, OBLIVIOUS)),
+        conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, (*world, OBLIVIOUS)),
     ]
     if setting.slater:
         still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
@@ -110,7 +110,7 @@ def _expected(
             rewards = f"the rewards' variation is at most {setting.variation:g}"
         world = (exceeded(setting), rewards, steady(setting), UNSEEN, OBLIVIOUS)
         name = f"{source}, {'stochastic rewards' if still else 'variation'}"
-        sharper = proved(Bound(B, less), T, floor, EXPECTED, name, world)
+        sharper = conclude(Bound(B, less), T, floor, EXPECTED, name, world)
         statements.insert(len(statements) if still else 0, sharper)  # that rewards have a fixed mean was not asked
     return tuple(statements)
 
@@ -138,7 +138,7 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
     source, quarter = "LEWA-IX, high probability", setting.epsilon / 4
     B += log(K / quarter) / eta + (1 + price) * log(1 / quarter)
     if setting.constraints == "arbitrary":
-        kept = proved(Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, (EVERY_ROUND, UNSEEN), setting.epsilon)
+        kept = conclude(Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, (EVERY_ROUND, UNSEEN), setting.epsilon)
         return none(source, _no_mean(B, T)), kept, *expected[1:]
     if not absorbs:
         return none(source, f"needs delta > 4*m*eta*K to absorb the noise, got {eta=:.6g}, {delta=:.6g}"), *expected
@@ -146,7 +146,7 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
     B += log(K / quarter) / theta + C * price
     V = sqrt(A * (T + B)) + C + sqrt(T / 2 * log(m / quarter))
     world = (FEASIBLE, steady(setting), UNSEEN)
-    return proved(Bound(B, V), T, floor, PROBABLE, source, world, setting.epsilon), *expected
+    return conclude(Bound(B, V), T, floor, PROBABLE, source, world, setting.epsilon), *expected
 
 
 # LEWA-UCB --------------------------------------------------------------------------------------------------------------
@@ -180,7 +180,7 @@ def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Se
     B = (log(K) + log(4 * K / epsilon)) / eta + 1.5 * eta * K * T + 1.5 * log(4 / epsilon) + m * mu * T / 2
     radii = K + 2 * sqrt(2 * level * K * T)
     V = sqrt(width(delta, mu, T) * (T + B)) + radii + sqrt(T / 2 * log(4 / epsilon))
-    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+    return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
 
 
 def _cap(floor: Vector, delta: float, mu: float, rounds: int) -> float:

@@ -18,9 +18,9 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     none,
     one_action,
-    proved,
     steady,
 )
 
@@ -59,16 +59,16 @@ def fixed_share_lewa(
 
     if setting.constraints == "arbitrary":
         V = held(learner, K, T, S, 0.0, 0.0).violation
-        return (*ordinary, proved(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round")))
+        return (*ordinary, conclude(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round")))
     if setting.constraints == "constant":
         Lam, V = held(learner, K, T, S, C, 0.0)
-        sharper = proved(Bound(B + sqrt(m) * Lam * C, V), T, floor, PATHWISE, SLATER + with_f, (slack, fixed))
+        sharper = conclude(Bound(B + sqrt(m) * Lam * C, V), T, floor, PATHWISE, SLATER + with_f, (slack, fixed))
     elif setting.epsilon is not None:
         each = setting.epsilon / 3
         Lam, V = held(learner, K, T, S, C, log(T / each) / theta)
         noise = min(log(K / each) / theta_of_regret if absorbs else inf, sqrt(m) * Lam * sqrt(T / 2 * log(K / each)))
         bound = Bound(B + sqrt(m) * Lam * C + noise, V + sqrt(T / 2 * log(m / each)))
-        sharper = proved(bound, T, floor, PROBABLE, f"{SLATER}, high probability", (slack, fixed), setting.epsilon)
+        sharper = conclude(bound, T, floor, PROBABLE, f"{SLATER}, high probability", (slack, fixed), setting.epsilon)
     else:
         Lam, V = held(learner, K, T, S, C, 2 * log(T) / theta)  # but for a chance of 1/T
         regret = B + (sqrt(m) * Lam + float(floor.sum()) / (delta * T)) * C
@@ -76,7 +76,7 @@ def fixed_share_lewa(
         if setting.adversary != "oblivious":
             regret, world = regret + log(K) / theta_of_regret if absorbs else inf, (slack, fixed)
         inside = tuple(V + c0 + sqrt(T) / 2 for c0 in floor.tolist())
-        sharper = proved(Bound(regret, inside), T, floor, EXPECTED_INSIDE, SLATER + with_f, world)
+        sharper = conclude(Bound(regret, inside), T, floor, EXPECTED_INSIDE, SLATER + with_f, world)
     first = sharper.violation is not None and sum(sharper.violation) <= sum(ordinary[0].violation or (inf,))
     return (sharper, *ordinary) if first else (*ordinary, sharper)
 

@@ -1,4 +1,4 @@
-"""What a guarantee is, what it assumes, and the form in which one is stated; bounds/ has the theorems.
+"""What a guarantee is, what it assumes, and the form in which one is stated; the other modules here have the theorems.
 
 A bound is printed only where its conditions hold. The trivial ones are applied last: regret is never more than the
 number of rounds T, violation never more than floor * T. Where a theorem says no more than that, nothing is proved.
@@ -22,6 +22,7 @@ CONSTANT = "the constraints are the same every round"
 MEAN = "given the past, the constraints revealed have a fixed mean"
 UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
 EVERY_ROUND = "against plays that meet the floors in every round, and if there is one; violation as revealed"
+ROUND_BY_ROUND = "in every round, and if there is one"  # what EVERY_ROUND and the same about raised floors have in common
 OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
 STILL = "given the past, rewards have a fixed mean"
 
@@ -51,10 +52,17 @@ class Guarantee(NamedTuple):
     epsilon: float | None = None
     reason: str = ""
     positive_violation: tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+, where that is proved too
+    raised: float = 0.0  # the floors that some play has to meet are higher by this
+    throughout: bool = False  # the probability is that of all t <= T at once, not only of T
+
+    @property
+    def every_round(self) -> bool:
+        """Whether it is about plays that meet the floors in every round."""
+        return any(ROUND_BY_ROUND in text for text in self.assumptions)
 
 
 def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
-    """What is proved of this learner, with exactly its parameters, over so many rounds; the fields of `Setting` by name.
+    """Return what is proved of a learner with exactly its parameters over so many rounds; fields of `Setting` by name.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=10, horizon=100_000, floor=0.6, tuning="paper")
@@ -67,12 +75,12 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     for name in setting:
         if name not in Setting._fields:
             raise ValueError(f"a setting has no {name!r}{nearest(name, list(Setting._fields))}")
-    asked = checked(Setting(**setting))
-    return applicable(learner.guarantees(actions, rounds, asked)[0], asked)
+    question = checked(Setting(**setting))
+    return applicable(learner.guarantees(actions, rounds, question)[0], question)
 
 
 def checked(setting: Setting) -> Setting:
-    """The setting, if it makes sense."""
+    """Return the setting, or refuse one that makes no sense."""
     if setting.constraints not in ("constant", "iid", "arbitrary"):
         raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {setting.constraints!r}")
     if setting.adversary not in ("oblivious", "adaptive"):
@@ -93,7 +101,7 @@ def checked(setting: Setting) -> Setting:
 
 
 def steady(setting: Setting) -> str:
-    """What is assumed of the constraints: a fixed mean, or the same every round; or that but for some corruption."""
+    """Say what is assumed of the constraints: a fixed mean, or the same every round; or that but for some corruption."""
     constant = setting.constraints == "constant"
     if not setting.corruption:
         return CONSTANT if constant else MEAN
@@ -102,7 +110,7 @@ def steady(setting: Setting) -> str:
 
 
 def applicable(statement: Guarantee, setting: Setting) -> Guarantee:
-    """The statement, unless it needs a mean that is fixed where it is corrupted, or no theorem is about what happens."""
+    """Return the statement, or none if it needs a fixed mean that is corrupted, or if no theorem is about what happens."""
     if setting.outside_theory:
         return none(statement.source, f"no theorem here is about {setting.outside_theory}")
     if setting.corruption and {MEAN, CONSTANT} & set(statement.assumptions):
@@ -111,7 +119,7 @@ def applicable(statement: Guarantee, setting: Setting) -> Guarantee:
 
 
 def none(source: str, reason: str) -> Guarantee:
-    """Nothing is proved, for this reason."""
+    """State that nothing is proved, and why."""
     return Guarantee(None, None, None, source, reason=reason)
 
 
@@ -123,7 +131,7 @@ class Bound(NamedTuple):
     positive: float | tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+
 
 
-def proved(
+def conclude(
     bound: Bound,
     rounds: int,
     floor: Vector,
@@ -132,7 +140,7 @@ def proved(
     assumptions: tuple[str, ...],
     epsilon: float | None = None,
 ) -> Guarantee:
-    """The bound with the trivial ones applied, or the sentence that it says no more than they do."""
+    """Apply the trivial bounds; where the theorem says no more than they do, say so."""
     most = [c0 * rounds for c0 in floor.tolist()]
     each = _each(bound.violation, floor.size)
     if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):
@@ -151,7 +159,7 @@ def _each(bound: float | tuple[float, ...], constraints: int) -> tuple[float, ..
 
 
 def failed(**conditions: bool) -> str:
-    """The names of the conditions that do not hold, spelled as formulas in `SPELLED`."""
+    """Spell out the conditions that do not hold, as formulas."""
     return " and ".join(SPELLED[name] for name, holds in conditions.items() if not holds)
 
 
@@ -169,10 +177,11 @@ SPELLED = {
 
 
 def one_action(floor: Vector) -> tuple[Guarantee, ...]:
-    """K = 1: there is one play, it is the comparator, and it meets the floors if any play does."""
-    return (Guarantee(0.0, (0.0,) * floor.size, PATHWISE, "one action", (FEASIBLE,)),)
+    """Handle K = 1: the one play is the comparator, and meets the floors if any play does."""
+    nothing = (0.0,) * floor.size
+    return (Guarantee(0.0, nothing, PATHWISE, "one action", (FEASIBLE,), positive_violation=nothing),)
 
 
 def width(delta: float, mu: float, rounds: int) -> float:
-    """A = 2 (delta T + 1/mu)"""
+    """Return A = 2 (delta T + 1/mu)."""
     return 2 * (delta * rounds + 1 / mu)

@@ -21,10 +21,10 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     failed,
     none,
     one_action,
-    proved,
     steady,
     width,
 )
@@ -39,7 +39,9 @@ def ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, 
     if actions == 1:
         return one_action(floor)
     regret = log(actions) / eta + eta * rounds / 8
-    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("of violation only the trivial bound is claimed",)),)
+    return (
+        conclude(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("of violation only the trivial bound is claimed",)),
+    )
 
 
 # LEWA ------------------------------------------------------------------------------------------------------------------
@@ -81,7 +83,7 @@ def lewa(
             "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
             f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(T)):.6g}"
         )
-        kept = proved(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (EVERY_ROUND,))
+        kept = conclude(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (EVERY_ROUND,))
         return (none(f"{name} (e)", reason), kept)
     C = setting.corruption or 0.0
     B += C * sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())  # a corrupted round costs at most the multipliers
@@ -94,7 +96,7 @@ def lewa(
         if absorbs and not with_f:
             Bp = B + log(2 * actions / epsilon) / theta
             Vp = sqrt(A * (T + Bp)) + C + sqrt(T / 2 * log(2 * m / epsilon))
-            statements.append(proved(Bound(Bp, Vp), T, floor, PROBABLE, source, (FEASIBLE, fixed), epsilon))
+            statements.append(conclude(Bound(Bp, Vp), T, floor, PROBABLE, source, (FEASIBLE, fixed), epsilon))
         else:
             statements.append(
                 none(
@@ -105,19 +107,19 @@ def lewa(
             )
     asked = len(statements)  # what was asked for stands first
     if setting.constraints == "constant":
-        statements.append(proved(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (FEASIBLE, fixed)))
+        statements.append(conclude(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (FEASIBLE, fixed)))
     elif setting.adversary == "oblivious":
         world = (FEASIBLE, fixed, OBLIVIOUS)
-        statements.append(proved(Bound(B, V), T, floor, EXPECTED, f"{name} (a), (b){with_f}", world))
-        statements.append(proved(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"{name} (a), (c){with_f}", world))
+        statements.append(conclude(Bound(B, V), T, floor, EXPECTED, f"{name} (a), (b){with_f}", world))
+        statements.append(conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"{name} (a), (c){with_f}", world))
     elif absorbs and not with_f:
         bound = Bound(B + log(actions) / theta, V)
-        statements.append(proved(bound, T, floor, EXPECTED, f"{name} (b), (d)", (FEASIBLE, fixed)))
+        statements.append(conclude(bound, T, floor, EXPECTED, f"{name} (b), (d)", (FEASIBLE, fixed)))
     else:
         trivial = (
             f"regret: only the trivial bound, as (d) needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}"
         )
-        statements.append(proved(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
+        statements.append(conclude(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
     check_slater(floor, setting)
     if setting.slater and setting.adversary == "oblivious":
         still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
@@ -129,7 +131,7 @@ def lewa(
             *((fixed,) if constant else (fixed, OBLIVIOUS)),
         )
         source = (f"{name}, stochastic rewards" if still else f"{name}, variation") + with_f
-        sharper = proved(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
+        sharper = conclude(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
         statements.insert(len(statements) if still else asked, sharper)  # that rewards have a fixed mean was not asked
     return tuple(statements)
 
@@ -182,7 +184,7 @@ def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Sett
         )
     B = log(actions) / eta + eta * T / 4 + m * mu / 2 * (T + 4 * radius * sqrt(T) + radius**2 * (1 + log(T)))
     V = sqrt(width(delta, mu, T) * (T + B)) + 4 * radius * sqrt(T)
-    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN), epsilon),)
+    return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN), epsilon),)
 
 
 # BanditLEWA ------------------------------------------------------------------------------------------------------------
@@ -216,8 +218,8 @@ def bandit_lewa(learner: parameters.BanditLewa, actions: int, rounds: int, setti
     inside = tuple((1 - gamma) * (root + sqrt(T / (1 - gamma))) + gamma * c0 * T for c0 in floor.tolist())
     assumptions = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS)
     return (
-        proved(Bound(regret, outside), T, floor, EXPECTED, source, assumptions),
-        proved(Bound(regret, inside), T, floor, EXPECTED_INSIDE, source, assumptions),
+        conclude(Bound(regret, outside), T, floor, EXPECTED, source, assumptions),
+        conclude(Bound(regret, inside), T, floor, EXPECTED_INSIDE, source, assumptions),
     )
 
 
@@ -270,4 +272,4 @@ def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, 
     )
     root = sqrt(width(delta, mu, T) * (T + B))
     V = tuple((1 - gamma) * (root + 2 * radii) + gamma * c0 * T for c0 in floor.tolist())
-    return (proved(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+    return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)

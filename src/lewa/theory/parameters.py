@@ -79,6 +79,13 @@ class Kappa(Protocol):
     def kappa(self) -> float: ...
 
 
+class Corruption(Protocol):
+    """How much of the constraints may be corrupted in all."""
+
+    @property
+    def corruption(self) -> float: ...
+
+
 class Share(Protocol):
     """A share that no action falls below."""
 
@@ -139,6 +146,9 @@ class OpEwa(Eta, Radius, Kappa, Share, Protocol): ...
 
 
 class BanditOpEwa(Eta, Level, Kappa, Protocol): ...
+
+
+class AnytimeOpEwa(Eta, Level, Kappa, Corruption, Protocol): ...
 
 
 class ExploreThenProject(Eta, Radius, Explore, Protocol): ...

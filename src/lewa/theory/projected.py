@@ -10,8 +10,11 @@ from typing import NamedTuple
 
 from lewa.theory import parameters
 from lewa.theory.guarantees import (
+    CONSTANT,
+    EXPECTED_INSIDE,
     FEASIBLE,
     MEAN,
+    OBLIVIOUS,
     PATHWISE,
     PROBABLE,
     TINY,
@@ -19,20 +22,22 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     none,
     one_action,
-    proved,
     steady,
 )
 from lewa.theory.paper import check_slater, exceeded, hp_radius
 from lewa.types import Vector
 
 NO_MEAN = "the running mean of arbitrary constraints is near no fixed mean"
+REST = "up to what the projections leave of their lines: a run adds it up, and it is added to the bounds"
+FREE = "no floor asks for anything"
 UNSAFE = "no safe action was named: safe=I says which it is, margin=D by how much it exceeds every floor"
 
 
 class Event(NamedTuple):
-    """How far the means may be off, with which probability, or why the radius does not say."""
+    """How far means may be off, and with which probability; or why the radius does not say."""
 
     noise: float
     kind: str = PATHWISE
@@ -50,12 +55,12 @@ class Estimate(NamedTuple):
 
 
 def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
-    """So many means are within their radius at once, at the smallest epsilon it covers or the one that is asked for."""
+    """Bound so many means at once, at the smallest epsilon that the radius covers, or the one that is asked for."""
     if setting.constraints == "constant":
         return Event(0.0)
-    covered = 2 * means * exp(-2 * radius * radius)
-    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
-    if epsilon >= 1 or covered > epsilon * (1 + 1e-9):
+    least = 2 * means * exp(-2 * radius * radius)
+    epsilon = max(least, TINY) if setting.epsilon is None else setting.epsilon
+    if epsilon >= 1 or least > epsilon * (1 + 1e-9):
         return Event(0.0, lacks=f"needs {needs}, got {radius=:.6g} and epsilon={epsilon:.4g}")
     return Event(min(sqrt(log(2 * means / epsilon) / 2), radius), PROBABLE, epsilon)
 
@@ -69,6 +74,9 @@ def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Settin
     if actions == 1:
         return one_action(floor)
     source, K, T, m = "OP-EWA", actions, rounds, floor.size
+    plain = (log(K) + share * T) / eta + eta * T / 8  # against plays in every set that is projected onto
+    if not floor.any():
+        return (conclude(Bound(plain, 0.0, 0.0), T, floor, PATHWISE, source, (FREE,)),)
     if setting.constraints == "arbitrary":
         return (none(source, NO_MEAN),)
     check_slater(floor, setting)
@@ -78,15 +86,15 @@ def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Settin
     C, S, noise = setting.corruption or 0.0, setting.slater, event.noise
     bonus = kappa * radius
     short = max(noise - bonus, 0.0)  # a play that meets the floors may miss the lines by short/sqrt(t) + C/t
-    world: tuple[str, ...] = (FEASIBLE, steady(setting))
+    world = (FEASIBLE, steady(setting), *several(floor))
     if short <= 1e-12 * radius and C == 0:
-        regret = (log(K) + share * T) / eta + eta * T / 8
         V = tuple(c0 * (1 + share * T) + 2 * (bonus + noise) * sqrt(T) for c0 in floor.tolist())
-        return (proved(Bound(regret, V, V), T, floor, event.kind, source, world, event.epsilon),)
+        return (throughout(conclude(Bound(plain, V, V), T, floor, event.kind, source, world, event.epsilon)),)
     trivial = f"regret: only the trivial bound, as kappa*radius={bonus:.4g} is below {noise:.4g}"
     if S is None and C == 0:
         V = tuple(c0 * (1 + share * T) + 2 * (radius + noise) * sqrt(T) for c0 in floor.tolist())
-        return (proved(Bound(inf, V, V), T, floor, event.kind, source, (*world, trivial), event.epsilon),)
+        statement = conclude(Bound(inf, V, V), T, floor, event.kind, source, (*world, trivial), event.epsilon)
+        return (throughout(statement),)
     if S is None or (C > 0 and share == 0):
         return (none(source, f"under corruption it needs a share and slater, got {share=:g}, slater={S}"),)
     regret = inf
@@ -102,8 +110,18 @@ def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Settin
     n = min(_first(short, C, S), T + 1)  # from then on the lines of kappa are met by some play; before, those of 1
     early, late = 2 * (radius + noise) * sqrt(n - 1), 2 * max(bonus + noise, 0.0) * (sqrt(T) - sqrt(n - 1))
     V = tuple(c0 * (1 + share * T + C / S) + early + late + C * (1 + log(T)) for c0 in floor.tolist())
-    world = (exceeded(setting), steady(setting), *((trivial,) if trivial else ()))
-    return (proved(Bound(regret, V, V), T, floor, event.kind, f"{source}, slack", world, event.epsilon),)
+    world = (exceeded(setting), steady(setting), *several(floor), *((trivial,) if trivial else ()))
+    return (throughout(conclude(Bound(regret, V, V), T, floor, event.kind, f"{source}, slack", world, event.epsilon)),)
+
+
+def several(floor: Vector) -> tuple[str, ...]:
+    """Say what is assumed of projections onto several lines."""
+    return (REST,) if floor.size > 1 else ()
+
+
+def throughout(statement: Guarantee) -> Guarantee:
+    """Mark a statement whose event is the same for all t <= T: where it holds, the bounds of every such t hold."""
+    return statement._replace(throughout=True) if statement.kind == PROBABLE else statement
 
 
 def _first(root: float, whole: float, least: float) -> int:
@@ -121,39 +139,62 @@ def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, se
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit OP-EWA", actions, rounds
+    if setting.constraints == "constant" and kappa >= 0 and not setting.corruption:
+        return _known_when_seen(K, T, floor, eta, level, kappa, setting)
     if kappa < 1:
-        return (
-            none(
-                source, f"the theorem is about kappa = 1; below it plays that meet the floors may be cut off, got {kappa=:g}"
-            ),
-        )
-    epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
+        lost = "plays that meet the floors may be cut off, and what is cut off is not looked at again"
+        needs = "kappa = 1" if setting.constraints != "constant" else "kappa >= 0"
+        return (none(source, f"the theorem is about {needs}; below it {lost}, got {kappa=:g}"),)
+    epsilon, lacks = covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
-    V = _radii(K, T, level, epsilon)
-    bound = Bound(_ix(K, T, eta, epsilon), V, V)
-    return (proved(bound, T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+    V = drawn_radii(K, T, level, epsilon)
+    bound = Bound(ix_regret(K, T, eta, epsilon), V, V)
+    world = (FEASIBLE, MEAN, UNSEEN, *several(floor))
+    return (conclude(bound, T, floor, PROBABLE, source, world, epsilon),)
 
 
-def _covered(means: float, level: float, setting: Setting) -> tuple[float, str]:
-    """The smallest epsilon that the level of bandit radii covers or the one asked for; and what it lacks."""
+def _known_when_seen(
+    actions: int, rounds: int, floor: Vector, eta: float, level: float, kappa: float, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Where constraints stay, one look is enough: violation is that of the actions not drawn yet, and of the bonus."""
+    source, K, T = "Bandit OP-EWA, constant", actions, rounds
+    world = (FEASIBLE, CONSTANT, UNSEEN, *several(floor))
+    bonus = kappa * sqrt(2 * level * K * T)
+    regret, V = log(K) / eta + eta * K * T, K + bonus
+    if setting.adversary == "oblivious":
+        expected = conclude(Bound(regret, V, V), T, floor, EXPECTED_INSIDE, source, (*world, OBLIVIOUS))
+    else:  # the comparator is chosen after the game
+        expected = conclude(Bound(regret + log(K) / eta, V, V), T, floor, EXPECTED_INSIDE, source, world)
+    epsilon = setting.epsilon or max(8 * K * floor.size * T * exp(-level), TINY)
+    if epsilon >= 1:
+        return (expected,)
+    luck = log(4 / epsilon)
+    V = K + sqrt(2 * K * luck) + luck + bonus + kappa * sqrt(T / 2 * luck)
+    bound = Bound(ix_regret(K, T, eta, epsilon), V, V)
+    probable = conclude(bound, T, floor, PROBABLE, f"{source}, high probability", world, epsilon)
+    return (expected, probable) if setting.epsilon is None else (probable, expected)
+
+
+def covered(means: float, level: float, setting: Setting) -> tuple[float, str]:
+    """Return the smallest epsilon that the level of bandit radii covers, or the one asked for; and what it lacks."""
     if setting.constraints == "arbitrary":
         return 1.0, NO_MEAN
-    covered = means * exp(-level)
-    epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
-    if epsilon < 1 and covered <= epsilon * (1 + 1e-9):
+    least = means * exp(-level)
+    epsilon = max(least, TINY) if setting.epsilon is None else setting.epsilon
+    if epsilon < 1 and least <= epsilon * (1 + 1e-9):
         return epsilon, ""
     return epsilon, f"needs level >= ln(8*K*m*T/epsilon), got {level=:.6g} and epsilon={epsilon:.4g}"
 
 
-def _ix(actions: int, rounds: int, eta: float, epsilon: float) -> float:
-    """The regret of implicit exploration, projected or not: two of the four parts of epsilon."""
+def ix_regret(actions: int, rounds: int, eta: float, epsilon: float) -> float:
+    """Bound the regret of implicit exploration, projected or not: two of the four parts of epsilon."""
     K = actions
     return (log(K) + log(4 * K / epsilon)) / eta + eta * K * rounds + log(4 / epsilon)
 
 
-def _radii(actions: int, rounds: int, level: float, epsilon: float) -> float:
-    """sum_t p_t.min(1, 2 sqrt(L/(2 N_t))), the other two parts: the radii of the actions drawn, and luck."""
+def drawn_radii(actions: int, rounds: int, level: float, epsilon: float) -> float:
+    """Bound sum_t p_t.min(1, 2 sqrt(L/(2 N_t))), by the other two parts: the radii of the actions drawn, and luck."""
     K, T = actions, rounds
     return K + 2 * sqrt(2 * level * K * T) + sqrt(T / 2 * log(4 / epsilon))
 
@@ -195,7 +236,7 @@ def bandit_explore_then_project(
         return one_action(floor)
     source, K, T = "Bandit explore-then-project", actions, rounds
     check_slater(floor, setting)
-    epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
+    epsilon, lacks = covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
     n, each = int(min(explore, T)), explore / K
@@ -206,7 +247,7 @@ def bandit_explore_then_project(
             none(source, f"needs more rounds of exploration, {few}, got explore/K={each:.4g} and epsilon={epsilon:.4g}"),
         )
     alpha = sqrt(level / (2 * least))
-    regret, event = n + _ix(K, T - n, eta, epsilon), Event(0.0, PROBABLE, epsilon)
+    regret, event = n + ix_regret(K, T - n, eta, epsilon), Event(0.0, PROBABLE, epsilon)
     estimate = Estimate(n, alpha, optimism * alpha, alpha)
     return _one_set(source, regret, T, estimate, floor, setting, event, (MEAN, UNSEEN))
 
@@ -234,7 +275,8 @@ def _one_set(
     else:
         return (none(source, f"under corruption it needs slater >= {short:.4g}, got slater={S}"),)
     V = tuple(c0 * explored + left * min(c0, bonus + off) for c0 in floor.tolist())
-    return (proved(Bound(regret, V, V), rounds, floor, event.kind, source, world, event.epsilon),)
+    world = (*world, *several(floor))
+    return (conclude(Bound(regret, V, V), rounds, floor, event.kind, source, world, event.epsilon),)
 
 
 # Safe mixing -----------------------------------------------------------------------------------------------------------
@@ -258,7 +300,8 @@ def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setti
     z = margin * sqrt(T) / (2 * radius)
     mixing = T if z < 1e-4 else 2 * T * (z - log1p(z)) / (z * z)  # at least sum 2 radius/(margin sqrt(t) + 2 radius)
     bound = Bound(log(K) / eta + eta * T / 8 + 1 + mixing, 0.0, 0.0)
-    return (proved(bound, T, floor, event.kind, source, (steady(setting), _safe(safe, margin)), event.epsilon),)
+    world = (steady(setting), safe_action(safe, margin), *several(floor))
+    return (throughout(conclude(bound, T, floor, event.kind, source, world, event.epsilon)),)
 
 
 def bandit_safe_mixing(
@@ -271,13 +314,15 @@ def bandit_safe_mixing(
     source, K, T = "Bandit safe mixing", actions, rounds
     if not 0 <= safe < K:
         return (none(source, UNSAFE),)
-    epsilon, lacks = _covered(8 * K * floor.size * T, level, setting)
+    epsilon, lacks = covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
-    mixing = _radii(K, T, level, epsilon) / margin if margin > 0 else inf
-    bound = Bound(_ix(K, T, eta, epsilon) + mixing, 0.0, 0.0)
-    return (proved(bound, T, floor, PROBABLE, source, (MEAN, UNSEEN, _safe(safe, margin)), epsilon),)
+    mixing = drawn_radii(K, T, level, epsilon) / margin if margin > 0 else inf
+    bound = Bound(ix_regret(K, T, eta, epsilon) + mixing, 0.0, 0.0)
+    world = (MEAN, UNSEEN, safe_action(safe, margin), *several(floor))
+    return (conclude(bound, T, floor, PROBABLE, source, world, epsilon),)
 
 
-def _safe(safe: float, margin: float) -> str:
+def safe_action(safe: float, margin: float) -> str:
+    """Say which action is known to be safe, and by how much."""
     return f"action {safe:g} exceeds every floor by {margin:g}"

@@ -18,9 +18,9 @@ from lewa.theory.guarantees import (
     Bound,
     Guarantee,
     Setting,
+    conclude,
     none,
     one_action,
-    proved,
 )
 from lewa.types import Vector
 
@@ -37,7 +37,7 @@ HEURISTIC = "a heuristic: it was published with measurements, and nothing is pro
 
 def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guarantee, ...]:
     """A bound on regret on every path, and none on violation."""
-    return (proved(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
+    return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 
 def anytime_ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
@@ -87,7 +87,7 @@ def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) 
     if setting.adversary != "oblivious":
         return (none(source, "the theorem is about a comparator that is fixed in advance: see exp3-p"),)
     regret = (e - 1) * gamma * T + K * log(K) / gamma
-    said = proved(Bound(regret, inf), T, floor, EXPECTED, source, (UNSEEN, OBLIVIOUS, BLIND))
+    said = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (UNSEEN, OBLIVIOUS, BLIND))
     if setting.epsilon is None:
         return (said,)
     return none(source, "the theorem is about expectations, and nothing is proved of single runs: see exp3-p"), said
@@ -104,11 +104,11 @@ def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Settin
         return (none(source, f"needs bonus <= 1 and eta*(1 + bonus)*K <= gamma, got {got}"),)
     less = gamma + (e - 2) * (1 + b) * eta * K
     regret = inf if less > 1 else less * T + b * K * T + (1 - gamma) * log(K) / eta + log(K) / b
-    said = (proved(Bound(regret + 1 / b, inf), T, floor, EXPECTED, source, (UNSEEN, BLIND)),)
+    said = (conclude(Bound(regret + 1 / b, inf), T, floor, EXPECTED, source, (UNSEEN, BLIND)),)
     if setting.epsilon is None:
         return said
     sure = Bound(regret + log(1 / setting.epsilon) / b, inf)
-    return proved(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *said
+    return conclude(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *said
 
 
 def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
@@ -117,7 +117,7 @@ def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
         return one_action(floor)
     source, others, T = "UCB1", actions - 1, rounds
     regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
-    said = proved(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
+    said = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
     reason = (
         "rewards that change at will can fool it; proved only where they have a fixed mean: expected regret <= "
         f"{min(regret, float(T)):.6g}; against the best mean, not the best play afterwards, sum_i (8 ln T/D_i + 4.29 D_i), "
@@ -142,10 +142,10 @@ def bandit_epoch_project(
     if actions == 1:
         return one_action(floor)
     source, K, T = "Bandit epoch-project", actions, rounds
-    epsilon, lacks = projected._covered(8 * K * floor.size * T, level, setting)
+    epsilon, lacks = projected.covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
-    n, world = epochs(T), (FEASIBLE, MEAN, UNSEEN, *(() if optimism == 1 else (CUT_OFF,)))
-    regret = n + projected._ix(K, T, eta, epsilon) if optimism == 1 else inf
-    V = tuple(n * c0 + projected._radii(K, T, level, epsilon) for c0 in floor.tolist())
-    return (proved(Bound(regret, V, V), T, floor, PROBABLE, source, world, epsilon),)
+    n, world = epochs(T), (FEASIBLE, MEAN, UNSEEN, *projected.several(floor), *(() if optimism == 1 else (CUT_OFF,)))
+    regret = n + projected.ix_regret(K, T, eta, epsilon) if optimism == 1 else inf
+    V = tuple(n * c0 + projected.drawn_radii(K, T, level, epsilon) for c0 in floor.tolist())
+    return (conclude(Bound(regret, V, V), T, floor, PROBABLE, source, world, epsilon),)

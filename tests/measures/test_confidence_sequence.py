@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS, band, reach
+from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS, interval, reach
 
 
 def test_the_inequality_that_the_band_rests_on() -> None:
@@ -52,7 +52,7 @@ def test_the_band_holds_at_all_times_in_as_many_runs_as_it_says(kind: str) -> No
     spread = np.cumsum((x - (0.5 + before) / n) ** 2, axis=1)
     mean_constraints = np.cumsum(mean, axis=1) / n
     at = np.unique(np.geomspace(1, length, 100).astype(int)) - 1  # often enough to see it leave
-    low, high = band(np.broadcast_to(n, x.shape)[:, at], np.cumsum(x, axis=1)[:, at], spread[:, at], alpha)
+    low, high = interval(np.broadcast_to(n, x.shape)[:, at], np.cumsum(x, axis=1)[:, at], spread[:, at], alpha)
     left = ((mean_constraints[:, at] < low) | (mean_constraints[:, at] > high)).any(axis=1).mean()
     assert left <= alpha
     fixed = 1.645 * np.sqrt(np.cumsum(mean * (1 - mean), axis=1)) / n  # a band for one time does not hold at all times
@@ -61,12 +61,12 @@ def test_the_band_holds_at_all_times_in_as_many_runs_as_it_says(kind: str) -> No
 
 def test_the_band_is_narrow_where_values_vary_little() -> None:
     n = 10_000.0
-    wide = np.subtract(*reversed(band(n, 0.5 * n, 0.25 * n, 0.05)))
-    narrow = np.subtract(*reversed(band(n, 0.02 * n, 0.0004 * n, 0.05)))
+    wide = np.subtract(*reversed(interval(n, 0.5 * n, 0.25 * n, 0.05)))
+    narrow = np.subtract(*reversed(interval(n, 0.02 * n, 0.0004 * n, 0.05)))
     assert 0.02 < wide < 0.045  # 1.96 standard errors to both sides, at one time only, are 0.0196
     assert narrow < 0.004
 
 
 def test_without_values_the_band_is_everything() -> None:
-    low, high = band(np.array([0, 1]), np.array([0.0, 1.0]), np.array([0.0, 0.25]), 0.05)
+    low, high = interval(np.array([0, 1]), np.array([0.0, 1.0]), np.array([0.0, 0.25]), 0.05)
     assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])

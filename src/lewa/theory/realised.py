@@ -1,0 +1,85 @@
+"""From the play to the actions drawn: what a bound on means says of the rewards and constraints that one run has met.
+
+A bound on regret under full information is about p_t.r_t, and every bound on violation about the mean p_t.c, where there is
+one. An application draws an action from each play and meets its reward and its constraints. docs/theory.md, 0.6, has the
+statements and their proofs.
+"""
+
+from collections.abc import Sequence
+from math import log, sqrt
+
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE, Guarantee, none
+
+
+def realised(
+    statement: Guarantee, rounds: int, floor: Sequence[float], bandit: bool, epsilon: float = 0.05, corruption: float = 0.0
+) -> Guarantee:
+    """Return the same guarantee for the actions drawn, with epsilon more of probability to fail where luck is in it.
+
+    `bandit` says what the learner is shown: a bandit's regret is about the actions drawn already. `corruption` is that of
+    the setting; what is corrupted is met, too.
+
+    >>> import lewa
+    >>> learner = lewa.learners.make("ewa", 2, 100, floor=0)
+    >>> mean = lewa.guarantee(learner, actions=2, rounds=100)
+    >>> told = realised(mean, 100, (0.0,), bandit=False)
+    >>> f"{mean.kind} {mean.regret:.1f}; {told.kind} {told.regret:.1f}"
+    'pathwise 5.9; high probability 18.1'
+    """
+    if statement.regret is None or statement.violation is None:
+        return statement
+    T, seen = rounds, bandit and statement.every_round  # then what the dual step sees is what was drawn
+    lines = 0 if seen else sum(c0 > 0 for c0 in floor)
+    count = lines if bandit else lines + 1
+    regret, violation = luck(statement, T, count, epsilon)
+    most = [c0 * T for c0 in floor]
+    more = 0.0 if seen else violation + corruption
+    bounds = tuple(min(v + more, top) for v, top in zip(statement.violation, most, strict=True))
+    total = min(statement.regret + (0.0 if bandit else regret), float(T))
+    if total >= T and all(v >= top for v, top in zip(bounds, most, strict=True)):
+        return none(statement.source, "of the actions drawn it says no more than the trivial bounds")
+    kind, fails = statement.kind, statement.epsilon
+    if count and kind not in (EXPECTED, EXPECTED_INSIDE):
+        kind, fails = PROBABLE, (fails or 0.0) + epsilon
+        if fails >= 1:
+            return none(statement.source, f"it may fail with probabilities that add up to {fails:.4g}")
+    return statement._replace(
+        regret=total, violation=bounds, kind=kind, epsilon=fails, positive_violation=None, throughout=False
+    )
+
+
+def luck(statement: Guarantee, rounds: int, count: int, epsilon: float) -> tuple[float, float]:
+    """Return what luck of the draw adds to regret and to each violation, if so many quantities are to hold at once."""
+    if statement.kind == EXPECTED or count == 0:
+        return 0.0, 0.0
+    if statement.kind == EXPECTED_INSIDE:
+        return 0.0, sqrt(rounds) / 2
+    term = sqrt(rounds / 2 * log(count / epsilon))
+    return term, term
+
+
+def subject(
+    statement: Guarantee, rounds: int, floor: Sequence[float], bandit: bool, epsilon: float = 0.05, corruption: float = 0.0
+) -> str:
+    """Say what a guarantee is about: the play or the actions drawn, what it comes to for these, and one T or all."""
+    if statement.regret is None:
+        return ""
+    mean = "the constraints revealed" if statement.every_round else "the mean constraints"
+    if bandit:
+        what = "regret is of the rewards drawn"
+        what += ", violation of the constraints drawn" if statement.every_round else f", violation of {mean} of the play"
+    else:
+        what = f"regret and violation are those of the play: of the rewards and {mean} of all actions, weighed by it"
+    told = realised(statement, rounds, floor, bandit, epsilon, corruption)
+    if told.regret is None or told.violation is None:
+        what += f"; of the actions drawn, {told.reason}"
+    elif (told.regret, told.violation, told.kind) != (statement.regret, statement.violation, statement.kind):
+        sure = "" if told.epsilon is None else f", with probability {1 - told.epsilon:.4g}"
+        limits = " and ".join(f"{v:.4g}" for v in told.violation)
+        what += f"; of what the actions drawn earn and meet, regret is at most {told.regret:.4g}, violation {limits}{sure}"
+    if statement.kind != PROBABLE:
+        return what
+    when = (
+        "all t <= T at once" if statement.throughout else "this one T, fixed beforehand, not of every T at which one looks"
+    )
+    return f"{what}; the probability is that of {when}"
