@@ -38,7 +38,8 @@ def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
         top = terms.max(axis=-1)
         enough = top + np.log(np.exp(terms - top[..., np.newaxis]).sum(axis=-1)) >= want
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+    upper: NDArray[np.float64] = high
+    return upper
 
 
 def interval(
