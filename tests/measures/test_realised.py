@@ -58,7 +58,7 @@ def test_several_floors_share_epsilon_and_floors_of_zero_need_none(name: str) ->
     for statement in learner.guarantees(4, T, Setting(epsilon=0.05)):
         if statement.regret is None:
             continue
-        told = realised(statement, T, floor, bandit, EPSILON)
+        told: Any = realised(statement, T, floor, bandit, EPSILON)
         term = sqrt(T / 2 * log((2 if bandit else 3) / EPSILON)) if statement.kind in (PATHWISE, PROBABLE) else 0.0
         assert told.regret == pytest.approx(statement.regret + (0 if bandit else term))
         more = {EXPECTED: 0.0, EXPECTED_INSIDE: sqrt(T) / 2}.get(statement.kind, term)
