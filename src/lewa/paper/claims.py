@@ -56,14 +56,14 @@ def cut_off(run: Run, quantity: str) -> RunBound:
     return RunBound(run.rounds / 16)
 
 
-def slow_burn(run: Run, quantity: str) -> RunBound | None:
-    """nu (T - 1/2 - ln 2/(eta theta)) where theta > 0; docs/theory.md, 1.8"""
+def slow_burn(run: Run, quantity: str) -> RunBound:
+    """nu (T - 1/2 - ln 2/(eta theta)) where theta > 0, else 0; docs/theory.md, 1.8"""
     learner, game = run.build()
     assert isinstance(learner, Lewa)
     assert isinstance(game, SlowBurn)
     shrunk = learner.delta * learner.mu * run.rounds
     theta = 1 - game.nu**2 / learner.delta * (1 - (1 - exp(-shrunk)) / shrunk)
-    return RunBound(game.nu * (run.rounds - 0.5 - log(2) / (learner.eta * theta))) if theta > 0 else None
+    return RunBound(game.nu * (run.rounds - 0.5 - log(2) / (learner.eta * theta)) if theta > 0 else 0.0)
 
 
 def fixed_penalty(run: Run, quantity: str) -> RunBound:
