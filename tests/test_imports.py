@@ -17,6 +17,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "blocks": {"types"},
     "feedback": {"types"},
     "validation": {"types"},
+    "choice": {"advice", "theory"},
     "kernels": {"feedback", "types"},
     "theory": {"types", "validation"},
     "advice": {"feedback", "learners", "theory", "types"},
@@ -29,7 +30,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "measures": {"blocks", "game", "kernels", "theory", "types", "validation"},
     "games": {"blocks", "engine", "game", "kernels", "measures", "theory", "types", "validation"},
     "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
-    "agent": {"advice", "engine", "feedback", "kernels", "learners", "measures", "theory", "types", "units", "validation"},
+    "agent": {"choice", "engine", "feedback", "kernels", "learners", "measures", "theory", "types", "units", "validation"},
     "frontiers": {
         "advice",
         "data",

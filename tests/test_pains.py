@@ -116,8 +116,8 @@ def test_pain_05_budget_constrained_routing_with_a_lagrangian() -> None:
     assert average < 0.0023  # without a budget 0.004
     assert status.reward is not None
     assert status.reward > best.value - 0.1
-    assert status.lines[0].average == pytest.approx(average)
-    assert status.lines[0].price > 0
+    assert status.constraints[0].average == pytest.approx(average)
+    assert status.constraints[0].price > 0
 
 
 def test_pain_06_budgets_that_silently_do_not_count() -> None:
@@ -125,24 +125,24 @@ def test_pain_06_budgets_that_silently_do_not_count() -> None:
     for _ in range(200):  # the cost is known at once, the reward never comes
         agent.update(agent.pull(), cost=0.9)
     status = agent.status()
-    assert status.lines[0].average == pytest.approx(0.9)
+    assert status.constraints[0].average == pytest.approx(0.9)
     assert (status.open, status.charged) == (50, 150)
-    assert status.lines[0].multiplier > 0  # the learner was charged what is known, without the reward
+    assert status.constraints[0].multiplier > 0  # the learner was charged what is known, without the reward
     silent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa")
     for _ in range(200):  # nothing ever comes
         silent.pull()
-    assert silent.status().lines[0].multiplier > 0
-    assert silent.status().lines[0].reserved == 1
+    assert silent.status().constraints[0].multiplier > 0
+    assert silent.status().constraints[0].reserved == 1
 
 
 def test_pain_07_concurrent_overspend() -> None:
     agent = Agent(["a"], [at_most("cost", 0.2, range=(0, 10))], max_pending=20, expected={"cost": [0.2]})
     for _ in range(10):
         agent.pull()
-    assert agent.status().lines[0].reserved == pytest.approx(0.2)  # reserved before the call
+    assert agent.status().constraints[0].reserved == pytest.approx(0.2)  # reserved before the call
     agent.update(1, cost=8.0)  # settled after it
-    assert agent.status().lines[0].average == 8
-    assert agent.status().lines[0].reserved == pytest.approx(8)  # the nine in flight are now expected to cost as much
+    assert agent.status().constraints[0].average == 8
+    assert agent.status().constraints[0].reserved == pytest.approx(8)  # the nine in flight are now expected to cost as much
     for _ in range(100):
         agent.pull()
     assert agent.status().open == 20  # what is in flight is bounded
@@ -170,8 +170,8 @@ def test_pain_09_several_constraints_at_once() -> None:
         reward = float(u < {"a": 0.9, "b": 0.3, "c": 0.5}[action])
         agent.update(decision, reward=reward, cost=cost[action], quality=quality[action], latency=latency[action])
     status = agent.status()
-    assert [line.name for line in status.lines] == ["cost", "quality", "latency"]
-    off = [(line.average or 0) - line.line for line in status.lines]
+    assert [line.name for line in status.constraints] == ["cost", "quality", "latency"]
+    off = [(line.average or 0) - line.limit for line in status.constraints]
     assert off[0] < 0.1
     assert off[1] > -0.1
     assert off[2] < 50
@@ -186,7 +186,8 @@ def test_pain_10_where_do_i_set_the_limit() -> None:
 
 def test_pain_11_dual_variable_dynamics() -> None:
     agent = Agent(["dear", "cheap"], [at_most("cost", 0.5)], horizon=4000, learner="bandit-lewa", seed=1)
-    _, _, delta, mu, floor = agent.setup.learner
+    learner: Any = agent.setup.learner
+    _, _, delta, mu, floor = learner
     price = []
     for n in range(4000):
         decision = agent.pull()

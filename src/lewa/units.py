@@ -51,7 +51,7 @@ def as_range(name: str, of: Any) -> tuple[float, float]:
 def as_number(name: str, value: Any) -> float:
     """A finite float, or a sentence; text is not a number, even where it looks like one."""
     try:
-        if isinstance(value, str | bytes):
+        if isinstance(value, str | bytes) or np.ma.is_masked(value):
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):

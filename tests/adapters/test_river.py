@@ -83,7 +83,7 @@ def test_in_evaluate_without_costs_it_stops_at_once() -> None:
 def test_what_an_update_tells_goes_before_what_is_known() -> None:
     policy = Policy([COST], arms=ARMS, known={"cost": [0.1, 0.2, 0.3]})
     policy.update(policy.pull(ARMS), 1, cost=0.9)
-    assert policy.agent.status().lines[0].average == 0.9
+    assert policy.agent.status().constraints[0].average == 0.9
 
 
 def test_lines_that_no_mixture_of_known_costs_keeps_are_refused() -> None:

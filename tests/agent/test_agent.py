@@ -48,7 +48,7 @@ def test_the_learner_sees_units_and_the_user_never_does() -> None:
     told = {row["zero"]: row["sum"] for row in agent.snapshot()["state"]["book"]}
     assert told == {-1.0: (0.5 + 1) / 2, 0.01: (0.0025 - 0.01) / (0 - 0.01), 1.0: (4 - 1) / 4}
     status = agent.status()
-    assert (status.reward, *(line.average for line in status.lines)) == (0.5, 0.0025, 4)
+    assert (status.reward, *(line.average for line in status.constraints)) == (0.5, 0.0025, 4)
 
 
 def test_values_outside_their_range_are_clipped_for_the_learner_and_count_as_they_are() -> None:
@@ -56,17 +56,17 @@ def test_values_outside_their_range_are_clipped_for_the_learner_and_count_as_the
     agent.update(agent.pull(), reward=7.0, cost=0.5, quality=4.0)
     twin.update(twin.pull(), reward=1.0, cost=0.01, quality=4.0)
     assert agent.pull() == twin.pull()
-    cost = agent.status().lines[0]
+    cost = agent.status().constraints[0]
     assert (cost.average, cost.clipped, cost.low) == (0.5, 1, None)
-    assert twin.status().lines[0].clipped == 0
+    assert twin.status().constraints[0].clipped == 0
 
 
 @pytest.mark.parametrize(
     ("make_it", "sentence"),
     [
-        (lambda: at_most("cost", 0.06, range=(0, 0.05)), r"line of cost must lie in its range \(0, 0.05\), got 0.06"),
+        (lambda: at_most("cost", 0.06, range=(0, 0.05)), r"limit of cost must lie in its range \(0, 0.05\), got 0.06"),
         (lambda: at_most("cost", nan), "must be a finite number, got nan"),
-        (lambda: at_most("cost", "cheap"), "line of cost must be a number, got 'cheap'"),  # type: ignore[arg-type]
+        (lambda: at_most("cost", "cheap"), "limit of cost must be a number, got 'cheap'"),  # type: ignore[arg-type]
         (lambda: at_most("cost", 1, range=(1, 1)), "low < high"),
         (lambda: at_most("cost", 1, range=(0, 1, 2)), "two numbers"),  # type: ignore[arg-type]
         (lambda: at_most("cost", 1, range=3), "two numbers"),  # type: ignore[arg-type]
@@ -146,7 +146,7 @@ def test_a_full_information_agent_makes_the_moves_of_the_batch_loop(name: str) -
         assert decision.play == pytest.approx(trace.plays[0, t], abs=1e-12)  # type: ignore[index]
         agent.update(decision, rewards[t], a=constraints[t, :, 0], b=constraints[t, :, 1].tolist())
     status = agent.status()
-    assert [line.multiplier for line in status.lines] == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
+    assert [line.multiplier for line in status.constraints] == pytest.approx(trace.multiplier[0, -1], abs=1e-12)
     assert status.regret == pytest.approx(lewa.regret(trace)[0])
 
 
@@ -154,11 +154,11 @@ def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -
     actions, lines = ["x", "y", "z"], [at_most("cost", 0.4)]
     known = Agent(actions, lines, horizon=100_000)
     advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
-    assert known.setup.name == advised.name
+    assert known.setup.learner_name == advised.name
     assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
     for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-lewa")):  # which never start afresh
-        assert Agent(actions, lines, feedback=kind).setup.name == name
-    assert Agent([*range(3000)], lines).setup.name == "anytime-bandit-lewa"  # of which nothing is proved
+        assert Agent(actions, lines, feedback=kind).setup.learner_name == name
+    assert Agent([*range(3000)], lines).setup.learner_name == "anytime-bandit-lewa"  # of which nothing is proved
 
 
 # Late, in parts, twice, never --------------------------------------------------------------------------------------------
@@ -226,7 +226,7 @@ def test_each_part_counts_in_its_average_as_it_comes() -> None:
     one, two = agent.pull(), agent.pull()
     agent.update(two, cost=0.004)
     agent.update(one, cost=0.002, quality=5)
-    cost, quality = agent.status().lines
+    cost, quality = agent.status().constraints
     assert (cost.average, quality.average, agent.status().reward) == (0.003, 5, None)
     assert agent.status().answered == 0
 
@@ -329,8 +329,8 @@ def test_an_unanswered_decision_is_charged_what_its_action_had_or_the_worst(seco
     twin.update(2, reward=reward, cost=cost)
     status = agent.status()
     assert (status.charged, status.expired, status.answered) == (1, 0, 1)
-    assert status.lines[0].average == 0.004  # only what was told
-    assert status.lines[0].reserved == pytest.approx((0.004 + cost) / 2)
+    assert status.constraints[0].average == 0.004  # only what was told
+    assert status.constraints[0].reserved == pytest.approx((0.004 + cost) / 2)
     assert agent.pull()[1:5] == twin.pull()[1:5]
 
 
@@ -356,7 +356,7 @@ def test_an_expired_decision_is_left_out_but_what_was_told_of_it_counts() -> Non
     assert agent.pull()[1:5] == twin.pull()[1:5]  # the learner never saw it
     status = agent.status()
     assert (status.charged, status.expired) == (0, 1)
-    assert status.lines[1].average == 3.0
+    assert status.constraints[1].average == 3.0
     with pytest.raises(ClosedError, match="decision 2 is closed"):
         agent.update(2, cost=0.001)
 
@@ -488,7 +488,7 @@ def test_threads_share_an_agent() -> None:
 
 
 def test_many_actions_do_not_write_out_their_play() -> None:
-    K = lewa.agent.WRITTEN_OUT + 1
+    K = lewa.agent.LARGEST_PLAY + 1
     agent = Agent(range(K), [at_least("q", 0.5)], horizon=1000, learner="bandit-lewa", seed=3)
     log: list[Any] = []
     for n in range(20):
@@ -522,12 +522,14 @@ def test_full_information_wants_one_value_per_action() -> None:
     agent = Agent(["a", "b", "c"], [at_most("cost", 4, range=(0, 10))], horizon=100, learner="lewa")
     agent.pull()
     before = agent.snapshot()
-    for wrong in (0.5, [0.5, 0.5], [[0.5] * 3], [0.5, [0.5], 0.5], "abc", [0.5, nan, 0.5], [0.5, "x", 0.5], None):
+    masked = np.ma.masked_array([0.5, 0.5, 0.5], mask=[False, True, False])
+    wrong_values: list[Any] = [0.5, [0.5] * 2, [[0.5] * 3], [0.5, [0.5], 0.5], "abc", [0.5, nan, 0.5], [0.5, "x", 0.5], None]
+    for wrong in (*wrong_values, masked):
         with pytest.raises(ValueError, match=r"lewa sees every action: cost is 3 numbers|the cost of 'b' must be a"):
             agent.update(1, cost=wrong)
     assert agent.snapshot() == before
     agent.update(1, cost=(1, 2, 12))
     agent.update(1, reward=np.array([1, 0, 1]))
-    cost = agent.status().lines[0]
+    cost = agent.status().constraints[0]
     assert cost.average == pytest.approx(5)
     assert cost.clipped == 1

@@ -58,7 +58,7 @@ class Life(RuleBasedStateMachine):
         number = data.draw(st.sampled_from(sorted(self.told)))
         names = data.draw(st.sets(st.sampled_from(NAMES), min_size=1))
         one = st.lists(VALUES, min_size=3, max_size=3) if self.full else VALUES
-        values = {name: data.draw(one) for name in sorted(names)}
+        values: dict[str, Any] = {name: data.draw(one) for name in sorted(names)}
         before = self.agent.snapshot()
         if number in self.open() and not names & self.told[number]:
             self.note(self.agent.update(number, **values))

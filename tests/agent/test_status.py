@@ -6,7 +6,7 @@ import pytest
 
 import lewa
 from lewa import Agent, at_least, at_most
-from lewa.agent.status import suggested
+from lewa.agent.diagnostics import suggest_range
 
 
 def routed(
@@ -34,8 +34,8 @@ COSTS, REWARDS = {"small": 0.001, "large": 0.004}, {"small": 0.4, "large": 0.9}
 def test_a_line_stands_with_its_average_its_band_and_its_price() -> None:
     agent = routed(5000, COSTS, REWARDS, line=0.0025)
     status = agent.status()
-    cost = status.lines[0]
-    assert (cost.name, cost.sense, cost.line) == ("cost", "at most", 0.0025)
+    cost = status.constraints[0]
+    assert (cost.name, cost.sense, cost.limit) == ("cost", "at most", 0.0025)
     assert cost.average is not None
     assert cost.low is not None
     assert cost.high is not None
@@ -48,10 +48,10 @@ def test_a_line_stands_with_its_average_its_band_and_its_price() -> None:
 
 def test_the_verdict_is_what_all_of_the_band_says() -> None:
     one = {"only": 0.003}
-    assert routed(2000, one, {"only": 1}, line=0.004).status().lines[0].verdict == "kept"
-    assert routed(2000, one, {"only": 1}, line=0.002).status().lines[0].verdict == "missed"
-    assert routed(2000, one, {"only": 1}, line=0.003).status().lines[0].verdict == "open"
-    assert routed(1, one, {"only": 1}, line=0.009).status().lines[0].verdict == "open"
+    assert routed(2000, one, {"only": 1}, line=0.004).status().constraints[0].verdict == "kept"
+    assert routed(2000, one, {"only": 1}, line=0.002).status().constraints[0].verdict == "missed"
+    assert routed(2000, one, {"only": 1}, line=0.003).status().constraints[0].verdict == "open"
+    assert routed(1, one, {"only": 1}, line=0.009).status().constraints[0].verdict == "open"
 
 
 def test_the_estimate_of_regret_is_labelled_and_near_the_truth() -> None:
@@ -73,9 +73,9 @@ def test_the_regret_of_full_information_is_the_measured_one_in_the_users_units()
         agent.update(agent.pull(), reward=100 * rewards[t], cost=10 * (1 - constraints[t, :, 0]))
     status = agent.status()
     assert status.regret == pytest.approx(100 * lewa.regret(trace)[0])
-    assert status.regret_is == "of the answered rounds, against the best fixed play under the lines"
+    assert status.regret_is == "of the answered rounds, against the best fixed play under the constraints"
     assert status.reward == pytest.approx(100 * trace.reward[0, -1] / 80)
-    certificate = status.lines[0].certificate
+    certificate = status.constraints[0].certificate
     assert certificate is not None
     assert certificate.bound == pytest.approx(10 * lewa.measures.certificate(trace)[0, 0])
     assert certificate.shortfall == pytest.approx(10 * trace.observed_shortfall[0, -1, 0])
@@ -83,8 +83,11 @@ def test_the_regret_of_full_information_is_the_measured_one_in_the_users_units()
 
 
 def test_a_learner_without_a_dual_step_has_no_certificate() -> None:
-    assert routed(100, COSTS, REWARDS, 0.002).status().lines[0].certificate is None
-    assert routed(100, COSTS, REWARDS, 0.002, learner="bandit-lewa", horizon=100).status().lines[0].certificate is not None
+    assert routed(100, COSTS, REWARDS, 0.002).status().constraints[0].certificate is None
+    assert (
+        routed(100, COSTS, REWARDS, 0.002, learner="bandit-lewa", horizon=100).status().constraints[0].certificate
+        is not None
+    )
 
 
 def test_the_guarantee_is_the_learners_for_the_rounds_so_far_and_in_the_users_units() -> None:
@@ -176,7 +179,7 @@ def test_a_range_far_wider_than_the_values_is_warned_of() -> None:
 
 def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
     status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009).status()
-    assert status.warnings[0].startswith("the line of cost, 0.00105, is near the best that an action has, 0.00")
+    assert status.warnings[0].startswith("the limit of cost, 0.00105, is near the best that an action has, 0.00")
 
 
 def test_a_horizon_that_has_passed_is_warned_of() -> None:
@@ -205,7 +208,7 @@ def test_decisions_without_an_answer_are_warned_of() -> None:
 def test_a_suggested_range_holds_what_was_seen(
     low: float, high: float, least: float, most: float, line: float | None, fit: tuple[float, float]
 ) -> None:
-    bottom, top = suggested(low, high, least, most, line)
+    bottom, top = suggest_range(low, high, least, most, line)
     assert bottom <= least <= most <= top
     assert (bottom, top) == pytest.approx(fit, abs=0.1 * (fit[1] - fit[0]))
 
@@ -216,7 +219,7 @@ def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -
         agent.update(agent.pull(), reward=value, cost=value)
     pattern = agent.pull()
     for number in (5, 6, 7):  # 1/chance adds up to more than a float holds
-        agent.apply(pattern._replace(id=number, round=number, probability=2.3e-308, packed=b""))
+        agent.apply(pattern._replace(id=number, round=number, probability=2.3e-308, play_bytes=b""))
         agent.update(number, reward=1.0, cost=0.5)
     status = agent.status()
     assert "2 values of cost were clipped" in str(status)
@@ -227,12 +230,12 @@ def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -
 def test_what_is_open_is_reserved_at_what_it_is_expected_to_have() -> None:
     agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))])
     agent.pull()
-    assert agent.status().lines[0].reserved == 10  # nothing is known: the worst
+    assert agent.status().constraints[0].reserved == 10  # nothing is known: the worst
     agent.update(1, reward=0.5, cost=2)
     agent.pull()
     agent.pull()
     agent.update(3, cost=5)
-    line = agent.status().lines[0]
+    line = agent.status().constraints[0]
     assert line.average == 3.5
     assert line.reserved == pytest.approx((2 + 5 + 3.5) / 3)
 
@@ -245,7 +248,7 @@ def test_a_status_is_text_and_json() -> None:
     assert "cost at most 0.4: 0.3 on average, in expectation 0 to 1 (95% at all times): open; multiplier 0" in text
     assert "share at least 0.1: nothing told yet; multiplier 0" in text
     plain: dict[str, Any] = json.loads(json.dumps(agent.status().plain()))
-    assert plain["lines"][0]["average"] == 0.3
+    assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"] == "no round was answered yet"
     assert repr(agent).startswith(
         "<Agent: 2 actions, cost at most 0.4, share at least 0.1; anytime-bandit-lewa; 1 decisions>"

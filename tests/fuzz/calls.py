@@ -40,7 +40,7 @@ def _agent(**changes: Any) -> lewa.Agent:
 def _strict(agent: lewa.Agent) -> None:
     """Use an agent, and write its status as strict JSON."""
     decision = agent.pull()
-    agent.update(decision, **dict.fromkeys(("reward", *(line.name for line in agent.setup.lines)), 0.5))
+    agent.update(decision, **dict.fromkeys(("reward", *(line.name for line in agent.setup.constraints)), 0.5))
     status = agent.status()
     str(status)
     json.dumps(status.plain(), allow_nan=False)

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lewa.agent import Agent, Decision, Line, at_least
+from lewa.agent import Agent, Constraint, Decision, at_least
 from lewa.feedback import feedback_kind
 from lewa.learners import find
 from lewa.units import as_number
@@ -43,13 +43,13 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
     >>> policy = Policy([lewa.at_most("cost", 0.4)], seed=7)
     >>> arm = policy.pull(["small", "large"])
     >>> policy.update(arm, 1, cost=0.25)
-    >>> arm, policy.agent.status().lines[0].average
+    >>> arm, policy.agent.status().constraints[0].average
     ('small', 0.25)
     """
 
     def __init__(
         self,
-        constraints: Sequence[Line] | None = None,
+        constraints: Sequence[Constraint] | None = None,
         arms: Sequence[str | int] | None = None,
         reward_range: tuple[float, float] = (0, 1),
         horizon: int | None = None,
@@ -109,7 +109,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         if arm_id not in self._open:
             raise ValueError(f"there is no arm {arm_id!r}; there are {', '.join(map(repr, self._open))}")
         by_line: dict[str, Any] = {**getattr(reward, "told", {}), **values}
-        for line in agent.setup.lines:
+        for line in agent.setup.constraints:
             if line.name not in by_line:
                 by_line[line.name] = self._value(line, arm_id)
         waiting = self._open[arm_id]
@@ -121,7 +121,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         waiting.remove(number) if decision is not None else waiting.pop()
         super().update(arm_id, amount)
 
-    def _value(self, line: Line, arm: str | int) -> float:
+    def _value(self, line: Constraint, arm: str | int) -> float:
         """Return the value of a line that an update does not tell."""
         if self.constraints is None:
             return 1.0

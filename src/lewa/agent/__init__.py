@@ -1,20 +1,21 @@
-"""From a learner to a decision: pull an action, update with what came of it, in your own units."""
+"""From a learner to a decision: pull an action, update with its outcome, in your own units."""
 
-from lewa.agent.agent import WRITTEN_OUT, Agent, UnknownError
-from lewa.agent.constraint import Line, at_least, at_most
+from lewa.agent.agent import Agent
+from lewa.agent.constraint import Constraint, at_least, at_most
+from lewa.agent.driver import LARGEST_PLAY
+from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.records import Decision, Feedback, Record, record
-from lewa.agent.state import ClosedError
-from lewa.agent.status import Certificate, LineStatus, Status
+from lewa.agent.status import Certificate, ConstraintStatus, Status
 
 __all__ = [
-    "WRITTEN_OUT",
+    "LARGEST_PLAY",
     "Agent",
     "Certificate",
     "ClosedError",
+    "Constraint",
+    "ConstraintStatus",
     "Decision",
     "Feedback",
-    "Line",
-    "LineStatus",
     "Record",
     "Status",
     "UnknownError",

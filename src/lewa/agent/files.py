@@ -7,20 +7,21 @@ import secrets
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
-from typing import Any
+
+from lewa.agent.records import Plain
 
 FORMAT = "lewa agent"
 
 
-def write(path: str | os.PathLike[str], plain: Mapping[str, Any]) -> None:
+def write(path: str | os.PathLike[str], plain: Plain) -> None:
     """Write beside the file, wait until it is on the disk, then put it in the file's place in one step."""
     target = Path(os.path.realpath(path))
-    body = text(plain)
-    whole = json.dumps({"format": FORMAT, "checksum": _sum(body)})[:-1] + f', "agent": {body}}}\n'
+    body = to_json(plain)
+    text = json.dumps({"format": FORMAT, "checksum": _checksum(body)})[:-1] + f', "agent": {body}}}\n'
     beside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
         with open(beside, "x", encoding="utf-8") as file:
-            file.write(whole)
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, target)
@@ -35,26 +36,27 @@ def write(path: str | os.PathLike[str], plain: Mapping[str, Any]) -> None:
             os.close(folder)
 
 
-def read(path: str | os.PathLike[str]) -> Any:
-    """What `write` wrote, whole and unharmed; anything else is refused with a sentence."""
+def read(path: str | os.PathLike[str]) -> Plain:
+    """Return what `write` wrote; refuse anything else, and what is cut or damaged, with a sentence."""
     content = Path(path).read_bytes()
     try:
-        whole = json.loads(content)
-    except ValueError:
+        saved = json.loads(content)
+    except (ValueError, RecursionError):
         raise ValueError(f"{path} is no saved agent, or only a part of one: it ends or breaks off inside the JSON") from None
-    if not isinstance(whole, dict) or whole.get("format") != FORMAT or "agent" not in whole:
+    if not isinstance(saved, dict) or saved.get("format") != FORMAT or not isinstance(saved.get("agent"), dict):
         raise ValueError(f"{path} is not a saved agent: it says no format {FORMAT!r}")
-    if _sum(text(whole["agent"])) != whole.get("checksum"):
+    agent: Plain = saved["agent"]
+    if _checksum(to_json(agent)) != saved.get("checksum"):
         raise ValueError(f"{path} is a saved agent that was changed or damaged: its checksum does not fit")
-    return whole["agent"]
+    return agent
 
 
-def text(plain: Any) -> str:
-    """JSON without losing a bit: floats as the shortest text that reads back the same, infinite ones as strings."""
+def to_json(plain: Plain) -> str:
+    """Return JSON without losing a bit: floats as the shortest text that reads back the same, infinite ones as strings."""
     return json.dumps(_finite(plain), allow_nan=False)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
     if isinstance(value, Mapping):
@@ -62,5 +64,5 @@ def _finite(value: Any) -> Any:
     return [_finite(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _sum(body: str) -> str:
+def _checksum(body: str) -> str:
     return hashlib.sha256(body.encode()).hexdigest()

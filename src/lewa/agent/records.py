@@ -1,54 +1,47 @@
-"""The two records that ever change an agent. A list of them, applied in order, gives the same agent to the bit."""
+"""The two records that change an agent. A list of them, applied in order, gives the same agent to the bit."""
 
 from array import array
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, SupportsFloat
 
 VERSION = 1
 
 Label = str | int
-Value = float | tuple[float, ...]
+Input = SupportsFloat | Sequence[SupportsFloat]  # a value as the user gives it: a number, or one per action
+Value = float | tuple[float, ...]  # and as a record keeps it
+Plain = dict[str, Any]  # a JSON object
 
 
 class Decision(NamedTuple):
-    """One action drawn, with everything its answer will need.
+    """One action drawn, with everything that its answer will need.
 
-    `probability` is the chance the action had and `play` the distribution it was drawn from: over the available actions if
-    some were masked, and empty where writing it out would cost more than the round (above `agent.WRITTEN_OUT` actions).
+    `probability` is the propensity of the action and `play` the distribution it was drawn from: over the available actions
+    if some were masked, and empty where writing it out would cost more than the round (above `agent.LARGEST_PLAY` actions).
     """
 
     id: int
     action: Label
     probability: float
-    packed: bytes  # the play as eight bytes an action, which costs a tenth of a tuple
+    play_bytes: bytes  # the play as eight bytes per action, which costs a tenth of a tuple
     multipliers: tuple[float, ...]
     round: int  # counted from 1
     available: tuple[Label, ...] | None = None  # None: all of them
 
     @property
     def play(self) -> tuple[float, ...]:
-        """The distribution that the action was drawn from."""
-        return tuple(memoryview(self.packed).cast("d"))
+        """Return the distribution that the action was drawn from."""
+        return tuple(memoryview(self.play_bytes).cast("d"))
 
     def __repr__(self) -> str:
-        said = {**self._asdict(), "packed": self.play}
-        return f"Decision({', '.join(f'{_spoken(name)}={value!r}' for name, value in said.items())})"
+        fields = {**self._asdict(), "play_bytes": self.play}
+        return f"Decision({', '.join(f'{_public(name)}={value!r}' for name, value in fields.items())})"
 
-    def plain(self) -> dict[str, Any]:
-        """The record as JSON has it."""
-        fields = {_spoken(name): value for name, value in self._asdict().items()}
+    def plain(self) -> Plain:
+        """Return the record as JSON has it."""
+        fields = {_public(name): value for name, value in self._asdict().items()}
         available = None if self.available is None else list(self.available)
         lists = {"play": list(self.play), "multipliers": list(self.multipliers), "available": available}
         return {"kind": "decision", "version": VERSION, **fields, **lists}
-
-
-def _spoken(name: str) -> str:
-    return "play" if name == "packed" else name
-
-
-def packed(play: Iterable[float]) -> bytes:
-    """A play as a decision carries it."""
-    return array("d", play).tobytes()
 
 
 class Feedback(NamedTuple):
@@ -58,45 +51,63 @@ class Feedback(NamedTuple):
     values: Mapping[str, Value]
     closed: bool = False
 
-    def plain(self) -> dict[str, Any]:
-        """The record as JSON has it."""
+    def plain(self) -> Plain:
+        """Return the record as JSON has it."""
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values.items()}
-        head: dict[str, Any] = {"kind": "feedback", "version": VERSION}
+        head: Plain = {"kind": "feedback", "version": VERSION}
         return {**head, "decision": self.decision, "values": values, "closed": self.closed}
 
 
 Record = Decision | Feedback
 
 
-def record(plain: Any) -> Record:
-    """The record that `plain()` wrote.
+def record(plain: object) -> Record:
+    """Return the record that `plain()` wrote.
 
     >>> record({"kind": "feedback", "version": 1, "decision": 3, "values": {"cost": 0.25}, "closed": False})
     Feedback(decision=3, values={'cost': 0.25}, closed=False)
     """
     if not isinstance(plain, Mapping) or plain.get("kind") not in ("decision", "feedback"):
-        raise ValueError(f"a record is a decision or a feedback, got {shortened(plain)}")
+        raise ValueError(f"a record is a decision or a feedback, got {brief(plain)}")
     if plain.get("version") != VERSION:
-        raise ValueError(f"records of version {VERSION} can be read, got version {plain.get('version')!r}")
+        raise ValueError(f"records of version {VERSION} can be read, got version {brief(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
-    kind: Any = Decision if plain["kind"] == "decision" else Feedback
-    names = [_spoken(name) for name in kind._fields]
+    names = [_public(name) for name in (Decision if plain["kind"] == "decision" else Feedback)._fields]
     if set(fields) != set(names):
         raise ValueError(f"a {plain['kind']} has the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
-    if kind is Feedback:
-        if not isinstance(fields["values"], Mapping):
-            raise ValueError(f"the values of a feedback are numbers by name, got {shortened(fields['values'])}")
-        values = {name: tuple(value) if isinstance(value, list) else value for name, value in fields["values"].items()}
-        return Feedback(fields["decision"], values, fields["closed"])
+    return _decision(fields) if plain["kind"] == "decision" else _feedback(fields)
+
+
+def _decision(fields: Plain) -> Decision:
     try:
         available = None if fields["available"] is None else tuple(fields["available"])
-        lists = {"packed": packed(fields.pop("play")), "multipliers": tuple(fields["multipliers"]), "available": available}
-    except TypeError:
-        raise ValueError(f"play, multipliers and available of a decision are lists, got {shortened(plain)}") from None
-    return Decision(**{**fields, **lists})
+        lists = {"play_bytes": play_to_bytes(fields.pop("play")), "multipliers": tuple(fields["multipliers"])}
+    except (TypeError, OverflowError):
+        raise ValueError(f"play, multipliers and available of a decision are lists, got {brief(fields)}") from None
+    return Decision(**{**fields, **lists, "available": available})
 
 
-def shortened(value: object) -> str:
-    """Its text, if that is short."""
-    text = repr(value)
+def _feedback(fields: Plain) -> Feedback:
+    values = fields["values"]
+    if not isinstance(values, Mapping):
+        raise ValueError(f"the values of a feedback are numbers by name, got {brief(values)}")
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return Feedback(fields["decision"], values, fields["closed"])
+
+
+def play_to_bytes(play: Iterable[float]) -> bytes:
+    """Return a play in the form in which a decision carries it."""
+    return array("d", play).tobytes()
+
+
+def brief(value: object) -> str:
+    """Return the text of a value, cut if it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python writes out
+        text = f"a {type(value).__name__} too long to print"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _public(name: str) -> str:
+    return "play" if name == "play_bytes" else name

@@ -1,248 +1,299 @@
-"""The state of an agent, and the three things that change it: a decision, what is told of one, and the end of one."""
+"""The state of an agent, and the three things that change it: a decision, an answer to one, and the end of one."""
 
 from collections import OrderedDict
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from copy import copy
+from math import isfinite
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.agent import statistics as books
-from lewa.agent.records import shortened
-from lewa.agent.setup import Setup
-from lewa.engine.compile import compile_learner
-from lewa.feedback import feedback_kind
-from lewa.kernels import dump, load, pack, state_type, unpack
-from lewa.types import Vector, Words
+from lewa.agent.driver import Driver
+from lewa.agent.errors import ClosedError, UnknownError
+from lewa.agent.records import Decision, Input, Plain, Value, brief
+from lewa.agent.setup import Setup, clipped_unit, whole_number
+from lewa.agent.statistics import Statistics, add_action
+from lewa.kernels import DICE, keys
+from lewa.types import Vector
 from lewa.units import as_number
 from lewa.validation import nearest
 
 COUNTS = ("answered", "late", "masked", "charged", "expired")
 
+# One entry per field, of one unit (of the action drawn) or K units (of every action); NaN where nothing is known.
+Units: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
-class ClosedError(ValueError):
-    """Feedback for something that has been told already, or for a decision that has expired."""
+
+class Pending(NamedTuple):
+    """A decision whose answer is not complete."""
+
+    action: int  # its index
+    propensity: float
+    play: Vector | None  # that the learner will learn from; None if it needs none
+    units: Units | None = None  # what is known so far; None if nothing is
+
+    def known(self) -> list[int]:
+        """Return the fields that are known."""
+        if self.units is None:
+            return []
+        return [f for f, unit in enumerate(self.units) if not np.isnan(unit).any()]
 
 
-class Fold:
-    """The learner's state, the book, and the open decisions. Whatever is refused is refused before anything changes."""
+class AgentState:
+    """The learner, the statistics and the open decisions. Whatever is refused is refused before anything changes."""
 
-    def __init__(self, setup: Setup, state: Any, dice: Words) -> None:
-        K, m, kind = len(setup.actions), len(setup.lines), type(setup.learner)
-        self.setup, self.dice = setup, dice
-        self.max_pending, self.expire_after = setup.max_pending, setup.expire_after  # looked at in every round
-        self.kind, self.steps = feedback_kind(kind), compile_learner(kind)
-        self.memory = pack(setup.learner, state)
-        state = unpack(kind, self.memory)[1]
-        self.multiplier: Vector = state.multiplier if hasattr(state, "multiplier") else np.zeros(m)
-        self._one_by_one = self.kind != "full"
-        self.book = books.blank(setup.scales, K)
+    def __init__(self, setup: Setup, driver: Driver) -> None:
+        fields, K = len(setup.fields), len(setup.actions)
+        self.setup, self.driver = setup, driver
+        self.sees_all = not driver.feedback.is_bandit
+        self.statistics = Statistics.empty(setup.scales, K)
         self.rounds = 0
-        self.open: OrderedDict[int, list[Any]] = OrderedDict()  # [action, chance, play or None, units told or None]
-        self.count = dict.fromkeys(COUNTS, 0)
-        self.charges = np.zeros((2, 1 + m))  # of each field: how many values were charged, and their sum in the user's units
+        self.open: OrderedDict[int, Pending] = OrderedDict()
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
+        self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
-        self._lines = tuple(enumerate(setup.fields[1:], 1))
-        self._desk = np.full(2 * (1 + m), np.nan)  # what was told, and its units: room for one answer
-        self._constraints = self._desk[m + 2 :]
-        self._priors, self._nothing = setup.priors(), np.zeros(0)
+        self._prior_units = setup.prior_units()
+        self._make_desk()
 
-    def decide(self, i: int, propensity: float, play: Vector | None, masked: bool = False) -> None:
-        """One more decision was made; it may close the oldest ones."""
+    @classmethod
+    def begin(cls, setup: Setup) -> "AgentState":
+        """Return the state before the first decision."""
+        dice = keys(setup.seed)[DICE : DICE + 1]
+        return cls(setup, Driver(setup.learner, len(setup.actions), dice))
+
+    def _make_desk(self) -> None:
+        """Make room for the values and the units of one answer, which the compiled functions work on."""
+        fields = len(self._fields)
+        self._desk = np.full((2, fields), np.nan)
+        self._values, self._units = self._desk
+
+    def copy(self) -> "AgentState":
+        """Return a copy to read from while this one goes on."""
+        twin = copy(self)  # shares the setup and what else never changes
+        twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
+        twin.open, twin.counts = self.open.copy(), dict(self.counts)  # what is in `open` never changes either
+        twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
+        twin._make_desk()
+        return twin
+
+    def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> None:
+        """Open one more decision; it may close the oldest ones."""
         self.rounds = t = self.rounds + 1
-        self.open[t] = [i, propensity, play, None]
+        self.open[t] = Pending(action, propensity, play)
         if masked:
-            self.count["masked"] += 1
-        if len(self.open) > self.max_pending:
+            self.counts["masked"] += 1
+        if len(self.open) > self._max_pending:
             self.close(next(iter(self.open)))
-        if self.expire_after is not None:
-            while self.open and (oldest := next(iter(self.open))) <= t - self.expire_after:
+        if self._expire_after is not None:
+            while self.open and (oldest := next(iter(self.open))) <= t - self._expire_after:
                 self.close(oldest)
 
-    def tell_all(self, number: Any, propensity: float | None, reward: Any, constraints: Mapping[str, Any]) -> bool:
-        """The short way for plain floats that are the whole answer at once; False, with nothing changed, for all else."""
-        entry = self.open.get(number) if self._one_by_one and type(number) is int else None
-        if entry is None or entry[3] is not None or type(reward) is not float or len(constraints) != len(self._lines):
-            return False
-        i, drawn, play, _ = entry
-        if propensity is not None and propensity != drawn:
-            return False
-        desk = self._desk
-        desk[0] = reward
-        for f, name in self._lines:
-            value = constraints.get(name)
-            if type(value) is not float:
-                return False
-            desk[f] = value
-        unit = books.enter(self.book, desk, self.multiplier, i, drawn, len(self._lines) + 1, True)
-        if unit < 0:
-            return False
-        self.steps.learn_bandit(self.memory, i, drawn, unit, self._constraints, self._nothing if play is None else play)
-        del self.open[number]
-        self.count["answered"] += 1
-        if number != self.rounds:
-            self.count["late"] += 1
-        return True
+    def find(self, decision: Decision | int) -> int:
+        """Return the number of an open decision; refuse what is closed or was never made here."""
+        number = decision.id if isinstance(decision, Decision) else decision
+        if type(number) is not int:
+            if isinstance(number, bool) or not isinstance(number, int | np.integer):
+                raise UnknownError(f"a decision is named by itself or by its number, got {brief(decision)}")
+            number = int(number)
+        pending = self.open.get(number)
+        if pending is None:
+            if not 1 <= number <= self.rounds:
+                raise UnknownError(f"decision {brief(number)} is not one of this agent's, which has made {self.rounds}")
+            raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
+        if isinstance(decision, Decision):
+            self.check_size(decision)
+            if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
+                raise UnknownError(f"decision {number} of this agent is another one than {brief(decision)}")
+        return number
 
-    def tell(self, number: int, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What is known of an open decision, all or in part; the numbers that were entered."""
-        entry = self.open[number]
-        units = entry[3] or [None] * len(self._fields)
-        given: dict[str, Any] = {}
+    def check_size(self, decision: Decision) -> None:
+        """Refuse a decision that was made among another number of actions."""
+        size, K = len(decision.play_bytes) // 8, self.driver.actions
+        if size and size != K:
+            raise UnknownError(
+                f"decision {decision.id} is of an agent with another number of actions: it has {size}, this agent {K}"
+            )
+
+    def answer(self, number: int, values: Mapping[str, Input]) -> dict[str, Value]:
+        """Take in values of an open decision: validate them, add them to the statistics, and, once the answer is whole,
+        let the learner learn it and close the decision. Return the values as they were taken in.
+        """
+        pending = self.open[number]
+        known = () if pending.units is None else pending.known()
+
+        numbers: dict[str, float | Vector] = {}
         for name, value in values.items():
             f = self._fields.get(name)
             if f is None:
                 raise ValueError(f"there is no {name!r} here{nearest(str(name), list(self._fields))}")
-            if units[f] is not None:
+            if f in known:
                 raise ClosedError(f"the {name} of decision {number} was told before; nothing was changed")
-            given[name] = self._number(name, value)
-        if not given:
+            if type(value) is float and isfinite(value) and not self.sees_all:  # nearly always
+                numbers[name] = value
+            else:
+                numbers[name] = self._vector(name, value) if self.sees_all else self._number(name, value)
+        if not numbers:
             raise ValueError(f"an update tells something of a decision: {', '.join(self._fields)}; got nothing")
-        units = list(units)
-        learned = sum(unit is not None for unit in units) + len(given) == len(units)
-        self._enter(entry, given, units, learned)
-        if learned:
-            del self.open[number]
-            self._learn(entry, units)
-            self.count["answered"] += 1
-            self.count["late"] += number != self.rounds
+
+        whole = len(known) + len(numbers) == len(self._fields)
+        units = self._add(pending, numbers, whole)
+
+        if not whole:
+            self.open[number] = pending._replace(units=units.copy())
         else:
-            entry[3] = units
-        return {name: tuple(value.tolist()) if isinstance(value, np.ndarray) else value for name, value in given.items()}
+            self._learn(pending, units)
+            del self.open[number]
+            self.counts["answered"] += 1
+            if number != self.rounds:
+                self.counts["late"] += 1
+        if self.sees_all:
+            return {name: tuple(np.asarray(value).tolist()) for name, value in numbers.items()}
+        return numbers  # type: ignore[return-value]  # floats
 
     def close(self, number: int) -> None:
-        """No more will be told of a decision: it is left out, or what it lacks is charged."""
-        entry = self.open.pop(number)
+        """Close a decision of which no more will be told: leave it out, or fill in what is missing."""
+        pending = self.open.pop(number)
         if self.setup.unanswered is None:
-            self.count["expired"] += 1
+            self.counts["expired"] += 1
             return
-        units = list(entry[3] or [None] * len(self._fields))
-        for f in range(len(units)):
-            if units[f] is None:
-                units[f] = self.guess(entry, f)
-                self.charges[:, f] += 1, self.setup.scales[f].own(self.met(entry, units[f]))
-        self.book[1:, books.PRICED] += self.multiplier
-        self._learn(entry, units)
-        self.count["charged"] += 1
+        units, known = self._units_so_far(pending), pending.known()
+        for f in range(len(self._fields)):
+            if f not in known:
+                units[f] = self.expected_unit(pending, f)
+                self.charge_count[f] += 1
+                self.charge_total[f] += self.setup.scales[f].own(self.unit_of_play(pending, units[f]))
+        self.statistics.multiplier_sum[1:] += self.driver.multiplier
+        self._learn(pending, units)
+        self.counts["charged"] += 1
 
-    def guess(self, entry: list[Any], f: int) -> Any:
-        """The unit charged for a field that was not told: as the setup says, or as seen of the action, or as expected."""
+    def expected_unit(self, pending: Pending, f: int) -> Units:
+        """Return the unit that fills in a field: as the setup says, or the action's average, or as expected."""
         name, fixed = self.setup.fields[f], self.setup.unanswered or {}
+        width = len(self.setup.actions) if self.sees_all else ()
         if name in fixed:
-            unit = min(max(self.setup.scales[f].unit(fixed[name]), 0.0), 1.0)
-            return np.full(len(self.setup.actions), unit) if self.kind == "full" else unit
-        seen, gained = (books.block(self.book[f], block) for block in ("seen", "gained"))
-        if self.kind != "full":
-            i = entry[0]
-            return float(gained[i] / seen[i] if seen[i] > 0 else self._priors[f, i])
-        return np.where(seen > 0, gained / np.maximum(seen, 1), self._priors[f])
+            return np.full(width, clipped_unit(self.setup.scales[f], fixed[name]))
+        count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self._prior_units[f]
+        if not self.sees_all:
+            i = pending.action
+            count, total, prior = count[i], total[i], prior[i]
+        units: Units = np.where(count > 0, total / np.maximum(count, 1), prior)
+        return units
 
-    def met(self, entry: list[Any], unit: Any) -> float:
-        """The unit of the action taken, or of the play."""
-        return float(entry[2] @ unit) if self.kind == "full" else float(unit)
+    def unit_of_play(self, pending: Pending, unit: Units) -> float:
+        """Return the unit of the action drawn, or the mean of the play."""
+        return float(pending.play @ unit) if self.sees_all and pending.play is not None else float(unit)
 
-    def _number(self, name: str, value: Any) -> Any:
-        """A float, or one per action for a learner that sees them all."""
-        K, learner = len(self.setup.actions), self.setup.name
-        shape = () if isinstance(value, str | bytes) else _shape(value)
-        if self.kind != "full":
-            if shape:
-                raise ValueError(f"{learner} learns from the action taken: {name} is one number, got {shortened(value)}")
-            return as_number(name, value)
-        if shape != (K,):
-            raise ValueError(f"{learner} sees every action: {name} is {K} numbers, one per action, got {shortened(value)}")
-        numbers = np.array(value)
-        if numbers.dtype.kind in "fiu" and np.isfinite(numbers).all():
-            return numbers.astype(np.float64)
-        return np.array(
-            [as_number(f"the {name} of {label!r}", x) for label, x in zip(self.setup.actions, value, strict=True)]
-        )
+    def _number(self, name: str, value: Input) -> float:
+        """Return a value of the action drawn."""
+        if _shape(value):
+            learner = self.setup.learner_name
+            raise ValueError(f"{learner} learns from the action taken: {name} is one number, got {brief(value)}")
+        return as_number(name, value)
 
-    def _enter(self, entry: list[Any], given: Mapping[str, Any], units: list[Any], learned: bool) -> None:
-        """Into the book with what was told; its units join those known."""
-        fields = {self._fields[name]: value for name, value in given.items()}
-        if self.kind == "full":
-            for f, values in fields.items():
-                units[f] = books.enter_all(self.book[f], values, entry[2])
-            if learned:
-                self.book[1:, books.PRICED] += self.multiplier
-            return
-        self._desk[:] = np.nan
-        for f, value in fields.items():
-            self._desk[f] = value
-        books.enter(self.book, self._desk, self.multiplier, entry[0], entry[1], len(fields), learned)
-        for f in fields:
-            units[f] = float(self._desk[len(units) + f])
+    def _vector(self, name: str, value: Input) -> Vector:
+        """Return one value per action."""
+        labels = self.setup.actions
+        if _shape(value) != (len(labels),):
+            learner, K = self.setup.learner_name, len(labels)
+            raise ValueError(f"{learner} sees every action: {name} is {K} numbers, one per action, got {brief(value)}")
+        if not np.ma.is_masked(value):
+            numbers = np.array(value)
+            if numbers.dtype.kind in "fiu" and np.isfinite(numbers).all():
+                return numbers.astype(np.float64)
+        items: Sequence[object] = list(value)  # type: ignore[arg-type]  # it has a length
+        return np.array([as_number(f"the {name} of {label!r}", x) for label, x in zip(labels, items, strict=True)])
 
-    def _learn(self, entry: list[Any], units: list[Any]) -> None:
-        i, propensity, play, _ = entry
-        if self.kind == "full":
-            constraints = np.array(units[1:])
-            met = np.clip(constraints @ play, 0, 1)
-            self.steps.learn_full(self.memory, units[0], constraints, met, play)
+    def _units_so_far(self, pending: Pending) -> Units:
+        if pending.units is not None:
+            return pending.units.copy()
+        fields = len(self._fields)
+        return np.full((fields, len(self.setup.actions)) if self.sees_all else fields, np.nan)
+
+    def _add(self, pending: Pending, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
+        """Add values to the statistics; return their units, together with those that are known already."""
+        if pending.play is not None and self.sees_all:
+            units = self._units_so_far(pending)
+            for name, value in numbers.items():
+                f = self._fields[name]
+                units[f] = self.statistics.add_all(f, np.asarray(value), pending.play)
+            if whole:
+                self.statistics.multiplier_sum[1:] += self.driver.multiplier
+            return units
+        if len(numbers) < len(self._fields):
+            self._values.fill(np.nan)
+            self._units[:] = np.nan if pending.units is None else pending.units
+        for name, value in numbers.items():
+            self._values[self._fields[name]] = value
+        add_action(self.statistics.table, self._desk, self.driver.multiplier, pending.action, pending.propensity, whole)
+        return self._units
+
+    def _learn(self, pending: Pending, units: Units) -> None:
+        """Let the learner learn a whole answer."""
+        if self.sees_all and pending.play is not None:
+            self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
         else:
-            self._constraints[:] = units[1:]
-            nothing = self._nothing if play is None else play
-            self.steps.learn_bandit(self.memory, i, propensity, units[0], self._constraints, nothing)
+            self.driver.learn_action(pending.action, pending.propensity, units, pending.play)  # type: ignore[arg-type]
 
-    def copy(self) -> "Fold":
-        """A copy to read from while this one goes on."""
-        copy = Fold(self.setup, self.state(), self.dice)
-        copy.book, copy.charges, copy.count = self.book.copy(), self.charges.copy(), dict(self.count)
-        copy.rounds, copy.open = self.rounds, OrderedDict((number, list(entry)) for number, entry in self.open.items())
-        return copy
-
-    def state(self) -> Any:
-        """The learner's state, as a view."""
-        return unpack(type(self.setup.learner), self.memory)[1]
-
-    def plain(self) -> dict[str, Any]:
-        """All of it, as JSON has it."""
+    def plain(self) -> Plain:
+        """Return the state as JSON has it, by the names of version 1."""
         return {
             "round": self.rounds,
-            "dice": f"{int(self.dice[0]):016x}",
-            "learner": dump(self.state()),
-            "book": books.plain(self.book),
-            "counts": dict(self.count),
-            "charges": self.charges.tolist(),
-            "open": [
-                [number, i, propensity, _plain(play), _plain(units)]
-                for number, (i, propensity, play, units) in self.open.items()
-            ],
+            "dice": f"{int(self.driver.dice[0]):016x}",
+            "learner": self.driver.plain(),
+            "book": self.statistics.plain(),
+            "counts": dict(self.counts),
+            "charges": [self.charge_count.tolist(), self.charge_total.tolist()],
+            "open": [_plain_pending(number, pending) for number, pending in self.open.items()],
         }
 
 
-def from_plain(setup: Setup, plain: Mapping[str, Any]) -> Fold:
-    """The state that `plain` wrote."""
+def from_plain(setup: Setup, plain: Plain) -> AgentState:
+    """Return the state that `AgentState.plain` wrote."""
     K, fields = len(setup.actions), len(setup.fields)
-    kind = state_type(type(setup.learner))
-    state, fresh = load(kind, plain["learner"]), setup.learner.start(K)
-    if pack(setup.learner, state).shape != pack(setup.learner, fresh).shape:
-        raise ValueError(f"the state of {setup.name} is not one of {K} actions and {fields - 1} constraints")
-    fold = Fold(setup, state, np.array([int(plain["dice"], 16)], dtype=np.uint64))
-    fold.rounds = int(plain["round"])
-    fold.book = books.from_plain(plain["book"], fields, K)
-    fold.count = {name: int(plain["counts"][name]) for name in COUNTS}
-    fold.charges = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
-    for number, i, propensity, play, units in plain["open"]:
-        if not (1 <= number <= fold.rounds and 0 <= i < K and 0 < propensity <= 1):
-            raise ValueError(f"decision {number} of action {i} with chance {propensity} cannot be open")
-        known = None if units is None else [_array(unit) for unit in units]
-        fold.open[int(number)] = [int(i), float(propensity), _array(play), known]
-    return fold
+    dice = np.array([int(plain["dice"], 16)], dtype=np.uint64)
+    state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
+    state.rounds = whole_number("round", plain["round"], least=0)
+    state.statistics = Statistics.from_plain(plain["book"], fields, K)
+    state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
+    state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
+    for number, action, propensity, play, units in plain["open"]:
+        if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
+            raise ValueError(
+                f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
+            )
+        probabilities = None if play is None else np.array(play, dtype=np.float64)
+        if (probabilities is None) != (state.driver.pending_play(np.empty(0), False) is None):
+            raise ValueError(f"decision {number} must carry a play if the learner needs it, and only then")
+        known = None if units is None else _units_from_plain(units, fields, K if state.sees_all else None)
+        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known)
+    return state
 
 
-def _shape(value: Any) -> tuple[int, ...]:
+def _plain_pending(number: int, pending: Pending) -> list[object]:
+    play = None if pending.play is None else pending.play.tolist()
+    if pending.units is None:
+        return [number, pending.action, pending.propensity, play, None]
+    known = set(pending.known())
+    units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]
+    return [number, pending.action, pending.propensity, play, units]
+
+
+def _units_from_plain(plain: Sequence[float | Sequence[float] | None], fields: int, width: int | None) -> Units:
+    if len(plain) != fields:
+        raise ValueError(f"an answer of {fields} values has as many units, got {len(plain)}")
+    missing: object = np.nan if width is None else [np.nan] * width
+    units = np.array([missing if unit is None else unit for unit in plain], dtype=np.float64)
+    if units.shape != ((fields,) if width is None else (fields, width)):
+        raise ValueError(f"the units of a decision are of another shape than its values, got {brief(plain)}")
+    return units
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    if isinstance(value, str | bytes):
+        return ()
     try:
-        return np.shape(value)
+        array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+        return tuple(array.shape)
     except ValueError:  # lists of different lengths
         return (-1,)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    return [_plain(part) for part in value] if isinstance(value, list) else value
-
-
-def _array(value: Any) -> Any:
-    return np.array(value, dtype=np.float64) if isinstance(value, list) else value

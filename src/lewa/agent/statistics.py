@@ -1,126 +1,155 @@
-"""The book: what an agent has been told, added up as it comes; one row for the reward and one for each constraint.
+"""Running statistics of what an agent was told: one row for the reward and one for each constraint."""
 
-A row holds the numbers named in HEAD and then, for each name in BLOCKS, one number per action. Everything but `total`,
-`low` and `high` is in the learner's units, in [0, 1] a value.
-"""
-
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lewa.agent.records import Plain
 from lewa.kernels import program
 from lewa.types import Matrix, Vector
+from lewa.units import Scale
 
-# zero and span: (d - zero)/span is the learner's value of the user's d. spread is the V of
-# measures/confidence_sequence.py. priced adds up the multiplier before each round learned.
-HEAD = ("zero", "span", "count", "total", "sum", "spread", "low", "high", "clipped", "priced")
-# seen, gained and varied are each action's own count, sum and spread; weight and weighted sum 1/chance and value/chance.
-BLOCKS = ("seen", "gained", "varied", "weight", "weighted")
-ZERO, SPAN, COUNT, TOTAL, SUM, SPREAD, LOW, HIGH, CLIPPED, PRICED = range(10)
-WIDTH = len(HEAD)
+# The columns of the table, with the names that files of version 1 have for them.
+PER_QUANTITY = {
+    "zero": "zero",
+    "span": "span",
+    "count": "count",
+    "total": "total",
+    "unit_sum": "sum",
+    "spread": "spread",
+    "lowest": "low",
+    "highest": "high",
+    "clip_count": "clipped",
+    "multiplier_sum": "priced",
+}
+PER_ACTION = {
+    "action_count": "seen",
+    "action_sum": "gained",
+    "action_spread": "varied",
+    "weight": "weight",
+    "weighted_sum": "weighted",
+}
+ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM = range(10)
+WIDTH = len(PER_QUANTITY)
 
 
-def blank(scales: list[Any], actions: int) -> Matrix:
-    """A book with nothing in it, for quantities of these scales."""
-    book = np.zeros((len(scales), WIDTH + len(BLOCKS) * actions))
-    for row, scale in zip(book, scales, strict=True):
-        row[ZERO], row[SPAN] = scale
-    return book
+class Statistics:
+    """One table of numbers, and views of its columns by name: `statistics.count[f]` is the count of field f.
 
-
-def block(row: Vector, name: str) -> Vector:
-    """The numbers of that name, one per action, as a view."""
-    K = (row.size - WIDTH) // len(BLOCKS)
-    start = WIDTH + BLOCKS.index(name) * K
-    return row[start : start + K]
-
-
-def _enter(
-    book: Matrix, desk: Vector, multiplier: Vector, action: int, propensity: float, given: int, learned: bool
-) -> float:
-    """Enter the values on the desk, which holds NaN for those that are not there; their units come to lie behind them.
-
-    Returns the reward's unit; or -1, with nothing entered, unless exactly `given` values are finite. Where the round is
-    learned from now, the multiplier is added up too.
+    Everything but `total`, `lowest` and `highest` is in the learner's units, in which a value lies in [0, 1].
     """
-    rows, K = book.shape[0], (book.shape[1] - WIDTH) // 5
-    finite = 0
-    for f in range(rows):
-        finite += np.isfinite(desk[f])
-    if finite != given:
-        return -1.0
-    for f in range(rows):
-        d = desk[f]
-        if np.isfinite(d):
-            x = (d - book[f, ZERO]) / book[f, SPAN]
-            if not 0 <= x <= 1:
-                book[f, CLIPPED] += 1
-                x = min(max(x, 0.0), 1.0)
-            desk[rows + f] = x
-            if book[f, COUNT] == 0:
-                book[f, LOW], book[f, HIGH] = d, d
-            off = x - (0.5 + book[f, SUM]) / (book[f, COUNT] + 1)
-            book[f, SPREAD] += off * off
-            book[f, COUNT] += 1
-            book[f, TOTAL] += d
-            book[f, SUM] += x
-            book[f, LOW], book[f, HIGH] = min(book[f, LOW], d), max(book[f, HIGH], d)
-            i = WIDTH + action
-            off = x - (0.5 + book[f, i + K]) / (book[f, i] + 1)
-            book[f, i] += 1
-            book[f, i + K] += x
-            book[f, i + 2 * K] += off * off
-            book[f, i + 3 * K] += 1 / propensity
-            book[f, i + 4 * K] += x / propensity
-    if learned:
-        for j in range(rows - 1):
-            book[j + 1, PRICED] += multiplier[j]
-    reward: float = desk[rows]
-    return reward
+
+    zero: Vector  # (d - zero)/span is the learner's unit of the user's value d
+    span: Vector
+    count: Vector
+    total: Vector
+    unit_sum: Vector
+    spread: Vector  # the V of measures/confidence_sequence.py
+    lowest: Vector
+    highest: Vector
+    clip_count: Vector  # of the values outside their range
+    multiplier_sum: Vector  # of the multiplier before each round that was learned
+    action_count: Matrix  # (fields, K), like the next ones: the same for each action
+    action_sum: Matrix
+    action_spread: Matrix
+    weight: Matrix  # sum of 1/propensity
+    weighted_sum: Matrix  # sum of unit/propensity
+
+    def __init__(self, table: Matrix) -> None:
+        self.table = table
+        K = (table.shape[1] - WIDTH) // len(PER_ACTION)
+        for column, name in enumerate(PER_QUANTITY):
+            setattr(self, name, table[:, column])
+        for block, name in enumerate(PER_ACTION):
+            setattr(self, name, table[:, WIDTH + block * K : WIDTH + (block + 1) * K])
+
+    @classmethod
+    def empty(cls, scales: Sequence[Scale], actions: int) -> "Statistics":
+        """Return the statistics of no values, for quantities of these scales."""
+        statistics = cls(np.zeros((len(scales), WIDTH + len(PER_ACTION) * actions)))
+        statistics.zero[:], statistics.span[:] = zip(*scales, strict=True)
+        return statistics
+
+    def copy(self) -> "Statistics":
+        """Return a copy."""
+        return Statistics(self.table.copy())
+
+    def add_all(self, f: int, values: Vector, play: Vector) -> Vector:
+        """Add one value per action to field f, for the play that they answer; return their units."""
+        units: Vector = (values - self.zero[f]) / self.span[f]
+        outside = (units < 0) | (units > 1)
+        units = np.clip(units, 0, 1)
+        mean, value = min(max(float(play @ units), 0.0), 1.0), float(play @ values)
+        low, high = float(values.min()), float(values.max())
+        if self.count[f] == 0:
+            self.lowest[f], self.highest[f] = low, high
+        self.lowest[f], self.highest[f] = min(self.lowest[f], low), max(self.highest[f], high)
+        self.clip_count[f] += outside.sum()
+        self.spread[f] += (mean - (0.5 + self.unit_sum[f]) / (self.count[f] + 1)) ** 2
+        self.count[f] += 1
+        self.total[f] += value
+        self.unit_sum[f] += mean
+        self.action_spread[f] += (units - (0.5 + self.action_sum[f]) / (self.action_count[f] + 1)) ** 2
+        self.action_count[f] += 1
+        self.action_sum[f] += units
+        self.weight[f] += 1
+        self.weighted_sum[f] += units
+        return units
+
+    def plain(self) -> list[Plain]:
+        """Return the rows as JSON has them."""
+        names = {**PER_QUANTITY, **PER_ACTION}
+        return [{key: getattr(self, name)[f].tolist() for name, key in names.items()} for f in range(len(self.table))]
+
+    @classmethod
+    def from_plain(cls, rows: Sequence[Mapping[str, object]], fields: int, actions: int) -> "Statistics":
+        """Return the statistics that `plain` wrote, for so many fields and actions."""
+        if len(rows) != fields:
+            raise ValueError(f"the statistics of {fields} quantities have as many rows, got {len(rows)}")
+        statistics = cls(np.zeros((fields, WIDTH + len(PER_ACTION) * actions)))
+        for f, row in enumerate(rows):
+            for name, key in {**PER_QUANTITY, **PER_ACTION}.items():
+                numbers = np.array(row[key], dtype=np.float64)
+                if name in PER_ACTION and numbers.shape != (actions,):
+                    raise ValueError(f"{key} has one number per action, {actions}, got {numbers.size}")
+                getattr(statistics, name)[f] = numbers
+        return statistics
 
 
-enter = program(_enter, alone=False)
+def _add_action(table: Matrix, desk: Matrix, multiplier: Vector, action: int, propensity: float, learn: bool) -> None:
+    """Add the values of one action, desk[0], to the table, and write their units to desk[1].
+
+    A value that is NaN is not there: nothing is added for it, and its unit stays as it is. Where the round is learned now,
+    the multiplier is added too.
+    """
+    fields, K = table.shape[0], (table.shape[1] - WIDTH) // 5
+    for f in range(fields):
+        d = desk[0, f]
+        if np.isnan(d):
+            continue
+        x = (d - table[f, ZERO]) / table[f, SPAN]
+        if not 0 <= x <= 1:
+            table[f, CLIP_COUNT] += 1
+            x = min(max(x, 0.0), 1.0)
+        desk[1, f] = x
+        if table[f, COUNT] == 0:
+            table[f, LOWEST], table[f, HIGHEST] = d, d
+        off = x - (0.5 + table[f, UNIT_SUM]) / (table[f, COUNT] + 1)
+        table[f, SPREAD] += off * off
+        table[f, COUNT] += 1
+        table[f, TOTAL] += d
+        table[f, UNIT_SUM] += x
+        table[f, LOWEST], table[f, HIGHEST] = min(table[f, LOWEST], d), max(table[f, HIGHEST], d)
+        i = WIDTH + action
+        off = x - (0.5 + table[f, i + K]) / (table[f, i] + 1)
+        table[f, i] += 1
+        table[f, i + K] += x
+        table[f, i + 2 * K] += off * off
+        table[f, i + 3 * K] += 1 / propensity
+        table[f, i + 4 * K] += x / propensity
+    if learn:
+        for j in range(fields - 1):
+            table[j + 1, MULTIPLIER_SUM] += multiplier[j]
 
 
-def enter_all(row: Vector, values: Vector, play: Vector) -> Vector:
-    """Enter one quantity of every action, for the play it answers; their units in [0, 1]."""
-    units: Vector = (values - row[ZERO]) / row[SPAN]
-    outside = (units < 0) | (units > 1)
-    units = np.clip(units, 0, 1)
-    met, d = min(max(float(play @ units), 0.0), 1.0), float(play @ values)
-    low, high = float(values.min()), float(values.max())
-    row[LOW], row[HIGH] = (low, high) if row[COUNT] == 0 else (min(row[LOW], low), max(row[HIGH], high))
-    row[CLIPPED] += outside.sum()
-    row[SPREAD] += (met - (0.5 + row[SUM]) / (row[COUNT] + 1)) ** 2
-    row[COUNT] += 1
-    row[TOTAL] += d
-    row[SUM] += met
-    seen, gained, varied, weight, weighted = (block(row, name) for name in BLOCKS)
-    varied += (units - (0.5 + gained) / (seen + 1)) ** 2
-    seen += 1
-    gained += units
-    weight += 1
-    weighted += units
-    return units
-
-
-def plain(book: Matrix) -> list[dict[str, Any]]:
-    """The rows by name, as JSON has them."""
-    return [
-        dict(zip(HEAD, row.tolist(), strict=False)) | {name: block(row, name).tolist() for name in BLOCKS} for row in book
-    ]
-
-
-def from_plain(rows: Any, fields: int, actions: int) -> Matrix:
-    """The book that `plain` wrote, for so many quantities and actions."""
-    book = np.zeros((fields, WIDTH + len(BLOCKS) * actions))
-    if len(rows) != fields:
-        raise ValueError(f"a book of {fields} quantities has as many rows, got {len(rows)}")
-    for row, saved in zip(book, rows, strict=True):
-        row[:WIDTH] = [float(saved[name]) for name in HEAD]
-        for name in BLOCKS:
-            numbers = np.array(saved[name], dtype=np.float64)
-            if numbers.shape != (actions,):
-                raise ValueError(f"{name} has one number per action, {actions}, got {numbers.size}")
-            block(row, name)[:] = numbers
-    return book
+add_action = program(_add_action, alone=False)

@@ -1,6 +1,6 @@
 """A session: one learner at work. Whatever plays a learner, a simulation, a replay or an application, holds one."""
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,9 +50,9 @@ class Session:
         multiplier: Vector | None = getattr(self.state, "multiplier", None)
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
 
-    def copy(self) -> "Session":
+    def copy(self) -> Self:
         """Return a session that goes on from here by itself."""
-        return Session(self.learner, self.actions, self.dice, self.state)
+        return type(self)(self.learner, self.actions, self.dice, self.state)
 
     def play(self) -> Vector:
         """Return the play that the next action is drawn from."""

@@ -3,6 +3,7 @@
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
 from lewa.measures.performance import (
     certificate,
+    dual_certificate,
     hindsight,
     positive_violation,
     regret,
@@ -25,6 +26,7 @@ __all__ = [
     "best_fixed_play",
     "best_play_every_round",
     "certificate",
+    "dual_certificate",
     "fit_rate",
     "guarantee",
     "hindsight",

@@ -5,6 +5,7 @@ the floors were missed.
 """
 
 from collections.abc import Iterator
+from typing import TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,6 +18,7 @@ from lewa.types import Cube, Matrix, Vector
 from lewa.validation import in_unit
 
 # The best plays of a trace: to lay a lazily drawn nature out takes longer than to play it.
+Array = TypeVar("Array", Vector, Matrix)
 CACHE: WeakKeyDictionary[Trace, dict[tuple[str, float], tuple[Hindsight, ...]]] = WeakKeyDictionary()
 CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is added up
 
@@ -187,5 +189,10 @@ def certificate(trace: Trace) -> Matrix:
             f"a run carries its certificate if each round is learned at once, got {trace.game.setting.outside_theory}"
         )
     delta, mu = trace.learner.dual
-    bound: Matrix = trace.multiplier[:, -1] / mu + delta * trace.multiplier_sums[:, -1]
+    return dual_certificate(delta, mu, trace.multiplier[:, -1], trace.multiplier_sums[:, -1])
+
+
+def dual_certificate(delta: float, mu: float, multiplier: Array, multiplier_sum: Array) -> Array:
+    """Return lambda/mu + delta sum lambda for the shrinkage delta and the step mu of a dual step."""
+    bound: Array = multiplier / mu + delta * multiplier_sum
     return bound

@@ -1,0 +1,65 @@
+"""The session of an agent's learner: `lewa.engine.session.Session`, with what decisions and saved files need of it."""
+
+from typing import Self
+
+import numpy as np
+
+from lewa.agent.records import Plain
+from lewa.engine.session import NO_PLAY, Session
+from lewa.feedback import Feedback
+from lewa.kernels import dump, load, state_type
+from lewa.learners.base import Learner
+from lewa.types import Matrix, State, Vector, Words
+
+LARGEST_PLAY = 1000  # actions up to which a decision of a learner that draws by itself carries its whole play
+
+
+class Driver(Session):
+    """Draw the actions of an agent's decisions, and let its learner learn their answers."""
+
+    def __init__(self, learner: Learner, actions: int, dice: Words, state: State | None = None) -> None:
+        super().__init__(learner, actions, dice, state)
+        self._draws_itself = self.feedback is Feedback.BANDIT
+        self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
+
+    @classmethod
+    def resume(cls, learner: Learner, actions: int, dice: Words, plain: Plain) -> Self:
+        """Return a driver of the learner in the state that `plain` wrote."""
+        return cls(learner, actions, dice, load(state_type(type(learner)), plain))
+
+    def draw(self, t: int) -> tuple[int, float, Vector]:
+        """Return the action drawn by the dice of round t, its propensity, and the play.
+
+        A learner that draws by itself has its play written to an array that the next call uses again, or to none above
+        `LARGEST_PLAY` actions.
+        """
+        if self._draws_itself:
+            action, propensity = self.steps.choose(self.memory, self.dice, t)
+            if self._play.size:
+                self.steps.play(self.memory, self._play)
+            return action, propensity, self._play
+        play = np.empty(self.actions)
+        action, propensity = self.steps.choose(self.memory, self.dice, t, play)
+        return action, propensity, play
+
+    def draw_among(self, t: int, among: list[int]) -> tuple[int, float, Vector]:
+        """Return the same for the play restricted to these actions."""
+        choice = self.choose(t, np.isin(np.arange(self.actions), among))
+        return choice.action, choice.propensity, choice.play
+
+    def pending_play(self, play: Vector, masked: bool) -> Vector | None:
+        """Return the play that an open decision carries for the learner; None if the learner needs none."""
+        return None if self._draws_itself else self.play_to_learn(play, masked)
+
+    def learn_action(self, action: int, propensity: float, units: Vector, play: Vector | None) -> None:
+        """Learn the units of the action drawn: the reward's, then one per constraint."""
+        self.steps.learn_bandit(self.memory, action, propensity, units.item(0), units[1:], NO_PLAY if play is None else play)
+
+    def learn_all(self, units: Matrix, play: Vector) -> None:
+        """Learn the units of every action: the rewards, then one row per constraint."""
+        constraints = units[1:]
+        self.steps.learn_full(self.memory, units[0], constraints, np.clip(constraints @ play, 0, 1), play)
+
+    def plain(self) -> Plain:
+        """Return the learner's state as JSON has it."""
+        return dump(self.state)

@@ -1,0 +1,96 @@
+"""What "auto" means: the one function that chooses a learner where the user names none.
+
+Two goals, and one restriction:
+
+- "practice": what did best on the data of docs/data.md for this kind of feedback, whatever is proved of it;
+- "proved": the learner with the least proved bound for these numbers, as `lewa.advise` ranks them; where nothing is proved,
+  the same as "practice".
+
+Without a horizon both may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is not
+chosen, since it forgets what it was taught: "proved" takes the best of the others, and where there is none, and always for
+"practice", an anytime learner of LEWA's family is taken, which needs no horizon and never starts afresh.
+
+An agent asks for "proved" without restarts.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from lewa.advice import PRACTICE, advise
+from lewa.theory.guarantees import Setting
+
+GOALS = ("practice", "proved")
+ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
+
+
+class LearnerChoice(NamedTuple):
+    """A learner by name, with the settings for `learners.make`."""
+
+    name: str
+    settings: dict[str, float]
+
+
+def choose_learner(
+    feedback: str,
+    actions: int,
+    horizon: int | None,
+    floor: float | Sequence[float],
+    goal: str = "practice",
+    restarts: bool = True,
+    setting: Setting | None = None,
+) -> LearnerChoice:
+    """Choose a learner for a goal.
+
+    Parameters
+    ----------
+    feedback : "full" or "bandit"
+        What a learner sees of a round: every action, or the action drawn.
+    actions, horizon, floor
+        The number of actions, the number of rounds (None if nobody knows it), and one floor per constraint.
+    goal : "practice" or "proved"
+        What the choice is for; see the top of this module.
+    restarts : bool
+        Whether a learner that starts afresh in epochs may be chosen where there is no horizon.
+    setting : Setting, optional
+        What is assumed of the world; "proved" only.
+
+    >>> choose_learner("bandit", 10, 100_000, 0.6)
+    LearnerChoice(name='bandit-op-ewa', settings={'kappa': 0.0})
+    >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
+    LearnerChoice(name='anytime-lewa', settings={})
+    """
+    if feedback not in PRACTICE:
+        raise ValueError(f"feedback must be 'bandit' or 'full', got {feedback!r}")
+    if goal not in GOALS:
+        raise ValueError(f"goal must be 'practice' or 'proved', got {goal!r}")
+    if goal == "proved":
+        floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
+        return _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())
+    name, settings = PRACTICE[feedback]
+    if horizon is not None:
+        return LearnerChoice(name, settings)
+    return LearnerChoice(f"{name}+doubling", settings) if restarts else LearnerChoice(ANYTIME[feedback], {})
+
+
+@lru_cache(maxsize=256)
+def _least_bound(
+    feedback: str, actions: int, horizon: int | None, floor: tuple[float, ...], restarts: bool, setting: Setting
+) -> LearnerChoice:
+    advice = advise(
+        feedback,
+        actions,
+        horizon,
+        floor,
+        constraints=setting.constraints,
+        epsilon=setting.epsilon,
+        slater=setting.slater,
+        corruption=setting.corruption,
+        adversary=setting.adversary,
+    )
+    if horizon is not None or restarts:
+        return LearnerChoice(advice.learner.name, advice.learner.settings)
+    for choice in advice.ranked:
+        if not choice.name.endswith("+doubling"):
+            return LearnerChoice(choice.name, choice.settings)
+    return LearnerChoice(ANYTIME[feedback], {})
