@@ -1,11 +1,13 @@
 """What is proved, cell by cell: writes docs/guarantees.md, all of it computed from the code. `make guarantees` runs it."""
 
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import lewa
-from lewa.advice import Advice, Choice, Question, names, tunings, weigh
+
+from lewa.advice import Advice, Choice, Question, covering_radius, names, rank, tunings, weigh
 from lewa.measures.rate_fit import fit_rate
 
 FILE = Path(__file__).parent.parent / "docs" / "guarantees.md"
@@ -74,10 +76,18 @@ def both(choice: Choice, question: Question) -> tuple[float, float]:
 
 
 def longer(choice: Choice, question: Question, rounds: int) -> Choice:
-    """The same learner, tuned for so many rounds."""
-    moving = {"epsilon": question.setting.epsilon or 1 / rounds, "share": 1 / rounds}
-    settings = {name: moving.get(name, value) for name, value in choice.settings.items()}
-    return weigh(choice.name, settings, question._replace(horizon=rounds))
+    """The same learner, tuned for so many rounds; what is explored grows as T^(2/3)."""
+    later = question._replace(horizon=rounds)
+    settings = dict(choice.settings)
+    if "epsilon" in settings:
+        settings["epsilon"] = question.setting.epsilon or 1 / rounds
+    if settings.get("share"):
+        settings["share"] = 1 / rounds
+    if "explore" in settings:
+        settings["explore"] = float(round(settings["explore"] * (rounds / question.rounds) ** (2 / 3)))
+    if "radius" in settings:
+        settings["radius"] = covering_radius(later, settings["explore"])
+    return weigh(choice.name, settings, later)
 
 
 def with_rates(choice: Choice, question: Question) -> tuple[str, str]:
@@ -97,11 +107,11 @@ def with_rates(choice: Choice, question: Question) -> tuple[str, str]:
 
 def named(choice: Choice) -> str:
     """The learner, with what is set beside its recommended tuning and does not go with T."""
-    own = {name: value for name, value in choice.settings.items() if name != "epsilon"}
-    if "share" in own:
-        del own["share"]
-        return f"`{choice._replace(settings=own).called} share=1/T`"
-    return f"`{choice._replace(settings=own).called}`"
+    shown = {name: value for name, value in choice.settings.items() if name != "epsilon"}
+    if shown.get("share"):
+        del shown["share"]
+        return f"`{choice._replace(settings=shown).called} share=1/T`"
+    return f"`{choice._replace(settings=shown).called}`"
 
 
 def row(head: tuple[str, ...], advice: Advice, notes: Notes) -> str:
@@ -154,7 +164,7 @@ ANSWER = ("learner", "regret at most", "violation at most", "source", "assumes",
 
 
 def everyone(shown: str) -> str:
-    """Every learner in every world: regret/T, net and positive violation/(floor T), in per cent."""
+    """Every learner in every world: regret/T, net and positive violation/T, in per cent."""
     columns = [(world, sure) for world in WORLDS for sure in SURE]
     questions = [asked(shown, {**WORLDS[world], **SURE[sure]}).asked for world, sure in columns]
     rows = []
@@ -171,11 +181,11 @@ def entry(name: str, question: Question) -> str:
     each = [one for one in tunings(name, strict) if one.share is not None]
     if not net:
         return ""
-    best = min(net, key=lambda one: (one.share, len(one.settings)))
+    best = min(net, key=partial(rank, question))
     regret, violation = (100 * one for one in (question.shares(best.guarantee)[0], max(question.shares(best.guarantee)[1:])))
     last = "-"
     if each:
-        sharp = min(each, key=lambda one: (one.share, len(one.settings)))
+        sharp = min(each, key=partial(rank, strict))
         last = f"{100 * max(strict.shares(sharp.guarantee)[1:]):.2g}"
     return f"{regret:.2g}; {violation:.2g}; {last}"
 
@@ -189,9 +199,9 @@ def page() -> str:
 
 Each cell of {{full information, bandit feedback}} x {{iid, corrupted, adversarial constraints}} x {{net violation,
 every round}} x {{in expectation, with high probability}} names the learner here with the best guarantee in it. An
-empty cell is empty: no learner here has a guarantee there. Everything on this page is computed from the learners' own
-`guarantees` by `make guarantees`, nothing is typed in, and a test checks that it is current. `lewa advise` answers
-the same questions for numbers of your own.
+empty cell is empty: no learner here has a guarantee there, with any of the settings that `lewa advise` tries.
+Everything on this page is computed from the learners' own `guarantees` by `make guarantees`, nothing is typed in, and a
+test checks that it is current. `lewa advise` answers the same questions for numbers of your own.
 
 ## How to read it
 
@@ -208,10 +218,14 @@ the same questions for numbers of your own.
   the sum over rounds of the largest distance of the mean from `c`. *Adversarial*: any sequence; no learner can then
   keep up with the best play that meets the floor on average (docs/theory.md), so bounds are against plays that meet
   it in every round, and violation is as revealed.
-- **Best** is the smallest share of the worst case: the larger of regret/T and violation/(floor T), at the reference
-  numbers. The runner-up is the next learner by it, with both shares; in longer games one with smaller exponents comes
-  first. A bound that holds with probability 1 - 1/T counts as one in expectation after adding 1 to regret and the
-  floor to violation, which is what its failing costs at most; one on every path counts everywhere.
+- **Best** is the least of the larger of regret/T and violation/T, at the reference numbers. The runner-up is the next
+  learner by it, with both; in longer games one with smaller exponents comes first. A bound that holds with
+  probability 1 - 1/T counts as one in expectation after adding 1 to regret and the floor to violation, which is what
+  its failing costs at most; one on every path counts everywhere. An application has one run: a bound on an expectation
+  alone counts double, and one on `[E V]+` comes after all others.
+- **Of what.** With full information regret is that of the play, `p_t.r_t`, and violation that of the mean constraints
+  of the play; for the actions drawn see docs/theory.md, 0.6. High probability is for one T, unless the source is
+  OP-EWA, anytime OP-EWA or safe mixing with full information, which hold at all rounds at once.
 - **Assumes** names the list at the end; **source** the statement in docs/theory*.md and its kind: of the expected
   violation (`[E V]+`), of the expectation of what is violated (`E[V]+`), with high probability, or on every path.
 - A learner is named with what is set beside its recommended tuning. Where that has an epsilon it is the one asked
@@ -235,11 +249,10 @@ read.
 
 ## All learners, all settings
 
-regret/T; net violation/(floor T); violation of every round/(floor T), in per cent of the worst case at the reference
-numbers. An empty entry or a dash: nothing is proved there, or no more than the trivial bounds. Of several tunings the
-best is shown; the learners that are blind to constraints, the penalties, the printed boxes and the rivals are left out,
-as nothing is proved of what they violate, or less than of a learner that is here; those that need a safe action are in
-the table above.
+regret/T; net violation/T; violation of every round/T, in per cent at the reference numbers. An empty entry or a dash:
+nothing is proved there, or no more than the trivial bounds. Of several tunings the best is shown; the learners that are
+blind to constraints, the penalties, the printed boxes and the rivals are left out, as nothing is proved of what they
+violate, or less than of a learner that is here; those that need a safe action are in the table above.
 
 ### {FEEDBACK["full"]}
 

@@ -202,8 +202,13 @@ def explored(name: str, asked: Question) -> Iterator[dict[str, float]]:
         explore = float(min(ceil(factor * asked.rounds ** (2 / 3)), asked.rounds))
         yield {"explore": explore}
         if C and "radius" in learners.settings_of(name):
-            radius = projected.explore_radius(asked.actions, asked.floor.size, _epsilon(asked))
-            yield {"explore": explore, "radius": radius + C / sqrt(explore)}
+            yield {"explore": explore, "radius": covering_radius(asked, explore)}
+
+
+def covering_radius(asked: Question, explore: float) -> float:
+    """Return the radius of explore-then-project that covers noise and corruption after so many rounds."""
+    noise = projected.explore_radius(asked.actions, asked.floor.size, _epsilon(asked))
+    return noise + (asked.setting.corruption or 0.0) / sqrt(explore)
 
 
 def _epsilon(asked: Question) -> float:

@@ -33,7 +33,7 @@ class SlowBurn(Scripted):
     ...     violation = lewa.violation(lewa.play(learner, game, rounds=T))[0, 0]
     ...     f"violation {violation / T**0.75:.3f} T^(3/4), {violation / bound:.2f} of the bound"
     'violation 0.999 T^(3/4), 0.52 of the bound'
-    'violation 1.348 T^(3/4), 0.70 of the bound'
+    'violation 1.352 T^(3/4), 0.70 of the bound'
     """
 
     about = "all the reward is just below the floor: LEWA misses it by T^(3/4)"

@@ -68,7 +68,7 @@ class AnytimeOpEwa(Learner):
     share. (Doubling costs 2.4 times the regret and 2.6 times the shortfalls.) Where constraints are the same every round
     kappa = 0 falls short by c0 in all, on every path. Where they are corrupted by at most C in all, which has to be known,
     shortfalls grow by 2C (1 + ln T) and regret by nothing. With kappa below 1 the bound on shortfalls stays; regret is then
-    proved only where constraints are the same every round, and for kappa >= 0. Proof: docs/theory_anytime.md, 2.
+    proved only where constraints are the same every round, and for kappa >= 0. Proof: docs/theory_anytime.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
