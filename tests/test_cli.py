@@ -1,6 +1,10 @@
 import json
+import os
+import re
 import subprocess
 import sys
+from csv import reader
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +12,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, parquet
+from rich.console import Console
 
-from lewa import cli
+from lewa import checks, cli
 from lewa.data.files import read
 from lewa.games import Table, make
 from lewa.learners import Lewa
 from lewa.measures import hindsight, positive_violation, regret, violation
+from lewa.report.tables import Sheet, table
 from lewa.simulate.run import play
 
 
@@ -355,6 +361,18 @@ BAD_INPUT = {
     "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line is NAME=VALUE, got 'c2'"),
     "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
     "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
+    "a check of a relative module": (("check", ".mine:Mine"), "MODULE is the module's whole name"),
+    "rounds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--rounds", 10**100), "is no whole number of at most"),
+    "seeds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**100), "is no whole number of at most"),
+    "half a round": ((*BERNOULLI, "--floor", 0.5, "--rounds", "2.5"), "'2.5' is no whole number"),
+    "rounds in words": ((*BERNOULLI, "--floor", 0.5, "--rounds", "many"), "'many' is no whole number"),
+    "a parameter of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--set", f"eta={10**100}0"), "eta must be positive"),
+    "two lines where one is promised": (
+        (*BERNOULLI, "--floor", 0.5, "--set", "first\nsecond"),
+        "a setting is NAME=VALUE, got 'first\\nsecond'",
+    ),
+    "a name of two lines": (("run", "first\nsecond.toml"), "there is no file first second.toml"),
+    "a replay written to a picture": (("replay", "x.csv", "--floor", 0.5, "--out", "x.svg"), "that ends in .json or .csv"),
 }
 
 
@@ -421,6 +439,113 @@ def test_check_runs_the_laws_on_a_learner_of_yours(lewa_: Any) -> None:
     status, printed, _ = lewa_("check", "lewa.learners.lewa:Lewa")
     assert status == 0
     assert "0 failed" in printed
+
+
+BROKEN = {
+    "syntax": ("x = (", "cannot be imported: line 1 of "),
+    "raises": ("raise KeyError('a')", "cannot be imported: KeyError: 'a'"),
+    "exits": ("import sys\nsys.exit(3)", "cannot be imported: its module calls exit(3)"),
+    "without": ("class Mine:\n    def learn(self, s, seen): ...", "has no `examples`: give it a class method"),
+    "instance": ("class One:\n    def learn(self, s, seen): ...\nMine = One()", "must be a class of learners"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_check_of_what_cannot_be_checked_is_one_sentence(
+    lewa_: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, sentence = BROKEN[name]
+    (tmp_path / f"broken_{name}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    status, printed, complaint = lewa_("check", f"broken_{name}:Mine")
+    assert (status, printed, complaint.count("\n")) == (2, "", 1)
+    assert sentence in complaint
+
+
+def test_check_says_each_failure_once_and_as_it_is(lewa_: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = [checks.Result("a_law", f"example {n}", "it is array([nan, nan])") for n in (1, 2, 3)]
+    results += [checks.Result("another", "example 1", "")] * 4
+    monkeypatch.setattr(checks, "check", lambda kind: results)
+    status, printed, _ = lewa_("check", "lewa.learners.lewa:Lewa")
+    assert status == 1
+    assert printed.splitlines() == [
+        "FAIL a_law (example 1; and 2 other examples): it is array([nan, nan])",
+        "ok   4 checks",
+        "7 checks, 3 failed",
+    ]
+
+
+def test_rounds_may_be_written_as_a_power_of_ten(lewa_: Any) -> None:
+    words = ("--learner", "lewa", "--floor", 0.6, "--seeds", 1, "--json")
+    assert json.loads(lewa_("play", "bernoulli", *words, "--rounds", "1e2")[1])["rounds"] == 100
+    assert json.loads(lewa_("play", "bernoulli", *words, "--rounds", "1_00")[1])["rounds"] == 100
+
+
+def printed_at(width: int, table: Sheet) -> list[str]:
+    console = Console(width=width, file=StringIO())
+    console.print(table)
+    return [line.rstrip() for line in console.file.getvalue().splitlines()]  # type: ignore[attr-defined]
+
+
+def test_a_table_breaks_between_words_only() -> None:
+    columns = ("learner", "reward", "proved: at most", "positive violation", "holds")
+    cells = ("bandit-explore-then-project", "1,234", "-", "c1 0.5\nc2 1", "yes")
+    sheet = table("", *columns, rows=[cells])
+    words = sorted(word for cell in (*columns, *cells) for word in cell.split())
+    for width, height in ((81, 3), (80, 4), (72, 4), (66, 4)):
+        lines = printed_at(width, sheet)
+        assert len(lines) == height
+        assert max(map(len, lines)) <= width
+        assert sorted(word for line in lines for word in line.split()) == words
+
+
+def test_numbers_of_several_constraints_are_named(lewa_: Any) -> None:
+    floors = ("--floor", 0.7, "--floor", 0.8, "--floor", 0.9)
+    printed = lewa_("play", "ads", "--learner", "lewa", *floors, "--rounds", 100, "--seeds", 2)[1]
+    assert re.search(r"lewa .* c1 [\d.]+ ", printed)
+    assert re.search(r"\n +c3 [\d.]+ ", printed)
+
+
+def test_replay_of_a_log_says_how_many_rows_count_and_what_was_spent(lewa_: Any, tmp_path: Path) -> None:
+    file = tmp_path / "log.csv"
+    action = RNG.integers(0, 2, 400)
+    csv.write_csv(
+        pa.table({"action": action, "propensity": np.full(400, 0.5), "stars": 1 - action, "usd": 2 * action}), file
+    )
+    words = ("replay", file, "--reward", "stars=0..1", "--at-most", "usd=0..2", "--budget", 0.35, "--seeds", 2)
+    status, printed, complaint = lewa_(*words, "--learner", "bandit-lewa")
+    assert (status, complaint) == (0, "")
+    found = json.loads(lewa_(*words, "--learner", "bandit-lewa", "--json")[1])
+    assert printed.startswith(f"{found['rounds']:,} of 400 rows count")
+    assert "usd at most 0.35" in printed
+    assert found["floor"] == [0.35]
+    reward, spent = (float(word) for word in re.search(r"bandit-lewa +(\S+) +(\S+) ", printed).groups())  # type: ignore[union-attr]
+    got = found["learners"]["bandit-lewa"]
+    assert reward == pytest.approx(got["reward"]["mean"] / found["rounds"], rel=1e-3)
+    assert spent == pytest.approx(2 * (1 - reward), rel=1e-3)  # whoever earns spends nothing
+    assert "auto: bandit-op-ewa" in lewa_(*words)[2]  # nobody has to name a learner
+
+
+def test_replay_is_written_to_a_file(lewa_: Any, tmp_path: Path) -> None:
+    words = ("replay", own_table(tmp_path), "--reward", "stars", "--at-most", "dollars", "--budget", 0.011, "--seeds", 2)
+    printed = lewa_(*words, "--learner", "lewa", "--json", "--out", tmp_path / "found.json")[1]
+    assert (tmp_path / "found.json").read_text() == printed
+    lewa_(*words, "--learner", "lewa", "--learner", "ewa", "--out", tmp_path / "found.csv")
+    first, second = list(reader((tmp_path / "found.csv").read_text().splitlines()))[1:]
+    assert (first[0], second[0]) == ("lewa", "ewa")
+    assert float(first[3]) == json.loads(printed)["learners"]["lewa"]["reward"]["mean"]
+
+
+@pytest.mark.skipif(bool(os.environ.get("NUMBA_DISABLE_JIT")), reason="nothing is compiled")
+def test_compiling_is_announced_once_and_what_was_compiled_is_not(tmp_path: Path) -> None:
+    command = [str(Path(sys.executable).parent / "lewa"), "play", "bernoulli", "--learner", "ewa", "--floor", "0.6"]
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    first, again = (
+        subprocess.run([*command, "--rounds", "100"], capture_output=True, text=True, env=environment) for _ in range(2)
+    )
+    assert first.stderr == "compiling ewa, once (about 10 s)\n"
+    assert again.stderr == ""
+    assert first.stdout == again.stdout
 
 
 def test_violation_per_round_falls_for_the_repaired_box_only(lewa_: Any) -> None:

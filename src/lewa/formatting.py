@@ -10,14 +10,16 @@ def number(x: float | None, missing: str = "-") -> str:
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"
 
 
-def numbers(values: Iterable[float | None] | None, names: Sequence[str] = ()) -> str:
-    """Return one number per constraint; of several, each after the name of its constraint if names are given."""
-    if values is None:
-        return "-"
-    texts = [number(value) for value in values]
-    if len(texts) > 1 and names:
-        texts = [f"{name} {text}" for name, text in zip(names, texts, strict=True)]
-    return ", ".join(texts)
+def numbers(values: Iterable[float | None] | None) -> str:
+    """Return one number per constraint."""
+    return "-" if values is None else ", ".join(number(value) for value in values)
+
+
+def by_name(values: Sequence[float] | None, names: Sequence[str]) -> str:
+    """Return one number per constraint; of several, each in a line after the name of its constraint."""
+    if values is None or len(values) == 1:
+        return numbers(values)
+    return "\n".join(f"{name} {number(value)}" for name, value in zip(names, values, strict=True))
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -198,6 +198,13 @@ def test_a_folder_that_holds_another_study_or_other_versions_is_refused(tmp_path
     (tmp_path / "versions.json").write_text(json.dumps({**versions(), "numpy": "1.0"}))
     with pytest.raises(ValueError, match=r"was begun with numpy 1.0, not"):
         run_study(parse(SMALL), tmp_path)
+    for content, sentence in (
+        ('{"lewa": ', "versions.json is damaged: Expecting"),
+        ("[1]", "versions.json is damaged: it is no object of versions by name"),
+    ):
+        (tmp_path / "versions.json").write_text(content)
+        with pytest.raises(ValueError, match=sentence):
+            run_study(parse(SMALL), tmp_path)
     (tmp_path / "study.toml").unlink()
     with pytest.raises(ValueError, match="holds a journal but not the study"):
         run_study(parse(SMALL), tmp_path)

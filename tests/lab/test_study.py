@@ -160,11 +160,13 @@ BAD = [
     ('"paper"', '"papers"', "bernoulli/T=100/lewa tuning=papers: tuning must be 'paper' or 'recommended'"),
     ("[[games]]", "[games]", "games must be a valid list, got {"),
     ("seeds = 2", "seeds == 2", "is no TOML: "),
+    ("seeds = 2", f"seeds = {'[' * 5000}{']' * 5000}", "is nested too deeply for a study"),
+    ("[100, 1000]", f"[1{'0' * 100}]", "rounds must be whole numbers of at most 9223372036854775807, got one of 101 digits"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "sentence"), BAD, ids=[wrong.replace("\n", " ") or "nothing" for _, wrong, _ in BAD]
+    ("right", "wrong", "sentence"), BAD, ids=[wrong.replace("\n", " ")[:60] or "nothing" for _, wrong, _ in BAD]
 )
 def test_what_is_wrong_is_said_in_one_sentence_with_the_nearest_right_word(
     right: str, wrong: str, sentence: str, tmp_path: Path

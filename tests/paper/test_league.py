@@ -58,4 +58,4 @@ def test_places_count_the_games_and_the_tables_show_everybody() -> None:
     assert "| lewa | full | 2 of 2 | 0.100 | 0.200 | 0.200 |" in text
     assert "## slater" in text
     assert "| ewa | full | 0.200 | 0.900 | 1.800 |  |" in text
-    assert league_table(found).row_count == 3
+    assert len(league_table(found).rows) == 3

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -327,6 +328,34 @@ def no_json(folder: Path) -> None:
     (folder / "verdicts.json").write_text("{")
 
 
+def deep(folder: Path) -> None:
+    (folder / "verdicts.json").write_text("[" * 100_000 + "]" * 100_000)
+
+
+def no_object(folder: Path) -> None:
+    (folder / "verdicts.json").write_text("[]")
+
+
+def a_number_for_lines(folder: Path) -> None:
+    (folder / "verdicts.json").write_text(json.dumps({"title": "", "studies": [], "lines": 3}))
+
+
+def versions_cut(folder: Path) -> None:
+    (folder / "versions.json").write_text('{"lewa": ')
+
+
+def words_for_numbers(folder: Path) -> None:
+    file = folder / "measures.parquet"
+    table = parquet.read_table(file)
+    words = pa.array(["many"] * len(table))
+    parquet.write_table(table.set_column(table.column_names.index("regret"), "regret", words), file)
+
+
+def no_names(folder: Path) -> None:
+    rows = rows_of(folder)
+    write_measures(folder / "measures.parquet", [{**row, "game": None} for row in rows])
+
+
 def no_lines(folder: Path) -> None:
     (folder / "verdicts.json").write_text(json.dumps({"title": "", "studies": []}))
 
@@ -346,6 +375,12 @@ def half_a_line(folder: Path) -> None:
         (empty, "measures.parquet is damaged: it has no rows"),
         (a_column_less, "measures.parquet is damaged: it has no column 'regret'"),
         (no_json, "verdicts.json is damaged: "),
+        (deep, "verdicts.json is damaged: maximum recursion depth"),
+        (no_object, r"verdicts.json is damaged: it must be an object, got \[\]"),
+        (a_number_for_lines, r"verdicts.json is damaged: it\['lines'\] must be a list, got 3"),
+        (versions_cut, "versions.json is damaged: Expecting value"),
+        (words_for_numbers, "measures.parquet is damaged: its column 'regret' is not of the type double"),
+        (no_names, "measures.parquet is damaged: a row does not say which run it is of"),
         (no_lines, "verdicts.json is damaged: it has no 'lines'"),
         (half_a_line, r"verdicts.json is damaged: it\['lines'\]\[0\] has no 'quantity'"),
     ],

@@ -49,7 +49,7 @@ class CompileNotice(Listener):
 
 def learner_of(function: object) -> str | None:
     """Return the name of the learner that a function of the engine is compiled for; None for any other function."""
-    if not getattr(function, "__module__", "").startswith(ENGINE):
+    if not (getattr(function, "__module__", None) or "").startswith(ENGINE):
         return None
     cells = [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
     kind = next((content for content in cells if isinstance(content, type) and hasattr(content, "learn")), None)

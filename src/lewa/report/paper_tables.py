@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from itertools import groupby
 
-from rich.table import Table
 from rich.text import Text
 
 from lewa.formatting import number
@@ -13,10 +12,10 @@ from lewa.paper.league import Standing
 from lewa.paper.reproduce import CAPTION, SECOND, TITLE, answer, bound
 from lewa.paper.rules import fraction
 from lewa.paper.verdicts import VerdictLine
-from lewa.report.tables import table
+from lewa.report.tables import Sheet, table
 
 
-def verdict_table(lines: list[VerdictLine]) -> Table:
+def verdict_table(lines: list[VerdictLine]) -> Sheet:
     """Return the verdict table: the lines of a claim one below the other."""
     rows: list[tuple[str | Text, ...]] = []
     for claim, group in groupby(lines, key=lambda line: line.claim):
@@ -35,7 +34,7 @@ def _cells(line: VerdictLine) -> tuple[str | Text, ...]:
     return line.quantity, bound(line), number(line.measured), ratio, slope, theory, holds
 
 
-def league_table(standings: Iterable[Standing]) -> Table:
+def league_table(standings: Iterable[Standing]) -> Sheet:
     """Return the league: a line for each learner."""
     rows = [row.cells for row in league.places(standings)]
     return table(league.TITLE, *league.PLACES, rows=rows, caption=league.CAPTION)

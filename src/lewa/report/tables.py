@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from lewa.formatting import by_name
 from lewa.formatting import number as number
 from lewa.formatting import numbers as numbers
 from lewa.schema import Hindsight, LearnerSummary, Summary
@@ -24,19 +26,45 @@ class Line(NamedTuple):
     sense: str  # "at most" or "at least"
 
 
-def table(title: str, *columns: str | Text, rows: Sequence[tuple[str | Text, ...]], caption: str | None = None) -> Table:
-    """Return a plain table: the first column names, the others numbers. No word is broken where the table fits."""
-    sheet = Table(title=title, title_justify="left", title_style="bold", caption=caption, caption_justify="left", box=None)
-    for n, column in enumerate(columns):
-        longest = max(len(word) for cell in (column, *(row[n] for row in rows)) for word in [*_words(cell), ""])
-        sheet.add_column(column, justify="left" if n == 0 or not column else "right", overflow="fold", min_width=longest)
-    for row in rows:
-        sheet.add_row(*row)
-    return sheet
+class Sheet(NamedTuple):
+    """A plain table: the first column names, the others numbers. Where it is too wide, lines break between words."""
+
+    title: str
+    columns: tuple[Text, ...]
+    rows: tuple[tuple[Text, ...], ...]
+    caption: str | None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        sheet = Table(title=self.title or None, title_justify="left", title_style="bold", box=None)
+        sheet.caption, sheet.caption_justify = self.caption, "left"
+        widths = self._widths(options.max_width)
+        for n, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
+            left = n == 0 or not column.plain
+            sheet.add_column(column, justify="left" if left else "right", overflow="fold", min_width=width, max_width=width)
+        for row in self.rows:
+            sheet.add_row(*row)
+        yield sheet
+
+    def _widths(self, room: int) -> list[int]:
+        """Return the widths of the columns: no more than there is room for, and none below its longest word if that fits."""
+        cells = [[column, *(row[n] for row in self.rows)] for n, column in enumerate(self.columns)]
+        widths = [max(cell_len(line) for cell in column for line in cell.plain.split("\n")) for column in cells]
+        words = [max(cell_len(word) for cell in column for word in [*cell.plain.split(), ""]) for column in cells]
+        excess = sum(widths) + 2 * len(widths) - room
+        while excess > 0 and widths != words:
+            widest = max(range(len(widths)), key=lambda n: widths[n] - words[n])
+            widths[widest] -= 1
+            excess -= 1
+        return widths
 
 
-def _words(cell: str | Text) -> list[str]:
-    return (cell.plain if isinstance(cell, Text) else Text.from_markup(cell).plain).split()
+def table(title: str, *columns: str | Text, rows: Sequence[tuple[str | Text, ...]], caption: str | None = None) -> Sheet:
+    """Return a plain table; texts are shown as they are."""
+    return Sheet(title, tuple(map(_text, columns)), tuple(tuple(map(_text, row)) for row in rows), caption)
+
+
+def _text(cell: str | Text) -> Text:
+    return cell if isinstance(cell, Text) else Text(cell)
 
 
 def print_summary(result: Summary, console: Console, lines: Sequence[Line] = ()) -> None:
@@ -76,15 +104,15 @@ def _best(best: Hindsight | None, lines: Sequence[Line]) -> str:
     return f"{title}, price " + ", ".join(f"of {escape(name)} {number(price)}" for (name, _), price in each)
 
 
-def _cells(learner: LearnerSummary, names: Sequence[str]) -> tuple[str | Text, ...]:
+def _cells(learner: LearnerSummary, names: Sequence[str]) -> tuple[str, ...]:
     guarantee, regret = learner["guarantee"], learner["regret"]
     return (
         number(learner["reward"]["mean"]),
         number(None if regret is None else regret["mean"]),
         number(guarantee["regret"]),
-        Text(numbers(learner["violation"]["mean"], names)),
-        Text(numbers(guarantee["violation"], names)),
-        Text(numbers(learner["positive_violation"]["mean"], names)),
+        by_name(learner["violation"]["mean"], names),
+        by_name(guarantee["violation"], names),
+        by_name(learner["positive_violation"]["mean"], names),
         HOLDS[guarantee["holds"]],
     )
 
@@ -96,14 +124,14 @@ def print_log_summary(
     T, names = result["rounds"], [line.name for line in lines]
     title = f"{T:,} of {rows:,} rows count: those in which the learner draws the action of the log\n"
     title += f"{result['actions']} actions, {result['seeds']} seeds; per round"
-    across = [Text(f"{name} {sense} {number(c0)}") for (name, sense), c0 in zip(lines, result["floor"], strict=True)]
-    cells: list[tuple[str | Text, ...]] = []
+    across = [f"{name} {sense} {number(c0)}" for (name, sense), c0 in zip(lines, result["floor"], strict=True)]
+    cells: list[tuple[str, ...]] = []
     for name, learner in result["learners"].items():
         short = [[value / T for value in learner[kind]["mean"]] for kind in ("violation", "positive_violation")]
         each = [number(average) for average in averages[name]]
-        missed = [Text(numbers(values, names)) for values in short]
+        missed = [by_name(values, names) for values in short]
         cells.append((name, number(learner["reward"]["mean"] / T), *each, *missed))
-    columns: list[str | Text] = ["learner", "reward", *across, "violation", "positive violation"]
+    columns = ["learner", "reward", *across, "violation", "positive violation"]
     console.print(table(title, *columns, rows=cells, caption="means over seeds; violation is measured on the action drawn"))
     for reason in dict.fromkeys(learner["guarantee"]["reason"] for learner in result["learners"].values()):
         console.print(f"{reason}.", style="dim", highlight=False, markup=False)
