@@ -121,9 +121,11 @@ def player(rng: Random, folder: Path) -> Call:
     name = rng.choice(["bandit-lewa", "lewa", "lewa-ucb", "bandit-op-ewa", "exp3"])
     player: Any = lewa.Player(lewa.learners.make(name, 3, 100, 0.5), actions=3, seed=2)
     action, propensity = player.choose()
-    given: list[Any] = [action, propensity, 0.5, 0.5]
+    given: list[Any] = [int(action), float(propensity), 0.5, 0.5]  # of the types that the fast step is compiled for
     for _ in range(rng.choice([1, 1, 2])):
-        given[rng.randrange(4)] = hostile.thing(rng)
+        n = rng.randrange(4)
+        bad: Any = rng.choice([-1, 3, 2**40]) if n == 0 else rng.choice(hostile.FLOATS)
+        given[n] = bad if rng.random() < 0.5 else hostile.thing(rng)
     play = rng.choice([None, player.play(), hostile.thing(rng)])
 
     def state() -> object:

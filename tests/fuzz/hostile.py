@@ -15,6 +15,7 @@ import numpy as np
 HUGE, NAN, INFINITY = 10**100, float("nan"), float("inf")
 NUMBERS = ["0", "1", "-1", "0.5", "0.6", "0.999", "1e5", "nan", "inf", "-inf", "1e308", "-1e308", "1e-320", "9" * 100]
 NUMBERS += ["-" + "9" * 60, "0x10", "1_000", "", " 3 ", "1,5", "true", "None", "[1]", "9223372036854775808", "\u0664"]
+FLOATS = [NAN, INFINITY, -INFINITY, -0.1, 1.1, 1e-320, 1e308, -0.0, 1 + 1e-15, 0.0]
 WORDS = ["lewa", "x", "", " ", "a b", "\n", "two\nlines", "[red]x[/red]", "[/]", "'", '"', "\\", "--", "-", "=", ":", ".."]
 WORDS += ["/", "../../etc/passwd", "\U0001f600", "\u202e", "e\u0301", "x" * 5000, "%s", "{}", "{0}", "NaN", "a:b", "a=b"]
 

@@ -168,11 +168,11 @@ def _call(case: Any) -> tuple[str, str] | None:
         except Hang:
             raise
         except BaseException as error:
+            if case.state() != before:
+                return f"refused ({str(error)[:120]}), and changed what it was called on", _place(error)
             what = _is_no_sentence(error)
             if what is not None:
                 return what, _place(error)
-            if case.state() != before:
-                return f"refused ({str(error)[:120]}), and changed what it was called on", _place(error)
     return None
 
 
