@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import lewa
-
 from lewa.advice import Advice, Choice, Question, covering_radius, names, rank, tunings, weigh
 from lewa.measures.rate_fit import fit_rate
 
