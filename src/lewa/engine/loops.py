@@ -2,6 +2,9 @@
 
 Each function here makes the loop of one class of learner. The loop holds the class in its closure and finds the learner's
 methods by it; parameters and state are in one buffer (see kernels/packing.py).
+
+A loop writes to its record only through the rules of outcomes.py. Numba inlines `unpack` and then removes assignments that
+it takes for dead code: it does not see that an array inside of a nested record belongs to the caller.
 """
 
 from collections.abc import Callable
@@ -11,14 +14,17 @@ from lewa.blocks import Block, Lazy
 from lewa.engine.outcomes import (
     add_multiplier,
     add_observed_shortfall,
+    add_reward,
     add_shortfall,
+    add_shortfall_of_action,
     met_by_play,
     reveal,
+    write_action,
     write_play,
 )
 from lewa.engine.records import Record, Window
 from lewa.feedback import Bandit, Feedback, Full
-from lewa.kernels import means, observe, pick, positive, uniform, unpack
+from lewa.kernels import means, observe, pick, uniform, unpack
 from lewa.kernels.dispatch import choose, learn, play
 from lewa.learners.base import Learner
 from lewa.types import Vector
@@ -30,20 +36,20 @@ def full_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that sees every action."""
 
     def run(memory: Vector, nature: Block, window: Window, record: Record) -> None:
-        self, s = unpack(learner, memory)
         sums, history, p, met = record.sums, record.history, record.play, record.met
+        self, s = unpack(learner, memory)
         for t in range(window.rounds):
             play(self, s, p)
             add_multiplier(s, t, sums, history)
             seen = Full(nature.rewards[t], nature.constraints[t], met, p)
-            sums.reward[0] += observe(p, seen)
+            add_reward(sums, observe(p, seen))
             add_observed_shortfall(sums, self.floor, met)
             learn(self, s, seen)
             if record.mean_constraints.shape[0] > 0:
                 means(p, record.mean_constraints, met)
             add_shortfall(sums, self.floor, met)
             if history.actions.size > 0:
-                history.actions[t] = pick(p, uniform(window.dice[0], window.start + t))
+                write_action(history, t, pick(p, uniform(window.dice[0], window.start + t)))
                 write_play(history, t, p)
 
     return run  # type: ignore[return-value]
@@ -53,8 +59,8 @@ def bandit_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that draws its action itself, and writes its play only if every round is written."""
 
     def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
-        self, s = unpack(learner, memory)
         sums, history, p, c = record.sums, record.history, record.play, record.met
+        self, s = unpack(learner, memory)
         nothing = p[:0]
         for t in range(window.rounds):
             if history.actions.size > 0:
@@ -63,16 +69,11 @@ def bandit_loop(learner: type[Learner]) -> Loop:
             i, propensity = choose(self, s, uniform(window.dice[0], window.start + t))
             add_multiplier(s, t, sums, history)
             reward = reveal(nature, t, i, c)
-            sums.reward[0] += reward
-            for j in range(c.size):
-                met = record.mean_constraints[j, i] if record.mean_constraints.shape[0] > 0 else c[j]
-                short = self.floor[j] - met
-                sums.shortfall[j] += short
-                sums.positive[j] += positive(short)
-                sums.observed_shortfall[j] += self.floor[j] - c[j]
+            add_reward(sums, reward)
+            add_shortfall_of_action(sums, self.floor, i, c, record.mean_constraints)
             learn(self, s, Bandit(i, propensity, reward, c, nothing))
             if history.actions.size > 0:
-                history.actions[t] = i
+                write_action(history, t, i)
 
     return run
 
@@ -81,14 +82,14 @@ def dense_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that sees one action, drawn from a play that it writes out."""
 
     def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
-        self, s = unpack(learner, memory)
         sums, history, p, c = record.sums, record.history, record.play, record.met
+        self, s = unpack(learner, memory)
         for t in range(window.rounds):
             play(self, s, p)
             i = pick(p, uniform(window.dice[0], window.start + t))
             add_multiplier(s, t, sums, history)
             reward = reveal(nature, t, i, c)
-            sums.reward[0] += reward
+            add_reward(sums, reward)
             add_observed_shortfall(sums, self.floor, c)
             learn(self, s, Bandit(i, p[i], reward, c, p))
             if record.mean_constraints.shape[0] > 0:
@@ -97,7 +98,7 @@ def dense_loop(learner: type[Learner]) -> Loop:
                 met_by_play(nature, t, p, c)
             add_shortfall(sums, self.floor, c)
             if history.actions.size > 0:
-                history.actions[t] = i
+                write_action(history, t, i)
                 write_play(history, t, p)
 
     return run

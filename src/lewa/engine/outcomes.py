@@ -6,7 +6,13 @@ from lewa.blocks import Block, Lazy
 from lewa.engine.records import RoundHistory, RunningSums
 from lewa.kernels import means, place, positive, uniform
 from lewa.kernels.jit import INLINE, rule
-from lewa.types import State, Vector
+from lewa.types import Matrix, State, Vector
+
+
+@rule
+def add_reward(sums: RunningSums, reward: float) -> None:
+    """Add up the reward."""
+    sums.reward[0] += reward
 
 
 @rule
@@ -22,6 +28,22 @@ def add_observed_shortfall(sums: RunningSums, floor: Vector, met: Vector) -> Non
     """Add up by how much the floors are missed, by the constraints that the learner is told."""
     for j in range(met.size):
         sums.observed_shortfall[j] += floor[j] - met[j]
+
+
+@rule
+def add_shortfall_of_action(sums: RunningSums, floor: Vector, i: int, c: Vector, mean_constraints: Matrix) -> None:
+    """Add up by how much action i misses the floors: by its mean constraints where they are known, and by c observed."""
+    for j in range(c.size):
+        short = floor[j] - (mean_constraints[j, i] if mean_constraints.shape[0] > 0 else c[j])
+        sums.shortfall[j] += short
+        sums.positive[j] += positive(short)
+        sums.observed_shortfall[j] += floor[j] - c[j]
+
+
+@rule
+def write_action(history: RoundHistory, t: int, i: int) -> None:
+    """Write down the action of round t."""
+    history.actions[t] = i
 
 
 @rule

@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa.blocks import Block
 from lewa.engine.loops import Loop
-from lewa.engine.records import Record, RoundHistory, RunningSums, Window, new_record
+from lewa.engine.records import Record, RoundHistory, Window, new_record
 from lewa.engine.session import Session
 from lewa.game import Game
 from lewa.kernels import DICE, keys
@@ -46,7 +46,7 @@ class Recorder:
         known = None if game.mean_constraints is None else plain(game.mean_constraints)
         self.session, self.every_round = session, every_round
         self.record: Record = new_record(int(marks[-1]) if every_round else 0, K, m, known)
-        self.at_marks = RunningSums(np.zeros((n, 1)), *(np.zeros((n, m)) for _ in RunningSums._fields[1:]))  # type: ignore[arg-type]
+        self.at_marks = {name: np.zeros((n, total.size)) for name, total in self.record.sums._asdict().items()}
         self.multiplier, self.play = np.zeros((n, m)), np.zeros((n, K))
         self.rewards = np.zeros((n, K)) if laid_out else None  # of the rounds from the mark before
         self.constraints = np.zeros((n, m, K)) if laid_out else None
@@ -64,15 +64,15 @@ class Recorder:
 
     def read(self, mark: int) -> None:
         """Write down what the sums, the multiplier and the play are at a mark."""
-        for total, value in zip(self.at_marks, self.record.sums, strict=True):
-            total[mark] = value
+        for name, total in self.record.sums._asdict().items():
+            self.at_marks[name][mark] = total
         self.multiplier[mark] = self.session.multiplier
         self.session.steps.play(self.session.memory, self.play[mark])
 
     def result(self) -> SeedResult:
         """Return what the run leaves behind."""
         rounds: dict[str, Any] = self.record.history._asdict() if self.every_round else dict.fromkeys(RoundHistory._fields)
-        sums: dict[str, Any] = {**self.at_marks._asdict(), "reward": self.at_marks.reward[:, 0]}
+        sums: dict[str, Any] = {**self.at_marks, "reward": self.at_marks["reward"][:, 0]}
         return SeedResult(
             **sums,
             multiplier=self.multiplier,
