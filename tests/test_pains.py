@@ -75,7 +75,7 @@ def test_pain_03_feedback_by_decision_id_not_by_hidden_state() -> None:
 def test_pain_04_does_it_match_the_paper() -> None:
     """Box 1, in plain floats, beside an agent in units of its own."""
     learner = lewa.learners.Lewa.tuned(3, 50, 0.7, tuning="paper")
-    eta, delta, mu, _ = learner
+    eta, delta, mu, _ = learner.parameters.values()
     lines = [at_most("cost", 3, range=(0, 10))]
     agent = Agent(["a", "b", "c"], lines, reward_range=(0, 100), horizon=50, learner="lewa@printed")
     w, lam = [1.0, 1.0, 1.0], 0.0

@@ -33,7 +33,7 @@ def test_any_registered_learner_can_be_run_inside(name: str, wrapper: str) -> No
     wrapped: Any = find(f"{name}+{wrapper}")
     assert wrapped is WRAPPERS[wrapper].of(ALL[name])
     assert feedback_kind(wrapped) == feedback_kind(ALL[name])
-    assert wrapped.__doc__.startswith(str(ALL[name].__doc__).splitlines()[0].rstrip(".").strip())
+    assert str(wrapped.__doc__).startswith(str(ALL[name].__doc__).splitlines()[0].rstrip(".").strip())
     learner: Any = make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4))
     assert learner == make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4)) != make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.3))
     assert hash(learner) == hash(make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4)))

@@ -16,7 +16,7 @@ from benchmarks.site.prose import blocks, fenced, prose
 from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
-from lewa.learners import ALL, WRAPPERS, make, settings_of
+from lewa.learners import ALL, WRAPPERS, about, make, settings_of
 from lewa.report import charts, page
 from lewa.trace import Trace
 from lewa.types import Matrix, Vector
@@ -66,7 +66,7 @@ def index() -> str:
         rows = [
             line(
                 f"[`{name}`]({Path(slug(name)).name})",
-                first_line(ALL[name]),
+                prose(about(name)),
                 kind_proved(name, fixed, single),
                 kind_proved(name, arbitrary),
             )
@@ -74,7 +74,7 @@ def index() -> str:
         ]
         parts.append("\n".join((f"## {title}\n", head("name", "what it is", "fixed mean", "arbitrary"), *rows)))
     parts.append("## Inside another\n\nA name and a wrapper, `NAME+WRAPPER`, is a learner too.")
-    parts += [f"### {name}\n\n{body(wrapper.__doc__)}" for name, wrapper in WRAPPERS.items()]
+    parts += [f"### {name}\n\n{body(str(wrapper.__doc__))}" for name, wrapper in WRAPPERS.items()]
     return "\n\n".join(parts)
 
 
@@ -85,11 +85,6 @@ class, `lewa.learners.Lewa.tuned(...)`; `lewa.advise` says [which](../guarantees
 on its violation holds, for constraints that have a fixed mean and for arbitrary ones, at K = {ACTIONS}, T = {ROUNDS:,},
 floor {FLOOR:g} with the recommended tuning: *pathwise* on every run, *expected* on average, *high probability* for a
 single run with probability {1 - EPSILON:g}. Where there is no word, nothing but the trivial bound is proved."""
-
-
-def first_line(kind: Any) -> str:
-    """What it is, in one breath."""
-    return prose(str(kind.__doc__).strip().splitlines()[0])
 
 
 def kind_proved(name: str, *asked: str) -> str:
@@ -109,20 +104,20 @@ def told(said: lewa.Guarantee) -> bool:
 def learner_page(name: str) -> str:
     """The page of a learner."""
     kind = ALL[name]
-    first, *rest = blocks(kind.__doc__)
+    first, *rest = blocks(str(kind.__doc__))
     examples = [block for block in rest if block.startswith(">>>")]
     path = Path(str(getsourcefile(kind)))
     where = f"{kind.__module__}.{kind.__qualname__}"
     return f"""# {name}
 
-{prose(first)}
+{prose(about(name))}
 {{ .lead }}
 
 | feedback | class | file |
 |---|---|---|
 | {SHOWN[feedback_kind(kind)]} | [`lewa.learners.{kind.__name__}`][{where}] | `{path.relative_to(ROOT).as_posix()}` |
 
-{body(kind.__doc__, (first, *examples), "## Reading" + 2 * chr(10))}
+{body(str(kind.__doc__), (first, *examples), "## Reading" + 2 * chr(10))}
 
 ## What is proved
 

@@ -167,7 +167,7 @@ def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -
 def test_late_feedback_is_weighted_by_the_chance_at_the_draw() -> None:
     """BanditLEWA once more, in plain floats: three decisions answered in reverse order."""
     learner = BanditLewa.tuned(2, 100, 0.4)
-    eta, gamma, delta, mu, _ = learner
+    eta, gamma, delta, mu, _ = learner.parameters.values()
     agent = Agent([0, 1], [at_most("cost", 0.6)], horizon=100, learner="bandit-lewa", seed=3)
     first = agent.pull()
     agent.update(first, reward=1.0, cost=0.9)  # so that the play is no longer even

@@ -50,6 +50,6 @@ def test_nine_rounds_in_epochs_by_hand(optimism: int, seed: int) -> None:
 
 def test_the_tuning_is_that_of_bandit_op_ewa() -> None:
     learner, other = (lewa.learners.make(f"bandit-{name}", 4, 10_000, (0.5, 0.2)) for name in ("epoch-project", "op-ewa"))
-    assert tuple(learner.parameters.values())[:3] == (*tuple(other.parameters.values())[:2], 1.0)  # type: ignore[index]
+    assert tuple(learner.parameters.values())[:3] == (*tuple(other.parameters.values())[:2], 1.0)
     with pytest.raises(ValueError, match="optimism must be 0 or 1"):
         lewa.learners.BanditEpochProject.tuned(2, 100, 0.5, optimism=0.5)

@@ -53,10 +53,10 @@ def test_without_a_penalty_it_is_ewa() -> None:
 
 @pytest.mark.parametrize("name", ["fixed-penalty", "gated-penalty"])
 def test_tuned_penalty_has_the_step_for_the_range_of_its_gains(name: str) -> None:
-    one = lewa.learners.ALL[name].tuned(actions=3, horizon=200, floor=0.5, penalty=3)
+    one: Any = lewa.learners.ALL[name].tuned(actions=3, horizon=200, floor=0.5, penalty=3)
     assert one.eta == pytest.approx(math.sqrt(8 * math.log(3) / 200) / 4, rel=1e-12)
     assert one.penalty.tolist() == [3.0]
-    two = lewa.learners.ALL[name].tuned(actions=3, horizon=200, floor=(0.5, 0.4), penalty=3)
+    two: Any = lewa.learners.ALL[name].tuned(actions=3, horizon=200, floor=(0.5, 0.4), penalty=3)
     assert two.eta == pytest.approx(math.sqrt(8 * math.log(3) / 200) / 7, rel=1e-12)
     assert two.penalty.tolist() == [3.0, 3.0]
     made: Any = lewa.learners.make(name, 3, 200, 0.5, penalty=2.0, eta=0.1)

@@ -226,7 +226,7 @@ def test_feedback_that_nobody_checks_breaks_its_law(monkeypatch: pytest.MonkeyPa
 
 def test_a_record_that_is_rounded_when_saved_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
     def fields(record: Any) -> Any:
-        return record._asdict() if isinstance(record, tuple) else record.parameters
+        return record._asdict() if hasattr(record, "_asdict") else record.parameters
 
     def rounded(record: Any) -> Any:
         return {name: rounded(x) if isinstance(x, tuple) else np.round(x, 6).tolist() for name, x in fields(record).items()}

@@ -28,7 +28,7 @@ def numbers(statement: lewa.Guarantee) -> list[float]:
 
 def test_the_loss_form_by_its_formula() -> None:
     learner = LossBanditLewa.tuned(K, T, FLOOR)
-    eta, delta, mu, _ = learner
+    eta, delta, mu, _ = learner.parameters.values()
     B = log(K) / eta + eta * K * T + 2 * mu * T / 2
     V = sqrt(2 * (delta * T + 1 / mu) * (T + B))
     mean, inside = said(learner)
@@ -55,7 +55,7 @@ def test_falling_steps_by_their_formula_at_every_horizon() -> None:
 
 def test_implicit_exploration_by_its_formula() -> None:
     learner, epsilon = LewaIx.tuned(K, T, FLOOR, epsilon=0.05), 0.1  # asked for another epsilon than tuned for
-    eta, delta, mu, _ = learner
+    eta, delta, mu, _ = learner.parameters.values()
     e4, theta, A = epsilon / 4, 2 * delta / 2, 2 * (delta * T + 1 / mu)
     assert 2 * 2 * eta * K + 2 * theta / 8 == pytest.approx(delta / 2)
     cap = 1.1 * min(1 / delta, mu * T)
@@ -72,7 +72,7 @@ def test_implicit_exploration_by_its_formula() -> None:
 
 def test_upper_confidence_by_its_formula() -> None:
     learner = LewaUcb.tuned(K, T, FLOOR, epsilon=0.05)
-    eta, delta, mu, level, _ = learner
+    eta, delta, mu, level, _ = learner.parameters.values()
     (alone,) = said(learner)
     assert alone.kind == PROBABLE
     assert alone.epsilon == pytest.approx(0.05)

@@ -50,5 +50,5 @@ def test_with_floor_0_a_bandit_raises_no_multiplier(name: str) -> None:
 def test_bandit_lewa_as_printed_is_the_repaired_one_with_delta_gamma_and_mu_eta() -> None:
     printed: Any = lewa.learners.make("bandit-lewa@printed", 3, 2000, (0.6, 0.4), gamma=0.2, delta=0.3)
     assert printed.eta == 0.2 / 3 * 0.3 / 1.3
-    assert printed == BanditLewa(printed.eta, 0.2, delta=0.2, mu=printed.eta, floor=(0.6, 0.4))
+    assert printed == BanditLewa(printed.eta, 0.2, delta=0.2, mu=printed.eta, floor=np.array([0.6, 0.4]))
     assert printed == BanditLewa.tuned(3, 2000, (0.6, 0.4), tuning="printed", gamma=0.2, delta=0.3)
