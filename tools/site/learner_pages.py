@@ -14,7 +14,7 @@ import lewa
 from lewa.feedback import feedback_kind
 from lewa.kernels import NATURE, keys
 from lewa.lab.storage import versions
-from lewa.learners import ALL, WRAPPERS, make, settings_of
+from lewa.learners import ALL, WRAPPERS, about, make, settings_of
 from lewa.measures.trace import Trace
 from lewa.report import charts, page, panels
 from lewa.types import Matrix, Vector
@@ -66,7 +66,7 @@ def index() -> str:
         rows = [
             line(
                 f"[`{name}`]({Path(slug(name)).name})",
-                first_line(ALL[name]),
+                prose(about(name)),
                 kind_proved(name, fixed, single),
                 kind_proved(name, arbitrary),
             )
@@ -85,11 +85,6 @@ class, `lewa.learners.Lewa.tuned(...)`; `lewa.advise` says [which](../guarantees
 on its violation holds, for constraints that have a fixed mean and for arbitrary ones, at K = {ACTIONS}, T = {ROUNDS:,},
 floor {FLOOR:g} with the recommended tuning: *pathwise* on every run, *expected* on average, *high probability* for a
 single run with probability {1 - EPSILON:g}. Where there is no word, nothing but the trivial bound is proved."""
-
-
-def first_line(kind: Any) -> str:
-    """What it is, in one breath."""
-    return prose(str(kind.__doc__).strip().splitlines()[0])
 
 
 def kind_proved(name: str, *asked: str) -> str:
@@ -115,7 +110,7 @@ def learner_page(name: str) -> str:
     where = f"{kind.__module__}.{kind.__qualname__}"
     return f"""# {name}
 
-{prose(first)}
+{prose(about(name))}
 {{ .lead }}
 
 | feedback | class | file |

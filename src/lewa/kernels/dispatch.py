@@ -45,6 +45,12 @@ overload(inside, inline="always", strict=False)(lambda self, s: self.instance_cl
 
 @overload(rows, inline="always", strict=False)
 def _rows(tables: Any, e: Any) -> Any:
-    if len(tables) == 0:
-        return lambda tables, e: ()
-    return lambda tables, e: (tables[0][e],) + rows(tables[1:], e)  # noqa: RUF005 (Numba has no star here)
+    if len(tables) <= 4:  # written out, as each step of the recursion below takes long to compile
+        return (
+            lambda tables, e: (),
+            lambda tables, e: (tables[0][e],),
+            lambda tables, e: (tables[0][e], tables[1][e]),
+            lambda tables, e: (tables[0][e], tables[1][e], tables[2][e]),
+            lambda tables, e: (tables[0][e], tables[1][e], tables[2][e], tables[3][e]),
+        )[len(tables)]
+    return lambda tables, e: rows(tables[:4], e) + rows(tables[4:], e)

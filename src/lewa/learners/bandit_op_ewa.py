@@ -74,7 +74,7 @@ class BanditOpEwa(Learner):
     ...     f"regret at most {lewa.regret(trace).max():.0f}, shortfalls {lewa.positive_violation(trace).max():.0f}"
     'regret at most -1580, shortfalls 2852'
     'regret at most 114, shortfalls 348'
-    >>> bound = lewa.guarantee(learner._replace(kappa=1.0), actions=2, rounds=100_000)
+    >>> bound = lewa.guarantee(learner.replace(kappa=1.0), actions=2, rounds=100_000)
     >>> f"proved for kappa = 1 with probability 0.95: {bound.regret:.0f} and {bound.positive_violation[0]:.0f}"
     'proved for kappa = 1 with probability 0.95: 2153 and 5728'
 

@@ -67,12 +67,13 @@ class Doubling(Wrapper):
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
         form, state = compiled_form(kind), state_type(kind)
-        k, parameters, numbers = list(field_types(kind)).index("floor"), len(field_types(kind)), len(state._fields)
+        k, numbers = list(form._fields).index("floor"), len(state._fields)
+        end = len(form._fields) - 1  # Numba takes a slice of a tuple by numbers that it knows
 
         def inside(self: Any, s: Any) -> Any:
             e = int(s.epoch[0])
-            entries = rule.rows(self[:k], e) + (self.floor,) + rule.rows(self[k : parameters - 1], e)  # noqa: RUF005
-            return form(*entries), state(*s[:numbers])
+            parameters = rule.rows(self[:k], e) + (self.floor,) + rule.rows(self[k:end], e)  # noqa: RUF005 (no star here)
+            return form(*parameters), state(*s[:numbers])
 
         return inside
 

@@ -53,7 +53,7 @@ class FixedShareLewa(PrimalDual):
 
     >>> import lewa
     >>> T = 100_000
-    >>> game = lewa.games.Slater.posed(floor=0.5, rounds=T)
+    >>> game = lewa.games.Slater.for_problem(floor=0.5, rounds=T)
     >>> for kind in (lewa.learners.Lewa, lewa.learners.FixedShareLewa):
     ...     learner = kind.tuned(actions=3, horizon=T, floor=0.5)
     ...     trace = lewa.play(learner, game, rounds=T)

@@ -60,11 +60,12 @@ class Tightened(Wrapper):
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
         form, state = compiled_form(kind), state_type(kind)
-        k, parameters, numbers = list(field_types(kind)).index("floor"), len(field_types(kind)), len(state._fields)
+        k, numbers = list(form._fields).index("floor"), len(state._fields)
+        after, end = k + 1, len(form._fields)  # Numba takes a slice of a tuple by numbers that it knows
 
         def inside(self: Any, s: Any) -> Any:
-            entries = self[:k] + (s.line,) + self[k + 1 : parameters]  # noqa: RUF005 (Numba has no star here)
-            return form(*entries), state(*s[:numbers])
+            parameters = self[:k] + (s.line,) + self[after:end]  # noqa: RUF005 (Numba has no star here)
+            return form(*parameters), state(*s[:numbers])
 
         return inside
 
