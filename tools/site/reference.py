@@ -13,8 +13,9 @@ from tools.guarantees import head, line
 from tools.site.learner_pages import slug
 from tools.site.prose import blocks, markdown, prose
 
-WITHOUT_NAMES = ("adapters", "lab")  # rooms that list none: all of their modules are shown
-BESIDE = {"games": ("base", "files", "log"), "learners": ("base",)}  # modules of use beside the names that their room lists
+# Rooms that list no names: all of their modules are shown.
+WITHOUT_NAMES = ("adapters", "data", "frontiers", "lab", "paper", "report", "simulate", "theory")
+BESIDE = {"games": ("base",), "learners": ("base",)}  # modules of use beside the names that their room lists
 
 
 def rooms() -> dict[str, ModuleType]:
@@ -65,7 +66,7 @@ def overview() -> str:
     """What `lewa` itself offers, and here what is in no room."""
     names = [name for name in lewa.__all__ if not ismodule(getattr(lewa, name))]
     rows = [line(f"[`lewa.{name}`][{path(lewa, name)}]", first_sentence(getattr(lewa, name))) for name in names]
-    doors = {getattr(lewa, name).__module__ for name in names} | {"lewa.replay"}
+    doors = {getattr(lewa, name).__module__ for name in names} | {"lewa.schema"}
     return "\n\n".join(
         [
             INTRODUCTION,
@@ -88,11 +89,24 @@ def room_page(room: ModuleType) -> str:
         parts.append("Every learner has a page of its own:\n\n" + "\n".join((head("class", "page"), *rows)))
     for name in sorted(getattr(room, "__all__", ()), key=lambda name: not hasattr(getattr(room, name), "__qualname__")):
         thing = getattr(room, name)  # numbers come last
+        if elsewhere(room, thing):
+            continue
         if hasattr(thing, "__qualname__") and thing not in ALL.values():
             parts.append(directive(path(room, name), room.__name__, level=2))
         elif not hasattr(thing, "__qualname__") and not ismodule(thing):
             parts.append(value(path(room, name), thing))
     return "\n\n".join([*parts, *map(module_part, modules(room.__name__.removeprefix("lewa.")))])
+
+
+def elsewhere(room: ModuleType, thing: Any) -> bool:
+    """Return whether a name that a room lists has its entry on the page of another room, which defines it."""
+    module = getattr(thing, "__module__", None) or room.__name__
+    return module.split(".")[1:2] != room.__name__.split(".")[1:2] and module in shown_modules()
+
+
+def shown_modules() -> list[str]:
+    """Return the modules all of whose names have an entry."""
+    return [module for name in WITHOUT_NAMES for module in modules(name)]
 
 
 def module_part(module: str, names: Sequence[str] = ()) -> str:

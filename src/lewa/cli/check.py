@@ -35,14 +35,14 @@ def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner o
 
 def find(name: str) -> Any:
     """Return the class that MODULE:CLASS names; whatever its module does on import ends in one sentence."""
-    module, colon, kind = name.partition(":")
+    module, colon, attribute = name.partition(":")
     if not colon:
         raise ValueError(f"a learner or a game of yours is named MODULE:CLASS, got {name!r}")
     if not module or module.startswith("."):
         raise ValueError(f"{name} cannot be found: MODULE is the module's whole name, as `import` takes it")
     sys.path.insert(0, "")
     try:
-        found = getattr(importlib.import_module(module), kind)
+        kind = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"{name} cannot be found: {error}") from error
     except SyntaxError as error:
@@ -51,9 +51,9 @@ def find(name: str) -> Any:
         raise ValueError(f"{name} cannot be imported: its module calls exit({error.code})") from error
     except Exception as error:
         raise ValueError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
-    if hasattr(found, "learn") and not isinstance(found, type):
-        raise ValueError(f"{name} must be a class of learners, got {found!r}")
-    return found
+    if hasattr(kind, "learn") and not isinstance(kind, type):
+        raise ValueError(f"{name} must be a class of learners, got {kind!r}")
+    return kind
 
 
 def _print_failure(law: str, results: list[Result]) -> None:

@@ -68,28 +68,28 @@ def replay(
     if out_file is not None:
         check_file(out_file, "a replay", (".json", ".csv"))
     values = parse_settings(settings)
-    own = read_data(data, Columns(reward, at_most, at_least, action, clock, propensity))
-    floors = _floors(own, floor)
-    if not _in_unit(own):
+    content = read_data(data, Columns(reward, at_most, at_least, action, clock, propensity))
+    floors = _floors(content, floor)
+    if not _in_unit(content):
         warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
-    if isinstance(own.game, Log):
+    if isinstance(content.game, Log):
         if feedback == "full":
             raise ValueError("a bandit log shows one action a row: feedback must be 'bandit'")
         if trace is not None:
             raise ValueError("a replayed bandit log leaves no trace: the rounds that count differ from seed to seed")
-        problem = Problem(own.game.actions, own.game.rounds, floors, "bandit")
-        replay = _on_log(own, own.game, make_learners(learner, problem, values), floor, seeds)
+        problem = Problem(content.game.actions, content.game.rounds, floors, "bandit")
+        outcome = _on_log(content, content.game, make_learners(learner, problem, values), floor, seeds)
     else:
-        problem = Problem(own.game.actions, own.game.length, floors, feedback)
-        replay = _on_table(own, own.game, make_learners(learner, problem, values), floor, seeds, trace)
-    if replay.result is not None:
+        problem = Problem(content.game.actions, content.game.length, floors, feedback)
+        outcome = _on_table(content, content.game, make_learners(learner, problem, values), floor, seeds, trace)
+    if outcome.result is not None:
         if out_file is not None:
-            out_file.write_text(_text(replay.result, own, out_file.suffix))
+            out_file.write_text(_text(outcome.result, content, out_file.suffix))
         if as_json:
-            print_json(replay.result)
+            print_json(outcome.result)
         else:
-            replay.show()
-    if replay.stopped:
+            outcome.show()
+    if outcome.stopped:
         raise typer.Exit(130)
 
 
@@ -102,57 +102,57 @@ class Replay(NamedTuple):
 
 
 def _on_table(
-    own: Data, game: Table, players: dict[str, Learner], floor: list[float], seeds: int, trace: Path | None
+    content: Data, game: Table, players: dict[str, Learner], floor: list[float], seeds: int, trace: Path | None
 ) -> Replay:
     match = play_all(players, game, game.length, seeds, trace)
     if not match.traces:
         return Replay(None, lambda: None, match.stopped)
-    result = _in_units(summary(match.traces), own, floor)
+    result = _in_units(summary(match.traces), content, floor)
     best = result["hindsight"]
-    if best is not None and not best["feasible"] and not _in_unit(own):
-        lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(own), floor, strict=True)]
+    if best is not None and not best["feasible"] and not _in_unit(content):
+        lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), floor, strict=True)]
         say(f"warning: no play keeps {' and '.join(lines)}")
-    return Replay(result, lambda: print_summary(result, out, _lines(own)), match.stopped)
+    return Replay(result, lambda: print_summary(result, out, _lines(content)), match.stopped)
 
 
-def _on_log(own: Data, log: Log, players: dict[str, Learner], floor: list[float], seeds: int) -> Replay:
-    floors = np.array(_floors(own, floor))
+def _on_log(content: Data, log: Log, players: dict[str, Learner], floor: list[float], seeds: int) -> Replay:
+    floors = np.array(_floors(content, floor))
     with progress_bar():
         replays = {name: replay_log(learner, log, seeds) for name, learner in players.items()}
-    result = _in_units(summary_of_log(replays, log.actions, floors), own, floor)
+    result = _in_units(summary_of_log(replays, log.actions, floors), content, floor)
     averages = {
-        name: [quantity.scale.own(value) for quantity, value in zip(own.constraints, values, strict=True)]
+        name: [quantity.scale.own(value) for quantity, value in zip(content.constraints, values, strict=True)]
         for name, values in averages_on_log(replays, floors).items()
     }
-    return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(own), out))
+    return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(content), out))
 
 
-def _floors(own: Data, lines: list[float]) -> list[float]:
+def _floors(content: Data, lines: list[float]) -> list[float]:
     """Return the user's lines as floors of [0, 1]."""
-    if len(lines) != len(own.constraints):
-        names = ", ".join(f"{quantity.name} {quantity.sense}" for quantity in own.constraints)
+    if len(lines) != len(content.constraints):
+        names = ", ".join(f"{quantity.name} {quantity.sense}" for quantity in content.constraints)
         raise ValueError(f"there must be one line per constraint ({names}), in this order, got {len(lines)}")
-    return [quantity.floor(line) for quantity, line in zip(own.constraints, lines, strict=True)]
+    return [quantity.floor(line) for quantity, line in zip(content.constraints, lines, strict=True)]
 
 
-def _in_unit(own: Data) -> bool:
+def _in_unit(content: Data) -> bool:
     """Return whether the user's units are those of learners, [0, 1]."""
-    return all((quantity.low, quantity.high) == UNIT for quantity in (own.reward, *own.constraints))
+    return all((quantity.low, quantity.high) == UNIT for quantity in (content.reward, *content.constraints))
 
 
-def _in_units(result: Summary, own: Data, lines: list[float]) -> Summary:
-    return {**in_units(result, own.reward.scale, [quantity.scale for quantity in own.constraints]), "floor": lines}
+def _in_units(result: Summary, content: Data, lines: list[float]) -> Summary:
+    return {**in_units(result, content.reward.scale, [quantity.scale for quantity in content.constraints]), "floor": lines}
 
 
-def _lines(own: Data) -> list[Line]:
-    return [Line(quantity.name, quantity.sense) for quantity in own.constraints]
+def _lines(content: Data) -> list[Line]:
+    return [Line(quantity.name, quantity.sense) for quantity in content.constraints]
 
 
-def _text(result: Summary, own: Data, kind: str) -> str:
+def _text(result: Summary, content: Data, kind: str) -> str:
     """Return what a file of this kind holds: the JSON object, or a row for each learner."""
     if kind == ".json":
         return json_text(result) + "\n"
-    names = [f"{measure} of {name}" for measure in ("violation", "positive violation") for name, _ in _lines(own)]
+    names = [f"{measure} of {name}" for measure in ("violation", "positive violation") for name, _ in _lines(content)]
     rows: list[list[object]] = [["learner", "rounds", "seeds", "reward", "regret", *names]]
     for name, learner in result["learners"].items():
         regret = "" if learner["regret"] is None else learner["regret"]["mean"]
