@@ -28,23 +28,20 @@ from lewa.kernels.exponential import exp
 from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
 from lewa.kernels.projection import (
-    EMPTY,
-    Tilt,
     ease_floors,
     excess_mean,
     lift,
-    no_tilt,
     prices,
     project,
     project_or_relax,
     project_or_relax_bounds,
-    rest,
     stitched,
     temper,
 )
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
 from lewa.kernels.records import comparable, field_types, flat, state_type
 from lewa.kernels.serialize import dump, load
+from lewa.kernels.tilting import EMPTY, Tilt, no_tilt, rest
 from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge
 from lewa.kernels.weights.fixed_share import (
     FixedShareWeights,

@@ -122,18 +122,26 @@ def lewa(
         statements.append(conclude(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
     check_slater(floor, setting)
     if setting.slater and setting.adversary == "oblivious":
-        still = setting.variation is None  # the rewards are then taken to have a fixed mean, and vary by nothing else
-        constant = setting.constraints == "constant" and not still
-        less = _quadratic(A, 1 / setting.slater, B + (setting.variation or 0.0) + C / setting.slater) + C
-        world = (
-            exceeded(setting),
-            STILL if still else f"the rewards' variation is at most {setting.variation:g}",
-            *((fixed,) if constant else (fixed, OBLIVIOUS)),
-        )
-        source = (f"{name}, stochastic rewards" if still else f"{name}, variation") + with_f
-        sharper = conclude(Bound(B, less), T, floor, PATHWISE if constant else EXPECTED, source, world)
-        statements.insert(len(statements) if still else asked, sharper)  # that rewards have a fixed mean was not asked
+        sharper = _with_slack(A, B, T, floor, setting, setting.slater, name, with_f)
+        statements.insert(len(statements) if setting.variation is None else asked, sharper)  # a fixed mean was not asked for
     return tuple(statements)
+
+
+def _with_slack(
+    A: float, B: float, rounds: int, floor: Vector, setting: Setting, slater: float, name: str, with_f: str
+) -> Guarantee:
+    """Bound the violation where some play exceeds the floors by slater."""
+    C, still = setting.corruption or 0.0, setting.variation is None  # rewards are then taken to have a fixed mean
+    constant = setting.constraints == "constant" and not still
+    less = _quadratic(A, 1 / slater, B + (setting.variation or 0.0) + C / slater) + C
+    fixed = steady(setting)
+    world = (
+        exceeded(setting),
+        STILL if still else f"the rewards' variation is at most {setting.variation:g}",
+        *((fixed,) if constant else (fixed, OBLIVIOUS)),
+    )
+    source = (f"{name}, stochastic rewards" if still else f"{name}, variation") + with_f
+    return conclude(Bound(B, less), rounds, floor, PATHWISE if constant else EXPECTED, source, world)
 
 
 def check_slater(floor: Vector, setting: Setting) -> None:
