@@ -11,8 +11,6 @@ from itertools import product
 from numbers import Integral
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from lewa import learners
 from lewa.feedback import feedback_kind
 from lewa.learners.base import check_problem
@@ -215,7 +213,7 @@ def _timeless(learner: Any, name: str, settings: dict[str, float], asked: Questi
     if name.endswith("+doubling"):
         return True
     other: Any = learners.make(name, asked.actions, 2 * asked.rounds, asked.floor, **settings)
-    return all(np.array_equal(a, b) for a, b in zip(learner, other, strict=True))
+    return bool(learner == other)
 
 
 def answered(said: Guarantee, asked: Question) -> Guarantee | None:
