@@ -5,6 +5,7 @@ nature, whichever of its numbers the learner happens to look at, and results do 
 """
 
 import numpy as np
+from numba import config
 
 from lewa.kernels.jit import program, rule
 from lewa.types import Cube, Matrix, Vector, Words
@@ -29,6 +30,10 @@ def uniform(key: np.uint64, n: int) -> float:
     z = (z ^ (z >> S27)) * SECOND
     z = z ^ (z >> S31)
     return float(z >> S11) * (1.0 / 9007199254740992.0)
+
+
+if config.DISABLE_JIT:  # as plain Python it would warn that numbers wrap around, which they are meant to
+    uniform = np.errstate(over="ignore")(uniform)
 
 
 @rule
