@@ -13,6 +13,7 @@ from lewa.measures.performance import (
     violation_curve,
 )
 from lewa.measures.rate_fit import Growth, growth
+from lewa.measures.trace import Trace
 from lewa.measures.verdict import Verdict, judge
 from lewa.theory.guarantees import Guarantee, Setting, guarantee
 
@@ -21,6 +22,7 @@ __all__ = [
     "Guarantee",
     "Hindsight",
     "Setting",
+    "Trace",
     "Verdict",
     "best_fixed_play",
     "best_play_every_round",
