@@ -75,10 +75,11 @@ def test_a_game_that_reacts_sees_the_action() -> None:
     assert [env.step(t % 3)[1] for t in range(30)] == [0.0] * 30
 
 
-class Tiring:
+class Tiring(lewa.games.Game):
     """The more often an action was taken, the less it pays."""
 
-    actions, constraints, length = 2, 1, None
+    actions, constraints, setting = 2, 1, lewa.Setting("constant", "adaptive")
+    reacts = True
 
     def __init__(self) -> None:
         self.taken = np.zeros(2)

@@ -153,7 +153,7 @@ def test_stories_refuse_nonsense_in_a_sentence() -> None:
         r"the shape \(advertisers, ads\)": lambda: Ads(clicks=[[0.5, 0.5]], contested=[0.5, 0.5]),
         "one coverage for each": lambda: Experts(constraint_means=(0.5, 0.5)),
         "one number per asset": lambda: Portfolio(drift=(0.1,)),
-        r"\|drift\| \+ \|beta\| \+ \|own\| must be at most 1": lambda: Portfolio(beta=(0, 0, 0, 0.9)),
+        r"\|drift\| \+ \|beta\| \+ \|specific\| must be at most 1": lambda: Portfolio(beta=(0, 0, 0, 0.9)),
         "a path from 's' to 't'": lambda: ShortestPath(links=(("s", "a", 1.0, 1.0, 0.5),)),
         "delays must be at least 0": lambda: ShortestPath(links=(("s", "t", -1.0, 1.0, 0.5),)),
         "corruption must be": lambda: Corrupted(corruption=-1),

@@ -277,7 +277,7 @@ def test_unknown_twists_and_parameters_get_a_sentence() -> None:
         "unknown game 'bernouli'; did you mean 'bernoulli'": lambda: make("bernouli+delay", 0.5, 10),
         "bernoulli\\+delay has no parameter 'dely'; did you mean 'delay'": lambda: make("bernoulli+delay", 0.5, 10, dely=1),
         "counterexample has no parameter 'nu': it has none": lambda: make("counterexample", 0.5, 10, nu=1),
-        "delay must be a whole number of rounds": lambda: Delay(Bernoulli(), delay=-1),
+        "delay must be a whole number of at least 0": lambda: Delay(Bernoulli(), delay=-1),
         "lost must be finite": lambda: Delay(Bernoulli(), lost=2),
         r"noise must lie in \[0, 1\), got 1": lambda: Noise(Bernoulli(), noise=1),
         "missing must be finite": lambda: Dropping(Bernoulli(), missing=2),

@@ -66,7 +66,8 @@ def overview() -> str:
     """What `lewa` itself offers, and here what is in no room."""
     names = [name for name in lewa.__all__ if not ismodule(getattr(lewa, name))]
     rows = [line(f"[`lewa.{name}`][{path(lewa, name)}]", first_sentence(getattr(lewa, name))) for name in names]
-    doors = {getattr(lewa, name).__module__ for name in names} | {"lewa.schema"}
+    doors = {getattr(lewa, name).__module__ for name in names}
+    doors |= {"lewa.functional", "lewa.schema", "lewa.simulate.log_replay"}
     return "\n\n".join(
         [
             INTRODUCTION,

@@ -29,7 +29,7 @@ from lewa.games.twists.delay import Delay
 from lewa.games.twists.dropping import Dropping
 from lewa.games.twists.noise import Noise
 from lewa.games.twists.scale import Scale
-from lewa.validation import nearest
+from lewa.validation import as_count, as_floor, nearest, short_repr
 
 ALL: dict[str, type[Game]] = {
     "bernoulli": Bernoulli,
@@ -63,6 +63,8 @@ def find(name: str) -> type[Game]:
 
 def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
     """Take NAME+TWIST+... apart: return the game's name, and the twists from the innermost on."""
+    if not isinstance(name, str):
+        raise TypeError(f"a game is named by a word of lewa.games.ALL, got {short_repr(name)}")
     inside, *words = name.split("+")
     for word in words:
         if word not in TWISTS:
@@ -86,7 +88,7 @@ def make(name: str, floor: object, rounds: int, find: Callable[[str], type[Game]
     Delay(game=SlowBurn(floor=0.5, nu=0.2), delay=50, random=False, lost=0.0)
     """
     inside, around = split_twists(name)
-    allowed = settings_of(name, find)
+    floor, rounds, allowed = as_floor(floor), as_count("rounds", rounds), settings_of(name, find)
     for key in parameters:
         if allowed is not None and key not in allowed:
             others = nearest(key, allowed) if allowed else ": it has none"

@@ -14,6 +14,7 @@ from lewa.measures.performance import (
     violation_curve,
 )
 from lewa.measures.rate_fit import RateFit, fit_rate
+from lewa.measures.trace import Trace
 from lewa.measures.verdict import Verdict, judge
 from lewa.theory.guarantees import Guarantee, Setting, guarantee
 
@@ -22,6 +23,7 @@ __all__ = [
     "Hindsight",
     "RateFit",
     "Setting",
+    "Trace",
     "Verdict",
     "best_fixed_play",
     "best_play_every_round",
