@@ -156,7 +156,7 @@ def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -
     advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
     assert known.setup.learner_name == advised.name
     assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
-    for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-lewa")):  # which never start afresh
+    for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-op-ewa")):  # which never start afresh
         assert Agent(actions, lines, feedback=kind).setup.learner_name == name
     assert Agent([*range(3000)], lines).setup.learner_name == "anytime-bandit-lewa"  # of which nothing is proved
 

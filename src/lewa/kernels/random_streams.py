@@ -32,7 +32,7 @@ def uniform(key: np.uint64, n: int) -> float:
     return float(z >> S11) * (1.0 / 9007199254740992.0)
 
 
-if config.DISABLE_JIT:  # as plain Python it would warn that numbers wrap around, which they are meant to
+if vars(config)["DISABLE_JIT"]:  # as plain Python it would warn that numbers wrap around, which they are meant to
     uniform = np.errstate(over="ignore")(uniform)
 
 
