@@ -32,7 +32,7 @@ def guarantee(
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
-    """What is proved."""
+    """Print what is proved of a learner."""
     setting = checked(Setting(constraints, adversary, epsilon, slater, variation))
     values = _with_epsilon(learner, parse_settings(settings), epsilon)
     player = next(iter(make_learners([learner], Problem(actions, rounds, floor), values).values()))
