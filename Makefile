@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test lint types tests wheel falsify fuzz golden guarantees data docs bench clean
+.PHONY: install reproduce test quick lint types tests wheel falsify fuzz golden guarantees data docs bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -31,6 +31,10 @@ lint: $(VENV)/tested
 
 types: $(VENV)/tested
 	$(BIN)/mypy
+
+# What can be checked without compiling: lint, types, and the tests that run as plain Python.
+quick: lint types
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/golden tests/by_hand tests/data tests/test_imports.py tests/test_layout.py
 
 tests: $(VENV)/tested build/peers/installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal  # neighbours stay together, so that each learner is compiled once

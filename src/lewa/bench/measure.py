@@ -210,7 +210,7 @@ def beside_the_papers() -> list[Row]:
 
 
 def growth_of_bandit() -> list[Row]:
-    """What a round of a bandit learner that changes one weight costs with many actions."""
+    """Measure what a round of a bandit learner that changes one weight costs with many actions."""
     sizes, rows = (10, 10_000, 1_000_000), []
     for name in ("bandit-lewa", "loss-bandit-lewa", "lewa-ix"):
         times = best_of(TURNS, *(bandit(tuned(ALL[name], K), K, 200_000) for K in sizes))

@@ -47,7 +47,7 @@ def advise_learner(
     adaptive: Annotated[bool, typer.Option("--adaptive", help="Rewards may react to the learner.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Which learner to take, by what is proved for these numbers, and why."""
+    """Say which learner to take, by what is proved for these numbers, and why."""
     adversary = "adaptive" if adaptive else "oblivious"
     advice = advise(
         feedback, actions, rounds, floor, constraints, every_round, strict, epsilon, slater, safe, corruption, adversary

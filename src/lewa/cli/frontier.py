@@ -51,7 +51,7 @@ def frontier(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Reward against budget: the best that each line allows, what one more unit is worth, and what a learner gets there."""
+    """Compute reward against budget: the best that each line allows, what one more unit is worth, what a learner gets."""
     if out_file is not None:
         check_file(out_file)
     stay = dict(parse_pair(text, "line") for text in lines)

@@ -31,7 +31,7 @@ def list_games(
     ] = 10_000,
     as_json: Json = False,
 ) -> None:
-    """The games: names and what each knows about itself."""
+    """List the games: names and what each knows about itself."""
     rows: list[GameRow] = []
     for name, kind in games.ALL.items():
         game = kind() if floor is None else kind.for_problem(as_floor(floor), rounds)
