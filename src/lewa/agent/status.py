@@ -63,6 +63,11 @@ class Status(NamedTuple):
     promise_is: str  # what the promise is about; empty where there is none
     warnings: tuple[str, ...]
 
+    @property
+    def lines(self) -> tuple[ConstraintStatus, ...]:
+        """The constraints, under the word that users have for them."""
+        return self.constraints
+
     def plain(self) -> Plain:
         """Return the status as JSON has it."""
         constraints = [
