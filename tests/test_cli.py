@@ -333,7 +333,7 @@ BAD_INPUT = {
     "no floor": (BERNOULLI, "--floor"),
     "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and at most 1e+100, got eta=0.0"),
     "delta*mu above 1": ((*BERNOULLI, "--floor", 0.5, "--set", "delta=2", "--set", "mu=1"), "delta*mu must be at most 1"),
-    "no rounds": ((*BERNOULLI, "--floor", 0.5, "--rounds", 0), "must be a whole number of at least 1, got horizon=0"),
+    "no rounds": ((*BERNOULLI, "--floor", 0.5, "--rounds", 0), "rounds must be a whole number of at least 1, got 0"),
     "epsilon of 1": (
         ("guarantee", "lewa", "--actions", 2, "--rounds", 9, "--floor", 0.5, "--epsilon", 1),
         "epsilon must lie",

@@ -187,7 +187,7 @@ def test_pain_10_where_do_i_set_the_limit() -> None:
 def test_pain_11_dual_variable_dynamics() -> None:
     agent = Agent(["dear", "cheap"], [at_most("cost", 0.5)], horizon=4000, learner="bandit-lewa", seed=1)
     learner: Any = agent.setup.learner
-    _, _, delta, mu, floor = learner
+    delta, mu, floor = learner.delta, learner.mu, learner.floor
     price = []
     for n in range(4000):
         decision = agent.pull()

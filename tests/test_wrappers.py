@@ -258,7 +258,7 @@ def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
     player = lewa.Player(make("bandit-lewa+doubling", 3, 1, 0.5), actions=3)
     action, propensity = player.choose()
     player.learn(action, propensity, 1.0, 0.5)
-    with pytest.raises(ValueError, match="the chance of the action drawn must lie in"):
+    with pytest.raises(ValueError, match="the propensity of the action must lie in"):
         player.learn(0, 1e-9, 1.0, 0.5)
 
 

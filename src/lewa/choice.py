@@ -58,7 +58,7 @@ def choose_learner(
     >>> choose_learner("bandit", 10, 100_000, 0.6)
     LearnerChoice(name='bandit-op-ewa', settings={'kappa': 0.0})
     >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
-    LearnerChoice(name='anytime-lewa', settings={})
+    LearnerChoice(name='anytime-op-ewa', settings={'epsilon': 1e-06})
     """
     if feedback not in PRACTICE:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {feedback!r}")

@@ -26,6 +26,8 @@ class Game:
     - Feedback comes at once, unless a game declares `late_feedback = True` and has `arrives`.
     - Every action is available, unless a game declares `missing_actions = True` and has `available`.
     - `mean_rewards`, `variation` and `mean_constraints` are None where the game does not know them.
+    - `length` is the number of rounds; None where there is no end.
+    - Games with one constraint have `constraint_means`, its mean for each action.
 
     Rounds with late feedback or missing actions are not played in a compiled loop.
     """

@@ -157,7 +157,7 @@ BAD = [
     ('"lewa"\nsettings', '"lewaa"\nsettings', "learner 2: unknown learner 'lewaa'; did you mean 'lewa'?"),
     ("tuning =", "tunning =", "learner 2: the learner lewa has no setting 'tunning'; did you mean 'tuning'?"),
     ("settings =", "setting =", "learner 2: there is no key 'setting'; did you mean 'settings'?"),
-    ('"paper"', '"papers"', "bernoulli/T=100/lewa tuning=papers: tuning must be 'paper' or 'recommended'"),
+    ('"paper"', '"papers"', "bernoulli/T=100/lewa tuning=papers: tuning must be 'recommended' or 'paper'"),
     ("[[games]]", "[games]", "games must be a valid list, got {"),
     ("seeds = 2", "seeds == 2", "is no TOML: "),
     ("seeds = 2", f"seeds = {'[' * 5000}{']' * 5000}", "is nested too deeply for a study"),

@@ -101,6 +101,33 @@ def told(said: lewa.Guarantee) -> bool:
 # One learner -------------------------------------------------------------------------------------------------------------
 
 
+def code(name: str, kind: type[lewa.learners.Learner], where: str, examples: list[str]) -> str:
+    """The class, and its tuning; of a reading of the same class only where it is."""
+    if "@" in name:
+        tuning = name.partition("@")[2]
+        return f'The class is [`lewa.learners.{kind.__name__}`][{where}], made with `tuning="{tuning}"`.'
+    path = Path(str(getsourcefile(kind)))
+    return f"""::: {where}
+    options:
+      heading: lewa.learners.{kind.__name__}
+      members: false
+      show_docstring_description: false
+      show_source: false
+
+{chr(10).join(map(fenced, examples))}
+
+::: {where}.tuned
+    options:
+      heading: lewa.learners.{kind.__name__}.tuned
+      show_source: false
+
+??? note "The whole file, {path.name}"
+
+    ```python
+{indented(path.read_text())}
+    ```"""
+
+
 def learner_page(name: str) -> str:
     """The page of a learner."""
     kind = ALL[name]
@@ -129,25 +156,7 @@ def learner_page(name: str) -> str:
 
 ## In code
 
-::: {where}
-    options:
-      heading: lewa.learners.{kind.__name__}
-      members: false
-      show_docstring_description: false
-      show_source: false
-
-{chr(10).join(map(fenced, examples))}
-
-::: {where}.tuned
-    options:
-      heading: lewa.learners.{kind.__name__}.tuned
-      show_source: false
-
-??? note "The whole file, {path.name}"
-
-    ```python
-{indented(path.read_text())}
-    ```
+{code(name, kind, where, examples)}
 """
 
 

@@ -198,7 +198,7 @@ class AgentState:
             learner, K = self.setup.learner_name, len(labels)
             raise ValueError(f"{learner} sees every action: {name} is {K} numbers, one per action, got {brief(value)}")
         if not np.ma.is_masked(value):
-            numbers = np.array(value)
+            numbers = np.array([np.nan if np.ndim(item) else item for item in value])  # type: ignore[union-attr, arg-type]
             if numbers.dtype.kind in "fiu" and np.isfinite(numbers).all():
                 return numbers.astype(np.float64)
         items: Sequence[object] = list(value)  # type: ignore[arg-type]  # it has a length

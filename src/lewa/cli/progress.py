@@ -9,6 +9,7 @@ from rich.progress import Progress, TaskID
 
 from lewa import learners
 from lewa.cli.shared import err, say
+from lewa.kernels import compiled_form
 
 if TYPE_CHECKING:  # studies are an extra
     from lewa.lab.schedule import Progress as StudyProgress
@@ -55,7 +56,7 @@ def learner_of(function: object) -> str | None:
     kind = next((content for content in cells if isinstance(content, type) and hasattr(content, "learn")), None)
     if kind is None:
         return None
-    return next((name for name, other in learners.ALL.items() if other is kind), kind.__name__)
+    return next((name for name, other in learners.ALL.items() if compiled_form(other) is kind), kind.__module__)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from textwrap import fill
 from typing import NamedTuple
 
 from lewa.data.off_policy import Value
-from lewa.formatting import by_name, number
+from lewa.formatting import number
 from lewa.frontiers.result import Frontier, HeldOut, LearnerResult, Mean, Point
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
@@ -149,4 +149,6 @@ def _between(ends: tuple[float, float] | None) -> str:
 
 def _by_name(means: dict[str, Mean], names: Sequence[str]) -> str:
     """Format one number for each constraint, with its name where there are several."""
-    return by_name([means[name].mean for name in names], names)
+    if len(names) == 1:
+        return number(means[names[0]].mean)
+    return ", ".join(f"{name} {number(means[name].mean)}" for name in names)

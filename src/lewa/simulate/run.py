@@ -61,7 +61,7 @@ def play(
     >>> trace
     <Trace: Lewa on Radio, 10000 rounds, 1 seed>
     >>> trace.violation.round().tolist()
-    [[0.0]]
+    [[140.0]]
     """
     learner, game, rounds = as_players(learner, game, rounds, floor)
     names = as_seeds(seeds)

@@ -1,6 +1,6 @@
 """What the theorems ask of a learner: its parameters by name. The docstrings of the learners say what each of them is."""
 
-# ruff: noqa: D101, D102 (the names say it)
+# ruff: noqa: D102 (the class says it)
 
 from typing import NamedTuple, Protocol
 
@@ -8,28 +8,28 @@ from lewa.types import Vector
 
 
 class Floor(Protocol):
-    """c0, one per constraint."""
+    """`floor`: c0, one per constraint."""
 
     @property
     def floor(self) -> Vector: ...
 
 
 class Eta(Floor, Protocol):
-    """A primal step."""
+    """`eta`: a primal step."""
 
     @property
     def eta(self) -> float: ...
 
 
 class EtaDelta(Eta, Protocol):
-    """A primal step, and a shrinkage of the multiplier."""
+    """`delta`: a primal step, and a shrinkage of the multiplier."""
 
     @property
     def delta(self) -> float: ...
 
 
 class Dual(EtaDelta, Protocol):
-    """The two steps and the shrinkage."""
+    """`mu`: the two steps and the shrinkage."""
 
     @property
     def mu(self) -> float: ...
@@ -45,70 +45,70 @@ class Steps(NamedTuple):
 
 
 class Radius(Protocol):
-    """A confidence radius."""
+    """`radius`: a confidence radius."""
 
     @property
     def radius(self) -> float: ...
 
 
 class Level(Protocol):
-    """A level of confidence radii."""
+    """`level`: a level of confidence radii."""
 
     @property
     def level(self) -> float: ...
 
 
 class Gamma(Protocol):
-    """A share of exploration."""
+    """`gamma`: a share of exploration."""
 
     @property
     def gamma(self) -> float: ...
 
 
 class Bonus(Protocol):
-    """A bonus for actions that are seldom drawn."""
+    """`bonus`: a bonus for actions that are seldom drawn."""
 
     @property
     def bonus(self) -> float: ...
 
 
 class Kappa(Protocol):
-    """The part of its radius by which an estimate is eased."""
+    """`kappa`: the part of its radius by which an estimate is eased."""
 
     @property
     def kappa(self) -> float: ...
 
 
 class Corruption(Protocol):
-    """How much of the constraints may be corrupted in all."""
+    """`corruption`: how much of the constraints may be corrupted in all."""
 
     @property
     def corruption(self) -> float: ...
 
 
 class Share(Protocol):
-    """A share that no action falls below."""
+    """`share`: a share that no action falls below."""
 
     @property
     def share(self) -> float: ...
 
 
 class Optimism(Protocol):
-    """Whether an estimate is eased by its radius."""
+    """`optimism`: whether an estimate is eased by its radius."""
 
     @property
     def optimism(self) -> float: ...
 
 
 class Explore(Optimism, Protocol):
-    """Rounds that are explored first."""
+    """`explore`: rounds that are explored first."""
 
     @property
     def explore(self) -> float: ...
 
 
 class Safe(Protocol):
-    """A safe action, and by how much it is safe."""
+    """`safe`, `margin`: a safe action, and by how much it is safe."""
 
     @property
     def safe(self) -> float: ...
@@ -118,7 +118,7 @@ class Safe(Protocol):
 
 
 class Rate(Floor, Protocol):
-    """The rate of an exponential price."""
+    """`rate`: the rate of an exponential price."""
 
     @property
     def rate(self) -> float: ...
@@ -127,46 +127,61 @@ class Rate(Floor, Protocol):
 # What the theorems take, by the learner they are about.
 
 
-class HpLewa(Dual, Radius, Protocol): ...
+class HpLewa(Dual, Radius, Protocol):
+    """The parameters of `hp-lewa`."""
 
 
-class BanditLewa(Dual, Gamma, Protocol): ...
+class BanditLewa(Dual, Gamma, Protocol):
+    """The parameters of `bandit-lewa`."""
 
 
-class HpBanditLewa(Dual, Gamma, Bonus, Level, Protocol): ...
+class HpBanditLewa(Dual, Gamma, Bonus, Level, Protocol):
+    """The parameters of `hp-bandit-lewa`."""
 
 
-class LewaUcb(Dual, Level, Protocol): ...
+class LewaUcb(Dual, Level, Protocol):
+    """The parameters of `lewa-ucb`."""
 
 
-class FixedShareLewa(Dual, Share, Protocol): ...
+class FixedShareLewa(Dual, Share, Protocol):
+    """The parameters of `fixed-share-lewa`."""
 
 
-class OpEwa(Eta, Radius, Kappa, Share, Protocol): ...
+class OpEwa(Eta, Radius, Kappa, Share, Protocol):
+    """The parameters of `op-ewa`."""
 
 
-class BanditOpEwa(Eta, Level, Kappa, Protocol): ...
+class BanditOpEwa(Eta, Level, Kappa, Protocol):
+    """The parameters of `bandit-op-ewa`."""
 
 
-class AnytimeOpEwa(Eta, Level, Kappa, Corruption, Protocol): ...
+class AnytimeOpEwa(Eta, Level, Kappa, Corruption, Protocol):
+    """The parameters of `anytime-op-ewa`."""
 
 
-class ExploreThenProject(Eta, Radius, Explore, Protocol): ...
+class ExploreThenProject(Eta, Radius, Explore, Protocol):
+    """The parameters of `explore-then-project`."""
 
 
-class BanditExploreThenProject(Eta, Level, Explore, Protocol): ...
+class BanditExploreThenProject(Eta, Level, Explore, Protocol):
+    """The parameters of `bandit-explore-then-project`."""
 
 
-class BanditEpochProject(Eta, Level, Optimism, Protocol): ...
+class BanditEpochProject(Eta, Level, Optimism, Protocol):
+    """The parameters of `bandit-epoch-project`."""
 
 
-class SafeMixing(Eta, Radius, Safe, Protocol): ...
+class SafeMixing(Eta, Radius, Safe, Protocol):
+    """The parameters of `safe-mixing`."""
 
 
-class BanditSafeMixing(Eta, Level, Safe, Protocol): ...
+class BanditSafeMixing(Eta, Level, Safe, Protocol):
+    """The parameters of `bandit-safe-mixing`."""
 
 
-class Exp3(Floor, Gamma, Protocol): ...
+class Exp3(Floor, Gamma, Protocol):
+    """The parameters of `exp3`."""
 
 
-class Exp3P(Eta, Gamma, Bonus, Protocol): ...
+class Exp3P(Eta, Gamma, Bonus, Protocol):
+    """The parameters of `exp3-p`."""
