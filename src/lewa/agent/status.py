@@ -254,11 +254,14 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
     setup, rounds, epsilon = state.setup, state.counts["answered"], statement.epsilon or 1 - LEVEL
     term = sqrt(rounds / 2 * log(1 / epsilon))
     low, high = setup.reward_range
-    added = [f"{term * (high - low):.4g} to the regret"]
+    if statement.kind in (EXPECTED, EXPECTED_INSIDE):
+        return (
+            "about the mean of the plays, in expectation over runs, and for one number of rounds fixed in advance; of the "
+            "values told in a single run nothing is proved"
+        )
+    added = [f"{term * (high - low):.4g} to the regret"] if state.sees_all else []  # else it is of the rewards drawn
     added += [f"{term / rounds * (item.high - item.low):.4g} to the average of {item.name}" for item in setup.constraints]
-    expected = ", in expectation over runs" if statement.kind in (EXPECTED, EXPECTED_INSIDE) else ""
     return (
-        f"about the mean of the plays{expected}, not the values told, and for one number of rounds fixed in advance; "
-        f"for the values of the actions drawn add sqrt((T/2) ln(1/eps)): {', '.join(added)}, each with probability "
-        f"{1 - epsilon:g}"
+        "about the mean of the plays, not the values told, and for one number of rounds fixed in advance; for the values of "
+        f"the actions drawn add sqrt((T/2) ln(1/eps)): {', '.join(added)}, each with probability {1 - epsilon:g}"
     )
