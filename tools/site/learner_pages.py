@@ -103,7 +103,7 @@ def told(said: lewa.Guarantee) -> bool:
 
 def code(name: str, kind: type[lewa.learners.Learner], where: str, examples: list[str]) -> str:
     """The class, and its tuning; of a reading of the same class only where it is."""
-    if "@" in name:
+    if name != next(first for first, other in ALL.items() if other is kind):
         tuning = name.partition("@")[2]
         return f'The class is [`lewa.learners.{kind.__name__}`][{where}], made with `tuning="{tuning}"`.'
     path = Path(str(getsourcefile(kind)))

@@ -67,7 +67,7 @@ def overview() -> str:
     names = [name for name in lewa.__all__ if not ismodule(getattr(lewa, name))]
     rows = [line(f"[`lewa.{name}`][{path(lewa, name)}]", first_sentence(getattr(lewa, name))) for name in names]
     doors = {getattr(lewa, name).__module__ for name in names}
-    doors |= {"lewa.functional", "lewa.schema", "lewa.simulate.log_replay"}
+    doors |= {"lewa.feedback", "lewa.functional", "lewa.schema", "lewa.simulate.log_replay"}
     return "\n\n".join(
         [
             INTRODUCTION,
@@ -119,12 +119,13 @@ def module_part(module: str, names: Sequence[str] = ()) -> str:
 
 def own(module: ModuleType) -> list[str]:
     """The functions and classes that are defined there, in their order, but for those that the room lists."""
-    listed = getattr(importlib.import_module(module.__name__.rpartition(".")[0]), "__all__", ())
+    room = importlib.import_module(module.__name__.rpartition(".")[0])
+    listed = [getattr(room, name) for name in getattr(room, "__all__", ())]
     return [
         name
         for name, thing in vars(module).items()
         if not name.startswith("_")
-        and name not in listed
+        and not any(thing is other for other in listed)
         and getattr(thing, "__module__", None) == module.__name__
         and (isinstance(thing, type) or isfunction(thing))
     ]
