@@ -1,0 +1,61 @@
+"""The commands `keys`: who may use the service."""
+
+import json
+import time
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from lewa.cli.options import Json
+from lewa.cli.serve import DEFAULT, StoreOption, opened
+from lewa.cli.shared import app, out
+
+keys = typer.Typer(help="Keys of the decision service: add, list, revoke.", no_args_is_help=True)
+app.add_typer(keys, name="keys")
+
+
+@keys.command("add", epilog="Example: lewa keys add --scope decide --scope feedback --agents 'router*'")
+def add(
+    scope: Annotated[list[str], typer.Option("--scope", help="decide, feedback, read or admin; repeat for more.")],
+    agents: Annotated[str, typer.Option(help="The agents it is for, a pattern: router*.")] = "*",
+    label: Annotated[str, typer.Option(help="Who uses it.")] = "",
+    rate: Annotated[float, typer.Option(help="Requests per second.")] = 10_000.0,
+    store: StoreOption = DEFAULT,
+) -> None:
+    """Make a key and print it, once; a running server takes it within two seconds."""
+    from lewa.serve.auth import make_key
+
+    token, stored = make_key(label, tuple(dict.fromkeys(scope)), agents, rate)
+    with opened(store) as place:
+        place.put_api_key(stored)
+    print(token)
+
+
+@keys.command("list")
+def list_keys(store: StoreOption = DEFAULT, as_json: Json = False) -> None:
+    """List the keys, without their secrets."""
+    with opened(store) as place:
+        found = place.api_keys()
+    if as_json:
+        print(json.dumps([{name: value for name, value in key._asdict().items() if name != "sha256"} for key in found]))
+        return
+    table = Table("id", "label", "scopes", "agents", "rate", "made", "revoked")
+    for key in found:
+        days = [time.strftime("%Y-%m-%d", time.gmtime(at / 1e6)) if at else "" for at in (key.at, key.revoked)]
+        table.add_row(key.id, key.label, key.scopes, key.agents, f"{key.rate:g}", *days)
+    out.print(table)
+
+
+@keys.command("revoke", epilog="Example: lewa keys revoke 1f3a9c02")
+def revoke(
+    key: Annotated[str, typer.Argument(metavar="ID", help="The id of the key, as `lewa keys list` has it.")],
+    store: StoreOption = DEFAULT,
+) -> None:
+    """Revoke a key; a running server refuses it within two seconds."""
+    with opened(store) as place:
+        for stored in place.api_keys():
+            if stored.id == key and stored.revoked is None:
+                place.put_api_key(stored._replace(revoked=int(time.time() * 1e6)))
+                return
+    raise ValueError(f"there is no key {key} in force")

@@ -1,0 +1,55 @@
+"""The command `serve`: the decision service."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lewa.cli.shared import app
+
+if TYPE_CHECKING:
+    from lewa.serve.store import Store
+
+DEFAULT = "sqlite:///lewa.sqlite3"
+StoreOption = Annotated[str, typer.Option("--store", help="sqlite:///FILE or postgresql://...", envvar="LEWA_STORE")]
+
+
+@app.command(epilog="Example: lewa serve --store sqlite:///agents.sqlite3 --port 8000 --key-file admin.key")
+def serve(
+    store: StoreOption = DEFAULT,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one; the log says which.")] = 8000,
+    key_file: Annotated[Path | None, typer.Option(help="Write the first admin key there, with mode 600.")] = None,
+    bind: Annotated[
+        str, typer.Option(help="The address to listen on; put a proxy with TLS before another one.")
+    ] = "127.0.0.1",
+    address: Annotated[str | None, typer.Option(help="Where other replicas reach this one: http://HOST:PORT.")] = None,
+    lease: Annotated[float, typer.Option(help="Seconds after which another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
+) -> None:
+    """Serve agents over HTTP, with a page at /; everything acknowledged is on disk."""
+    try:
+        from lewa.serve.run import serve as run
+    except ModuleNotFoundError as error:
+        raise ValueError(f"the service takes {error.name}: pip install 'lewa[serve]'") from None
+    run(store, port, bind=bind, key_file=key_file, address=address, lease=lease)
+
+
+@contextmanager
+def opened(url: str, serving: bool = False) -> Iterator["Store"]:
+    """Open a store for a command; what goes wrong is one sentence."""
+    try:
+        from lewa.serve.store import StoreError, open_store
+    except ModuleNotFoundError as error:
+        raise ValueError(f"the service takes {error.name}: pip install 'lewa[serve]'") from None
+    path = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not serving and not path.is_file():
+        raise ValueError(f"there is no store {path}: `lewa serve` makes one")
+    try:
+        store = open_store(url, serving=serving)
+        try:
+            yield store
+        finally:
+            store.close()
+    except StoreError as error:
+        raise ValueError(str(error)) from None

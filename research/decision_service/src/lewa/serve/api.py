@@ -1,0 +1,275 @@
+"""The verbs over HTTP. Bodies are validated by the types of `schema`; a bad entry of a list spoils no other."""
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Raw
+from starlette.responses import Response, StreamingResponse
+
+from lewa.serve import export
+from lewa.serve.errors import RequestError
+from lewa.serve.routes import Call, Route, json_response
+from lewa.serve.schema import (
+    AgentChange,
+    AgentList,
+    AgentSetup,
+    AgentView,
+    Close,
+    Decided,
+    DecidedList,
+    Number,
+    Observation,
+    ObservedList,
+    Play,
+    Query,
+    RefusedEntry,
+    State,
+    Story,
+    ToldList,
+    WhatIf,
+)
+
+T = TypeVar("T")
+Values = dict[str, Number | str]
+_one_query = msgspec.json.Decoder(Query)
+_queries = msgspec.json.Decoder(list[Query])
+_values = msgspec.json.Decoder(list[Values])
+_raws = msgspec.json.Decoder(list[Raw])
+
+
+def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: Any) -> list[T | str]:
+    """Return the entries of a list; one that does not fit is a sentence in its place."""
+    try:
+        found: list[T | str] = list(decoder.decode(call.body))
+    except msgspec.ValidationError:
+        raws = _raws.decode(call.body)
+        _check_length(call, len(raws))
+        return [_entry(raw, kind) for raw in raws]
+    _check_length(call, len(found))
+    return found
+
+
+def _entry(raw: Raw, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=kind)
+    except msgspec.ValidationError as error:
+        return str(error)
+
+
+def _check_length(call: Call, length: int) -> None:
+    most = call.service.host.limits.entries
+    if length > most:
+        raise RequestError(413, f"a list has at most {most} entries, got {length}")
+
+
+# Agents ------------------------------------------------------------------------------------------------------------------
+
+
+async def create_agent(call: Call) -> Response:
+    """Make an agent."""
+    setup = msgspec.json.decode(call.body, type=AgentSetup)
+    call.caller.need("admin", setup.name)
+    served = await call.service.create(setup, call.caller)
+    return json_response(call.service.view(served), 201, {"ETag": f'"{served.hosted.version}"'})
+
+
+async def list_agents(call: Call) -> AgentList:
+    """Return the agents that this process serves."""
+    agents = [served for served in call.service.host.agents.values() if call.caller.may("read", served.name)]
+    return AgentList([call.service.view(served) for served in agents])
+
+
+async def get_agent(call: Call) -> Response:
+    """Return one agent."""
+    served = await call.served()
+    return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
+
+
+async def change_agent(call: Call) -> Response:
+    """Change one agent."""
+    wanted, served = msgspec.json.decode(call.body, type=AgentChange), await call.served()
+    await call.service.change(served, wanted, call.request.headers.get("if-match"), call.caller)
+    return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
+
+
+async def retire_agent(call: Call) -> Response:
+    """Retire one agent: it decides nothing any more, open decisions may still be answered."""
+    served = await call.served()
+    if not served.hosted.retired:
+        match = call.request.headers.get("if-match") or str(served.hosted.version)
+        await call.service.change(served, {"retired": True}, match, call.caller)
+    return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
+
+
+# Decisions ---------------------------------------------------------------------------------------------------------------
+
+
+async def decide(call: Call) -> Decided | DecidedList:
+    """Draw one action, or one for each query of a list."""
+    many = call.body.lstrip()[:1] == b"["
+    queries: list[Query | str] = (
+        entries(call, _queries, Query) if many else [_one_query.decode(call.body) if call.body else Query()]
+    )
+    answers = await call.service.decide(await call.served(), queries)
+    if many:
+        refused = [
+            msgspec.to_builtins(RefusedEntry(one, n)) if isinstance(one, str) else one for n, one in enumerate(answers)
+        ]
+        return DecidedList(refused)
+    answer = answers[0]
+    if isinstance(answer, str):
+        raise RequestError(400, answer)
+    return answer
+
+
+async def feedback(call: Call) -> ToldList:
+    """Tell what became known of decisions."""
+    served = await call.served()
+    given: list[Any] = []
+    for values in entries(call, _values, Values):
+        if isinstance(values, str):
+            given.append((None, 0, values))
+            continue
+        decision = values.pop("decision", None)
+        words = [name for name, value in values.items() if isinstance(value, str)]
+        if not isinstance(decision, str):
+            given.append((None, 0, "an entry names its decision by a text, as decide gave it"))
+        elif words:
+            given.append((decision, 0, f"the {words[0]} of a decision is a number, got a text"))
+        else:
+            given.append((decision, call.service.number(served, decision), values))
+    return ToldList(await call.service.feedback(served, given))
+
+
+async def close(call: Call) -> ToldList:
+    """Say that no more will be told of decisions."""
+    served = await call.served()
+    found = entries(call, msgspec.json.Decoder(list[Close]), Close)
+    given = [
+        (None, 0, one) if isinstance(one, str) else (one.decision, call.service.number(served, one.decision), None)
+        for one in found
+    ]
+    return ToldList(await call.service.close(served, given))
+
+
+async def observe(call: Call) -> ObservedList:
+    """Take over decisions made elsewhere."""
+    found = entries(call, msgspec.json.Decoder(list[Observation]), Observation)
+    return ObservedList(await call.service.observe(await call.served(), found))
+
+
+# Reading -----------------------------------------------------------------------------------------------------------------
+
+
+def _whole(call: Call, name: str, default: int | None) -> int | None:
+    text = call.request.query_params.get(name)
+    if text is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise RequestError(400, f"{name} is a whole number, got {text!r}")
+    return int(text)
+
+
+async def status(call: Call) -> dict[str, Any]:
+    """Return how an agent stands, now or after a record."""
+    return await call.service.status(await call.served(), _whole(call, "at", None))
+
+
+async def play(call: Call) -> Play:
+    """Return the current propensities; nothing is drawn."""
+    hosted = (await call.served()).hosted
+    return Play(hosted.play(), hosted.version, hosted.decisions)
+
+
+async def state(call: Call) -> State:
+    """Return the hash of the whole state, which a replay of the journal has too."""
+    served = await call.served()
+    return State(served.seq, served.hosted.hash())
+
+
+async def story(call: Call) -> Story:
+    """Return everything about one decision."""
+    return await call.service.story(await call.served(), str(call.request.path_params["id"]))
+
+
+async def journal(call: Call) -> Response:
+    """Return the journal: NDJSON, or Parquet."""
+    served, store = await call.served(), call.service.host.store
+    after, limit = _whole(call, "after", 0) or 0, _whole(call, "limit", None)
+    await call.service.host.writer.barrier()
+    form = call.request.query_params.get("format", "ndjson")
+    if form == "ndjson":
+        lines = export.ndjson(store, served.number, served.hosted.actions, after, limit)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+    if form == "parquet":
+        content = await export.in_thread(export.parquet, store, served.number, served.hosted.actions, served.hosted.fields)
+        return Response(content, media_type="application/vnd.apache.parquet")
+    raise RequestError(400, f"the journal comes as ndjson or parquet, got {form!r}")
+
+
+async def what_if(call: Call) -> dict[str, Any]:
+    """Return what other lines would have been worth, by the journal."""
+    wanted = msgspec.json.decode(call.body, type=WhatIf) if call.body else WhatIf()
+    served = await call.served()
+    await call.service.host.writer.barrier()
+    return await export.in_thread(export.what_if, call.service.host.store, served.number, served.hosted, wanted)
+
+
+def _query(name: str, about: str, kind: str = "integer") -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "description": about, "schema": {"type": kind}}
+
+
+AGENT = "/v1/agents/{name}"
+MATCH = {"name": "If-Match", "in": "header", "required": True, "schema": {"type": "string"}, "description": "The version."}
+FORM = {"name": "format", "in": "query", "required": False, "schema": {"enum": ["ndjson", "parquet"]}}
+ROUTES = [
+    Route(
+        "POST",
+        f"{AGENT}/decide",
+        "decide",
+        decide,
+        "One decision, or a list",
+        (Query, list[Query]),
+        (Decided, DecidedList),
+        200,
+        True,
+    ),
+    Route(
+        "POST",
+        f"{AGENT}/feedback",
+        "feedback",
+        feedback,
+        "What became known of decisions",
+        list[Values],
+        ToldList,
+        200,
+        True,
+    ),
+    Route("POST", f"{AGENT}/close", "feedback", close, "No more will be told", list[Close], ToldList, 200, True),
+    Route(
+        "POST",
+        f"{AGENT}/observe",
+        "feedback",
+        observe,
+        "Decisions made elsewhere",
+        list[Observation],
+        ObservedList,
+        200,
+        True,
+    ),
+    Route("POST", "/v1/agents", "admin", create_agent, "Make an agent", AgentSetup, AgentView, 201, True),
+    Route("GET", "/v1/agents", "read", list_agents, "The agents served here", None, AgentList),
+    Route("GET", AGENT, "read", get_agent, "One agent", None, AgentView),
+    Route("PATCH", AGENT, "admin", change_agent, "Change an agent", AgentChange, AgentView, 200, True, (MATCH,)),
+    Route("DELETE", AGENT, "admin", retire_agent, "Retire an agent", None, AgentView, 200, True),
+    Route("GET", f"{AGENT}/status", "read", status, "How it stands", None, dict, 200, False, (_query("at", "A record"),)),
+    Route("GET", f"{AGENT}/play", "read", play, "The current propensities", None, Play),
+    Route("GET", f"{AGENT}/state", "read", state, "The hash of the state", None, State),
+    Route("GET", f"{AGENT}/decisions/{{id}}", "read", story, "One decision", None, Story),
+    Route(
+        *("GET", f"{AGENT}/journal", "read", journal, "The journal", None, str, 200, False),
+        (_query("after", "Records after this one"), _query("limit", "At most so many"), FORM),
+    ),
+    Route("POST", f"{AGENT}/what-if", "read", what_if, "Other lines on the journal", WhatIf, dict),
+]

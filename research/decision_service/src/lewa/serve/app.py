@@ -1,0 +1,231 @@
+"""The application: authentication, limits, errors as one sentence, and the routes."""
+
+import asyncio
+import gc
+import secrets
+import time
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Path
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from lewa.serve import pages
+from lewa.serve.api import ROUTES
+from lewa.serve.auth import Caller
+from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.events import Events, stream
+from lewa.serve.forward import Forwarder
+from lewa.serve.host import ElsewhereError, Host
+from lewa.serve.log import log
+from lewa.serve.metrics import Agents, Statuses, exposition
+from lewa.serve.openapi import description
+from lewa.serve.routes import Call, Json, Route, json_response
+from lewa.serve.service import Service
+from lewa.serve.store import StoreError
+
+COOKIE = "lewa_key"
+CALLS = "/v1/agents/{name}/"
+FORWARDED = "x-lewa-forwarded"
+NO_KEY = "this needs a key: Authorization: Bearer KEY"
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class App:
+    """The service behind HTTP."""
+
+    def __init__(self, host: Host) -> None:
+        self.host, self.service, self.forwarder = host, Service(host), Forwarder()
+        self.statuses = Statuses()
+        self.events = Events(host, self.statuses)
+        self.description = msgspec.json.encode(description(ROUTES))
+        self.registry = host.meters.registry
+        self.registry.register(Agents(host, self.statuses))
+
+    def build(self) -> ASGIApp:
+        """Return the ASGI application: calls to an agent go straight to their function, the rest through the router."""
+        whole = self._routed()
+        calls = {
+            route.path.rsplit("/", 1)[1]: self.endpoint(route)
+            for route in ROUTES
+            if route.path.startswith(CALLS) and route.method == "POST"
+        }
+
+        async def application(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] == "http" and scope["method"] == "POST":
+                parts = scope["path"].split("/")
+                if len(parts) == 5 and parts[2] == "agents" and parts[1] == "v1" and parts[4] in calls:
+                    scope["path_params"] = {"name": parts[3]}
+                    response = await calls[parts[4]](Request(scope, receive))
+                    await response(scope, receive, send)
+                    return
+            await whole(scope, receive, send)
+
+        return application
+
+    def _routed(self) -> Starlette:
+        routes: list[BaseRoute] = [
+            Path(route.path, self.endpoint(route), methods=[route.method], name=route.summary) for route in ROUTES
+        ]
+        routes += [
+            Path("/live", self.live),
+            Path("/ready", self.ready),
+            Path("/metrics", self.metrics),
+            Path("/openapi.json", self.openapi),
+            Path("/v1/events", self.stream),
+            *pages.routes(self),
+        ]
+        handlers: Any = {HTTPException: _http_error, Exception: _server_error}
+        return Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        try:
+            await self.host.start()
+        except Exception as error:
+            log("not started", why=str(error))
+            raise
+        self.events.start()
+        gc.collect()
+        gc.freeze()  # what is there now stays: it need not be looked through again
+        gc.set_threshold(20_000, 20, 50)
+        yield
+        self.events.stop()
+        await self.host.stop()
+        await self.forwarder.close()
+
+    # Requests ------------------------------------------------------------------------------------------------------------
+
+    def caller(self, request: Request, cookie: bool = False) -> Caller:
+        """Return who calls; the page's cookie is taken only for what a page of this very service asks."""
+        word, _, token = request.headers.get("authorization", "").partition(" ")
+        if word.lower() != "bearer":
+            token = ""
+            same = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
+            if cookie or (same and request.headers.get("x-lewa-page") == "1"):
+                token = request.cookies.get(COOKIE, "")
+        caller = self.host.keys.find(token.strip()) if token else None
+        if caller is None:
+            raise RequestError(401, NO_KEY)
+        return caller
+
+    async def read(self, request: Request) -> bytes:
+        """Return the body, if it is not too large."""
+        most = self.host.limits.body
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > most:
+            raise RequestError(413, f"a body has at most {most} bytes, got {length}")
+        body = b""
+        while True:
+            message = await request.receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            body += bytes(message.get("body", b""))
+            if len(body) > most:
+                raise RequestError(413, f"a body has at most {most} bytes")
+            if not message.get("more_body"):
+                return body
+
+    def endpoint(self, route: Route) -> Endpoint:
+        """Return the function that serves a route."""
+        host, label = self.host, f"{route.method} {route.path}"
+
+        async def serve(request: Request) -> Response:
+            started = time.perf_counter()
+            try:
+                caller = self.caller(request)
+                caller.need(route.scope, request.path_params.get("name"))
+                caller.take()
+                body = await self.read(request)
+                if route.writes and host.writer.lag() > host.limits.lag:
+                    host.meters.shed.inc()
+                    raise UnavailableError("commits are behind by more than a second")
+                call = Call(self.service, request, caller, body, FORWARDED in request.headers)
+                try:
+                    result = await route.handler(call)
+                    response = result if isinstance(result, Response) else json_response(result, route.status)
+                except ElsewhereError as elsewhere:
+                    response = await self.forwarder.send(elsewhere.address, request, body, FORWARDED)
+            except Exception as error:
+                response = refusal(error, request)
+            host.meters.request(label, response.status_code, time.perf_counter() - started)
+            return response
+
+        return serve
+
+    # Without a key -------------------------------------------------------------------------------------------------------
+
+    async def live(self, request: Request) -> Response:
+        """Answer that the process answers."""
+        return PlainTextResponse("live\n")
+
+    async def ready(self, request: Request) -> Response:
+        """Answer whether the service serves: the store was read, checked and takes commits in time."""
+        host = self.host
+        if not host.available or host.writer.lag() > host.limits.lag:
+            return PlainTextResponse("not ready\n", 503, {"Retry-After": "1"})
+        return PlainTextResponse("ready\n")
+
+    async def metrics(self, request: Request) -> Response:
+        """Answer what Prometheus reads."""
+        return Response(
+            await asyncio.to_thread(exposition, self.registry), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
+
+    async def openapi(self, request: Request) -> Response:
+        """Answer the description."""
+        return Json(self.description)
+
+    async def stream(self, request: Request) -> Response:
+        """Send server-sent events, to keys that may read."""
+        try:
+            caller = self.caller(request, cookie=True)
+            caller.need("read")
+            return stream(self.events, request, caller)
+        except RequestError as error:
+            return refusal(error, request)
+
+
+def refusal(error: Exception, request: Request) -> Response:
+    """Return what went wrong as one sentence with its status; only a bug is 500, and its traceback goes to the log."""
+    retry = None
+    if isinstance(error, RequestError):
+        status, sentence, retry = error.status, error.sentence, error.retry_after
+    elif isinstance(error, msgspec.MsgspecError):
+        status, sentence = 400, f"the body does not fit: {error}"
+    elif isinstance(error, RecursionError):
+        status, sentence = 400, "the body is nested too deep"
+    elif isinstance(error, StoreError):
+        status, sentence, retry = 503, str(error), 1.0
+    elif isinstance(error, ValueError):
+        status, sentence = 400, str(error)
+    elif isinstance(error, ClientDisconnect):
+        status, sentence = 400, "the caller went away"
+    else:
+        number = secrets.token_hex(4)
+        status, sentence = 500, f"this is a bug, number {number} in the log"
+        log("bug", number=number, path=request.url.path, traceback=traceback.format_exc())
+    headers = {} if retry is None else {"Retry-After": str(max(1, round(retry)))}
+    if status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    if status in (401, 403, 429) or status >= 500:
+        log("refused", method=request.method, path=request.url.path, status=status, why=sentence)
+    return json_response({"error": sentence}, status, headers)
+
+
+async def _http_error(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    sentences = {404: "there is nothing here", 405: f"this does not take {request.method}"}
+    return json_response({"error": sentences.get(status, "this was refused")}, status)
+
+
+async def _server_error(request: Request, error: Exception) -> Response:
+    return refusal(error, request)

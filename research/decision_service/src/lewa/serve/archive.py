@@ -1,0 +1,112 @@
+"""A journal outside of its store: written out, read back, replayed and compared."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from lewa.serve.bodies import DecisionBody
+from lewa.serve.export import plain
+from lewa.serve.hosted import Hosted
+from lewa.serve.rows import KINDS, AgentRow, Audit, Row
+from lewa.serve.store import Store
+
+
+class Verdict(NamedTuple):
+    """What a replay found."""
+
+    agent: str
+    records: int
+    decisions: int
+    snapshots: int  # that were compared
+    sha256: str  # of the state after the last record
+    problem: str | None
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything fits."""
+        return self.problem is None
+
+    def __str__(self) -> str:
+        counts = f"{self.records} records, {self.decisions} decisions, {self.snapshots} snapshots compared"
+        return f"{self.agent}: {counts}, {'sound' if self.sound else self.problem}, state {self.sha256[:16]}"
+
+
+def verify(store: Store, agent: AgentRow) -> Verdict:
+    """Replay a journal from its first record, and compare the state with every snapshot on the way."""
+    expected = {snapshot.seq: snapshot.state for snapshot in store.snapshots(agent.id)}
+    compared, seq, hosted, problem = 0, 0, None, None
+    for row in store.rows(agent.id):
+        try:
+            if row.seq != seq + 1:
+                raise ValueError(f"after record {seq} comes {row.seq}")
+            if hosted is None:
+                hosted = Hosted.begin(row)
+            else:
+                hosted.apply(row)
+        except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
+            problem = f"record {row.seq} does not fit: {error}"
+            break
+        seq = row.seq
+        if seq in expected:
+            compared += 1
+            if hosted.hash() != expected[seq]:
+                problem = f"the snapshot after record {seq} is not what the records give"
+                break
+    if hosted is None:
+        return Verdict(agent.name, 0, 0, 0, "", problem or "there are no records")
+    return Verdict(agent.name, seq, hosted.decisions, compared, hosted.hash(), problem)
+
+
+def export_lines(store: Store, number: int) -> Iterator[str]:
+    """Yield the records of an agent as NDJSON, the form that the service has too."""
+    actions: list[str] = []
+    for row in store.rows(number):
+        if row.kind == "set":
+            actions = json.loads(row.body)["setup"]["actions"]
+        yield json.dumps(plain(row, actions)) + "\n"
+
+
+def import_lines(store: Store, lines: Iterable[str]) -> tuple[str, int]:
+    """Put a journal into a store as a new agent, if it replays; return its name and how many records it has."""
+    rows: list[Row] = []
+    hosted: Hosted | None = None
+    for n, line in enumerate(lines, 1):
+        try:
+            row = _row(json.loads(line), hosted.actions if hosted is not None else [])
+            if row.seq != n:
+                raise ValueError(f"record {n} has the number {row.seq}")
+            if hosted is None:
+                hosted = Hosted.begin(row)
+            else:
+                hosted.apply(row)
+        except (ValueError, KeyError, TypeError, AttributeError, msgspec.MsgspecError) as error:
+            raise ValueError(f"line {n} is no record that fits here: {error}") from None
+        rows.append(row)
+    if hosted is None:
+        raise ValueError("there are no records in this file")
+    name = hosted.setup.name
+    audit = Audit(rows[-1].at, "command line", "import", name, None, str(len(rows)))
+    if store.create(name, rows, audit) is None:
+        raise ValueError(f"there is an agent {name} in this store already")
+    return name, len(rows)
+
+
+def _row(record: Any, actions: Sequence[str]) -> Row:
+    body, kind = record["body"], record["kind"]
+    if kind not in KINDS:
+        raise ValueError(f"there is no kind {kind!r}")
+    if kind == "decision":
+        body = msgspec.to_builtins(_decision(body, actions))
+    at, decision = round(float(record["at"]) * 1e6), record["decision"]
+    return Row(0, int(record["seq"]), kind, at, None if decision is None else int(decision), json.dumps(body))
+
+
+def _decision(body: dict[str, Any], actions: Sequence[str]) -> DecisionBody:
+    index = {action: i for i, action in enumerate(actions)}
+    optional = {"q": body.get("play"), "key": body.get("key"), "context": body.get("context")}
+    if "available" in body:
+        optional["v"] = [index[action] for action in body["available"]]
+    made = {"a": index[body["action"]], "p": body["probability"], "m": body["multipliers"], "by": body["by"]}
+    return msgspec.convert({**made, **{name: value for name, value in optional.items() if value is not None}}, DecisionBody)

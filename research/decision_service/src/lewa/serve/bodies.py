@@ -1,0 +1,74 @@
+"""What rows of the journal hold, and values on their way between JSON and the agent."""
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from lewa.agent import at_least, at_most
+from lewa.serve.rows import Row
+from lewa.serve.schema import Line, Number
+
+DEPTH = 20  # of a context
+
+
+class DecisionBody(Struct, omit_defaults=True):
+    """A decision in the journal: what the agent needs to take it over, and what the request said."""
+
+    a: int  # the action, by number
+    p: float  # its propensity
+    m: tuple[float, ...] = ()  # the multipliers before it
+    q: tuple[float, ...] | None = None  # the whole play, where the learner needs it
+    v: list[int] | None = None  # the available actions, where some were not
+    by: str = "learner"
+    key: str | None = None
+    context: dict[str, Any] | None = None
+
+
+_bodies = msgspec.json.Decoder(DecisionBody)
+
+
+def body_of(row: Row) -> DecisionBody:
+    """Return what a row says of its decision."""
+    return _bodies.decode(row.body)
+
+
+class Open:
+    """A decision that waits for answers."""
+
+    __slots__ = ("action", "at", "values")
+
+    def __init__(self, at: int, action: int, values: dict[str, Number]) -> None:
+        self.at, self.action, self.values = at, action, values
+
+
+def line_of(line: Line) -> Any:
+    """Return a line of the agent."""
+    if (line.at_most is None) == (line.at_least is None):
+        raise ValueError(f"the line {line.name} needs one of at_most and at_least")
+    if line.at_most is not None:
+        return at_most(line.name, line.at_most, line.range)
+    return at_least(line.name, line.at_least or 0.0, line.range)
+
+
+def check_depth(context: object, depth: int = 0) -> None:
+    """Refuse what cannot be written down and read again for sure."""
+    if depth > DEPTH:
+        raise ValueError(f"a context is nested at most {DEPTH} levels deep")
+    for part in context.values() if isinstance(context, dict) else context if isinstance(context, list) else ():
+        check_depth(part, depth + 1)
+
+
+def plain_value(value: Number) -> Number:
+    """Return numbers as floats, so that 1 and 1.0 are the same value."""
+    return [float(x) for x in value] if isinstance(value, list | tuple) else float(value)
+
+
+def record_value(value: Number) -> Any:
+    """Return a value as a record of the agent has it."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def within(value: Number, low: float, high: float) -> Any:
+    """Return a share of a range as a value in it."""
+    return [low + x * (high - low) for x in value] if isinstance(value, list) else low + value * (high - low)

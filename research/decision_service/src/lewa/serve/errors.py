@@ -1,0 +1,16 @@
+"""Refusals, each one sentence with its HTTP status."""
+
+
+class RequestError(Exception):
+    """A request that is refused. `retry_after` are seconds."""
+
+    def __init__(self, status: int, sentence: str, retry_after: float | None = None) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.retry_after = status, sentence, retry_after
+
+
+class UnavailableError(RequestError):
+    """Nothing is wrong with the request; it should be sent again in a moment."""
+
+    def __init__(self, sentence: str, retry_after: float = 1.0) -> None:
+        super().__init__(503, sentence, retry_after)

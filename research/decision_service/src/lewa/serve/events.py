@@ -1,0 +1,156 @@
+"""What the page draws: once a second a point for each agent that moved, kept for a while and sent to those who listen."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from lewa.serve.auth import Caller
+from lewa.serve.errors import RequestError
+from lewa.serve.host import Host
+from lewa.serve.log import log
+from lewa.serve.metrics import Statuses
+from lewa.serve.served import Served
+
+EVERY = 1.0  # seconds
+POINTS = 600  # of an agent's history; then every second one goes
+
+
+class Events:
+    """The history of each agent in this process, and who listens to it."""
+
+    def __init__(self, host: Host, statuses: Statuses) -> None:
+        self._host, self._statuses = host, statuses
+        self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
+        self._task: asyncio.Task[None] | None = None
+        self._drawn: dict[str, tuple[int, int]] = {}  # the seq that was drawn last, and every how many seconds
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._task = asyncio.get_running_loop().create_task(self._watch())
+
+    def stop(self) -> None:
+        """End every stream."""
+        if self._task is not None:
+            self._task.cancel()
+        for listener in self._listeners:
+            listener.put_nowait(None)
+
+    async def _watch(self) -> None:
+        turn = 0
+        while True:
+            await asyncio.sleep(EVERY)
+            turn += 1
+            for served in list(self._host.agents.values()):
+                seq, step = self._drawn.get(served.name, (-1, 1))
+                if served.seq == seq or turn % step:
+                    continue
+                try:
+                    point = await asyncio.to_thread(self.point, served)
+                except Exception as error:
+                    log("no status", agent=served.name, why=str(error))
+                    continue
+                self._drawn[served.name] = (served.seq, step)
+                served.history.append(point)
+                if len(served.history) > POINTS:
+                    del served.history[::2]
+                    self._drawn[served.name] = (served.seq, 2 * step)
+                self._send({"agent": served.name, "point": point, "marks": served.marks[-50:]})
+
+    def _send(self, event: dict[str, Any]) -> None:
+        for listener in self._listeners:
+            if listener.qsize() < 1000:  # one that does not read misses points
+                listener.put_nowait(event)
+
+    def point(self, served: Served) -> dict[str, Any]:
+        """Return how an agent stands, as the page draws it."""
+        hosted, status = served.hosted, self._statuses.of(served)
+        lines = [
+            {
+                "name": line["name"],
+                "sense": line["sense"],
+                "limit": line["limit"],
+                "average": line["average"],
+                "recent": hosted.recent.average(line["name"]),
+                "low": line["low"],
+                "high": line["high"],
+                "verdict": line["verdict"],
+                "price": line["price"],
+                "reserved": line["reserved"],
+                "debt": (line["certificate"] or {}).get("shortfall"),
+            }
+            for line in status.get("lines", ())
+        ]
+        return {
+            "at": self._host.now() / 1e6,
+            "version": hosted.version,
+            "decisions": hosted.decisions,
+            "open": len(hosted.open),
+            "late": sum(int(count) for count, _ in hosted.late.values()),
+            "charged": status.get("charged", 0),
+            "expired": status.get("expired", 0),
+            "answered": status.get("answered", 0),
+            "reward": status.get("reward"),
+            "recent_reward": hosted.recent.average("reward"),
+            "shares": hosted.recent.shares()[:20],
+            "lines": lines,
+            "guarantee": guarantee(status),
+            "warnings": status.get("warnings", []),
+        }
+
+    async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
+        """Yield the history of the agents that a key may read, then each new point."""
+        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self._listeners.add(queue)
+        try:
+            for served in list(self._host.agents.values()):
+                if caller.may("read", served.name) and only in (None, served.name):
+                    yield _frame({"agent": served.name, "history": served.history, "marks": served.marks[-50:]})
+            while True:
+                try:
+                    event = await asyncio.wait_for(queue.get(), 15)
+                except TimeoutError:
+                    yield b": here\n\n"
+                    continue
+                if event is None:
+                    return
+                if caller.may("read", event["agent"]) and only in (None, event["agent"]):
+                    yield _frame(event)
+        finally:
+            self._listeners.discard(queue)
+
+    @property
+    def listeners(self) -> int:
+        """Return how many listen."""
+        return len(self._listeners)
+
+    @property
+    def most(self) -> int:
+        """Return how many may."""
+        return self._host.limits.listeners
+
+
+def guarantee(status: dict[str, Any]) -> str:
+    """Return what is proved, in one sentence."""
+    promise = status.get("promise") or []
+    if promise:
+        *parts, source = promise
+        return "Proved: " + "; ".join(parts) + f" (by {source})"
+    reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
+    return f"Nothing is proved: {reason}"
+
+
+def stream(events: Events, request: Request, caller: Caller) -> StreamingResponse:
+    """Return the stream of events for a caller."""
+    if events.listeners >= events.most:
+        raise RequestError(429, f"at most {events.most} streams are open at a time", 10)
+    only = request.query_params.get("agent")
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)
+
+
+def _frame(event: dict[str, Any]) -> bytes:
+    return b"data: " + msgspec.json.encode(event) + b"\n\n"

@@ -1,0 +1,332 @@
+"""The sequencer: every agent that this process serves, in memory and on disk. It lives in one event loop.
+
+Calls change agents one after the other, between two awaits, and are answered when their records are on disk. If a commit
+fails, memory is ahead of the disk: it is dropped, callers get 503, and the agents are read from the journal again.
+"""
+
+import asyncio
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TypeVar
+
+from lewa.serve.auth import REFRESH, Keys
+from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.limits import Limits
+from lewa.serve.log import log
+from lewa.serve.metrics import Meters
+from lewa.serve.rows import AgentRow, Audit, Entry, KeyRow
+from lewa.serve.served import Served, load
+from lewa.serve.store import Store, StoreError
+from lewa.serve.writer import Writer
+
+T = TypeVar("T")
+TICK = 0.25  # seconds between looks at the clock
+LOST = "another replica has this agent now; send the call again"
+
+
+class ElsewhereError(Exception):
+    """Another replica has the agent."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        self.address = address
+
+
+class Host:
+    """The agents of one process."""
+
+    def __init__(self, store: Store, limits: Limits, owner: str, address: str = "", lease: float = 3.0) -> None:
+        self.store, self.limits, self.owner, self.address, self.lease = store, limits, owner, address, lease
+        self.agents: dict[str, Served] = {}
+        self.broken: dict[str, str] = {}  # agents whose journal cannot be read, and why
+        self.keys, self.meters = Keys(), Meters()
+        self.available, self.stopping = False, False
+        self._warm: set[tuple[str, bool]] = set()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._names: dict[str, int] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._recovering: asyncio.Task[None] | None = None
+        self._clock = time.time() - time.monotonic()  # a jump of the wall clock moves no timeout of this process
+
+    # Start and stop ------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Read every agent that is free, compile what they need, and begin to serve."""
+        self.writer = Writer(self.store, self._failed, self._lost, self.meters.committed)
+        await self.writer.call(lambda store: store.check())
+        await self.refresh_keys()
+        if self.store.shared:
+            await self.writer.call(lambda store: store.renew({}))
+        await self._load_all()
+        self.available = True
+        for work in (self._clockwork, self._upkeep):
+            self._spawn(work())
+
+    async def stop(self) -> None:
+        """Write everything, leave snapshots, give leases back."""
+        self.stopping, self.available = True, False
+        for task in list(self._tasks):
+            task.cancel()
+        try:
+            for served in list(self.agents.values()):
+                if served.seq > served.snapshot_seq:
+                    await self._snapshot(served)
+            if self.store.shared:
+                epochs = {served.number: served.epoch for served in self.agents.values()}
+                await self.writer.call(lambda store: store.release(epochs))
+                await self.writer.call(lambda store: store.release({}))
+        except (StoreError, UnavailableError) as error:
+            log("stopped without a snapshot", why=str(error))
+        self.writer.stop()
+        self.store.close()
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _load_all(self) -> None:
+        agents = await asyncio.to_thread(self.store.agents)
+        self._names = {agent.name: agent.id for agent in agents}
+        replicas = await self._replicas()
+        for agent in agents:
+            if agent.name in self.agents or self._winner(agent.name, replicas) != self.address:
+                continue
+            epoch = await self.writer.call(lambda store, number=agent.id: store.acquire(number))  # type: ignore[misc]
+            if epoch is not None:
+                await self._load(agent.name, agent.id, epoch)
+
+    async def _load(self, name: str, number: int, epoch: int) -> Served | None:
+        """Read one agent; one whose journal is damaged stops nobody else."""
+        try:
+            hosted, seq, at, start = await asyncio.to_thread(load, self.store, number)
+        except (ValueError, KeyError, TypeError) as error:
+            self.broken[name] = f"the journal of {name} cannot be read: {error}"
+            log("journal damaged", agent=name, why=str(error))
+            return None
+        served = Served(number, hosted, seq, at, start, epoch)
+        await asyncio.to_thread(served.load_keys, self.store)
+        await self._compile(served)
+        self.broken.pop(name, None)
+        self.agents[name] = served
+        log("agent ready", agent=name, decisions=hosted.decisions, records=seq, read=seq - start, epoch=epoch)
+        return served
+
+    async def _compile(self, served: Served) -> None:
+        shape = (served.hosted.learner, len(served.hosted.actions) > 1)
+        if shape not in self._warm:
+            started = time.monotonic()
+            await asyncio.to_thread(served.hosted.warm)
+            self._warm.add(shape)
+            log("compiled", learner=shape[0], seconds=round(time.monotonic() - started, 2))
+
+    # Which agents, and whose ---------------------------------------------------------------------------------------------
+
+    def now(self, served: Served | None = None) -> int:
+        """Return the time in microseconds; of an agent it never goes back."""
+        at = int((self._clock + time.monotonic()) * 1e6)
+        return at if served is None else max(at, served.at)
+
+    async def find(self, name: str, forwarded: bool = False) -> Served:
+        """Return an agent that is served here, or say who serves it."""
+        served = self.agents.get(name)
+        if served is not None:
+            return served
+        if not self.available:
+            raise UnavailableError("the service is not ready: it reads its journal")
+        if name in self.broken:
+            raise UnavailableError(self.broken[name], 60)
+        if not self.store.shared:
+            raise RequestError(404, f"there is no agent {name}")
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            return self.agents.get(name) or await self._claim(name, forwarded)
+
+    async def _claim(self, name: str, forwarded: bool) -> Served:
+        if name not in self._names:
+            agents = await asyncio.to_thread(self.store.agents)
+            self._names = {agent.name: agent.id for agent in agents}
+        number = self._names.get(name)
+        if number is None:
+            raise RequestError(404, f"there is no agent {name}")
+        leases = await asyncio.to_thread(self.store.leases)
+        held = next((lease for lease in leases if lease.agent == number and lease.live and lease.owner != self.owner), None)
+        winner = held.address if held is not None else self._winner(name, await self._replicas())
+        if winner != self.address and not (forwarded and held is None):
+            if forwarded:
+                raise UnavailableError(LOST, 0.2)
+            raise ElsewhereError(winner)
+        epoch = await self.writer.call(lambda store: store.acquire(number))
+        served = None if epoch is None else await self._load(name, number, epoch)
+        if served is None:
+            raise UnavailableError(self.broken.get(name, LOST), 0.2)
+        return served
+
+    async def _replicas(self) -> list[str]:
+        return await asyncio.to_thread(self.store.replicas) if self.store.shared else [self.address]
+
+    def _winner(self, name: str, replicas: Sequence[str]) -> str:
+        """Return the replica that should have an agent: the highest hash of both names."""
+        return max(replicas or [self.address], key=lambda one: hashlib.sha256(f"{name} {one}".encode()).digest())
+
+    async def known(self) -> list[AgentRow]:
+        """Return every agent of the store."""
+        return await self.read(self.store.agents)
+
+    async def read(self, work: Callable[..., T], *values: object) -> T:
+        """Read from the store: SQLite answers at once, a database is asked in a thread."""
+        return await asyncio.to_thread(work, *values) if self.store.shared else work(*values)
+
+    # Writing -------------------------------------------------------------------------------------------------------------
+
+    def append(
+        self, served: Served, entries: Sequence[Entry], at: int, keys: Sequence[KeyRow] = ()
+    ) -> "asyncio.Future[None]":
+        """Put what a call changed into the batch that gathers."""
+        served.at = at
+        future = self.writer.append(served.place(entries, at), served.epoch, keys)
+        if served.seq - served.snapshot_seq >= self.limits.snapshot_every:
+            served.snapshot_seq = served.seq
+            self._spawn(self._snapshot(served))
+        return future
+
+    def spoiled(self, error: Exception) -> None:
+        """Drop memory after an error in the middle of a change: the journal knows better."""
+        self._failed(error)
+
+    async def create(self, served: Served, entry: Entry, audit: Audit) -> bool:
+        """Add an agent to the store and serve it; False if the name is taken."""
+        rows, name = served.place([entry], served.at), served.name
+        number = await self.writer.call(lambda store: store.create(name, rows, audit))
+        if number is None:
+            return False
+        served.number = self._names[name] = number
+        epoch = await self.writer.call(lambda store: store.acquire(number))
+        if epoch is not None:
+            served.epoch = epoch
+            self.agents[name] = served
+        return True
+
+    async def _snapshot(self, served: Served) -> None:
+        if served.dropped:
+            return
+        snapshot, epoch = served.hosted.snapshot(served.number, served.seq, served.at), served.epoch
+        served.snapshot_seq, served.snapshot_at = snapshot.seq, snapshot.at
+        try:
+            await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
+        except (StoreError, UnavailableError) as error:
+            log("no snapshot", agent=served.name, why=str(error))
+
+    def _failed(self, error: Exception) -> None:
+        log("commit failed, memory is dropped", why=str(error))
+        self.meters.failures.inc()
+        self.available = False
+        self._drop(list(self.agents.values()))
+        self.writer.reset()
+        if not self.stopping and (self._recovering is None or self._recovering.done()):
+            self._recovering = asyncio.get_running_loop().create_task(self._recover())
+
+    def _lost(self, numbers: frozenset[int]) -> None:
+        lost = [served for served in self.agents.values() if served.number in numbers]
+        self._drop(lost)
+        for served in lost:
+            log("lease lost", agent=served.name, epoch=served.epoch)
+
+    def _drop(self, agents: Sequence[Served]) -> None:
+        for served in agents:
+            served.dropped = True
+            self.agents.pop(served.name, None)
+
+    async def _recover(self) -> None:
+        pause = 0.1
+        while not self.stopping:
+            try:
+                await self.writer.call(lambda store: store.reconnect())
+                await self.writer.call(lambda store: store.check())
+                if self.store.shared:
+                    await self.writer.call(lambda store: store.renew({}))
+                await self._load_all()
+            except (StoreError, UnavailableError) as error:
+                log("the store is not back", why=str(error))
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, 2.0)
+            else:
+                self.available = True
+                log("serving again", agents=len(self.agents))
+                return
+
+    # The clock -----------------------------------------------------------------------------------------------------------
+
+    async def refresh_keys(self) -> None:
+        """Read the keys of the service."""
+        self.keys.replace(await self.read(self.store.api_keys))
+
+    async def _clockwork(self) -> None:
+        """Close what is due: a timeout is a record, so replay needs no clock."""
+        while True:
+            await asyncio.sleep(TICK)
+            for served in list(self.agents.values()):
+                at = self.now(served)
+                try:
+                    entries = served.hosted.due(at)
+                except Exception as error:
+                    self.spoiled(error)
+                    break
+                if entries:
+                    self.append(served, entries, at).add_done_callback(_look)
+
+    async def _upkeep(self) -> None:
+        """Renew leases, take over and hand over agents, read keys, forget old ones."""
+        turn = 0
+        while True:
+            await asyncio.sleep(min(self.lease / 3, 1.0))
+            turn += 1
+            try:
+                if self.store.shared and self.available:
+                    await self._leases()
+                if time.monotonic() - self.keys.read_at > REFRESH:
+                    await self.refresh_keys()
+                if turn % 60 == 0:
+                    for served in list(self.agents.values()):
+                        before, number = served.at - served.keys_for, served.number
+                        await self.writer.call(lambda store, a=number, b=before: store.forget_keys(a, b))  # type: ignore[misc]
+            except StoreError as error:
+                if self.available:
+                    self._failed(error)
+            except UnavailableError:
+                pass  # the store is being read again
+
+    async def _leases(self) -> None:
+        epochs = {served.number: served.epoch for served in self.agents.values()}
+        lost = await self.writer.call(lambda store: store.renew(epochs))
+        self._lost(lost)
+        replicas = await self._replicas()
+        for served in list(self.agents.values()):
+            if self._winner(served.name, replicas) != self.address:
+                await self._hand_over(served)
+        live = {lease.agent for lease in await asyncio.to_thread(self.store.leases) if lease.live}
+        for agent in await asyncio.to_thread(self.store.agents):
+            if agent.id not in live and agent.name not in self.agents and self._winner(agent.name, replicas) == self.address:
+                async with self._locks.setdefault(agent.name, asyncio.Lock()):
+                    if agent.name not in self.agents:
+                        await self._claim(agent.name, True)
+
+    async def _hand_over(self, served: Served) -> None:
+        self._drop([served])
+        await self.writer.barrier()
+        number, epoch = served.number, served.epoch
+        snapshot = served.hosted.snapshot(number, served.seq, served.at)
+        await self.writer.call(lambda store: store.put_snapshot(snapshot, epoch))
+        await self.writer.call(lambda store: store.release({number: epoch}))
+        log("handed over", agent=served.name)
+
+
+def new_owner() -> str:
+    """Return a name for this process that no other has."""
+    return secrets.token_hex(8)
+
+
+def _look(future: "asyncio.Future[None]") -> None:
+    if not future.cancelled():
+        future.exception()  # a close that was not written is made again after the reload

@@ -1,0 +1,17 @@
+"""How much of everything a server takes."""
+
+from typing import NamedTuple
+
+
+class Limits(NamedTuple):
+    """Limits; what exceeds one is refused with 413 or 429."""
+
+    body: int = 1_000_000  # bytes
+    entries: int = 1_000  # of a list
+    agents: int = 1_000
+    actions: int = 1_000
+    lines: int = 16
+    open: int = 100_000  # decisions of one agent
+    lag: float = 1.0  # seconds that the oldest call may wait for its commit
+    snapshot_every: int = 50_000  # records
+    listeners: int = 100  # of events

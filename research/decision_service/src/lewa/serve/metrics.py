@@ -1,0 +1,146 @@
+"""What Prometheus reads: counts that the service keeps anyway, and the status of each agent, not older than a second."""
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+if TYPE_CHECKING:
+    from lewa.serve.host import Host
+    from lewa.serve.served import Served
+
+ACTIONS = 20  # up to which each has its probability
+FRESH = 1.0  # seconds that a status may be old
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+ROWS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000)
+LINES = {
+    "average": "average",
+    "limit": "limit",
+    "band_low": "low",
+    "band_high": "high",
+    "reserved": "reserved",
+}
+
+
+class Meters:
+    """Histograms and counters of the process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.commit = Histogram("lewa_commit_seconds", "Time of one commit", registry=self.registry, buckets=SECONDS)
+        self.rows = Histogram("lewa_commit_rows", "Records in one commit", registry=self.registry, buckets=ROWS)
+        self.requests = Histogram(
+            "lewa_request_seconds", "Time of one request", ["route", "status"], registry=self.registry, buckets=SECONDS
+        )
+        self.failures = Counter("lewa_commit_failures", "Commits that failed; memory was read again", registry=self.registry)
+        self.shed = Counter("lewa_shed", "Requests refused because commits are behind", registry=self.registry)
+        self._routes: dict[tuple[str, int], Any] = {}
+
+    def committed(self, rows: int, seconds: float) -> None:
+        """Count a commit."""
+        self.commit.observe(seconds)
+        self.rows.observe(rows)
+
+    def request(self, route: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        child = self._routes.get((route, status))
+        if child is None:
+            child = self._routes[route, status] = self.requests.labels(route, str(status))
+        child.observe(seconds)
+
+
+class Statuses:
+    """The status of each agent, computed at most once a second and only if somebody looks."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[float, int, dict[str, Any]]] = {}
+
+    def of(self, served: "Served") -> dict[str, Any]:
+        """Return the status of an agent."""
+        at, seq, status = self._known.get(served.name, (0.0, -1, {}))
+        now = time.monotonic()
+        if seq != served.seq and now - at > FRESH:
+            status = served.hosted.status()
+            self._known[served.name] = (now, served.seq, status)
+        return status
+
+
+class Agents(Collector):
+    """The agents of a host, as Prometheus has them."""
+
+    def __init__(self, host: "Host", statuses: Statuses) -> None:
+        self._host, self._statuses = host, statuses
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Return nothing: what there is depends on the agents."""
+        return []
+
+    def collect(self) -> Iterator[GaugeMetricFamily | CounterMetricFamily]:
+        """Read every agent."""
+        agents = list(self._host.agents.values())
+        yield from self._counters(agents)
+        yield from self._gauges(agents)
+        queue = GaugeMetricFamily("lewa_queue", "Records that wait for a commit", value=self._host.writer.queued())
+        yield queue
+        yield GaugeMetricFamily("lewa_lag_seconds", "For how long the oldest call waits", value=self._host.writer.lag())
+
+    def _counters(self, agents: "list[Served]") -> Iterator[CounterMetricFamily]:
+        decisions = CounterMetricFamily("lewa_decisions", "Decisions made", labels=["agent", "action", "by"])
+        feedback = CounterMetricFamily("lewa_feedback", "Entries of feedback by result", labels=["agent", "result"])
+        for served in agents:
+            for (action, by), count in served.by.items():
+                decisions.add_metric([served.name, served.hosted.actions[action], by], count)
+            for result, count in served.results.items():
+                feedback.add_metric([served.name, result], count)
+        yield decisions
+        yield feedback
+
+    def _gauges(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:
+        labels = ["agent"]
+        one = {
+            name: GaugeMetricFamily(f"lewa_{name}", text, labels=labels)
+            for name, text in (
+                ("open", "Decisions that wait for answers"),
+                ("reward", "Average reward told"),
+                ("charged", "Decisions closed at what they are expected to have had"),
+                ("delay_decisions", "Age of the oldest open decision, in decisions"),
+                ("owner", "1 where this process serves the agent"),
+                ("snapshot_age_seconds", "Time since the newest snapshot"),
+            )
+        }
+        lines = {
+            name: GaugeMetricFamily(f"lewa_line_{name}", f"The {name} of a line", labels=["agent", "line"]) for name in LINES
+        }
+        price = GaugeMetricFamily("lewa_price", "Reward per unit of a line", labels=["agent", "line"])
+        missed = GaugeMetricFamily("lewa_line_missed", "1 if the whole band misses the limit", labels=["agent", "line"])
+        clipped = GaugeMetricFamily("lewa_clipped", "Values outside of their range", labels=["agent", "line"])
+        share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
+        for served in agents:
+            hosted, status, name = served.hosted, self._statuses.of(served), [served.name]
+            one["open"].add_metric(name, len(hosted.open))
+            one["owner"].add_metric(name, 1)
+            one["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
+            one["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
+            one["charged"].add_metric(name, status.get("charged", 0))
+            if status.get("reward") is not None:
+                one["reward"].add_metric(name, status["reward"])
+            for line in status.get("lines", ()):
+                label = [served.name, line["name"]]
+                for metric, field in LINES.items():
+                    if line[field] is not None:
+                        lines[metric].add_metric(label, line[field])
+                price.add_metric(label, line["price"])
+                clipped.add_metric(label, line["clipped"])
+                missed.add_metric(label, line["verdict"] == "missed")
+            if len(hosted.actions) <= ACTIONS:
+                for action, value in zip(hosted.actions, hosted.recent.shares(), strict=True):
+                    share.add_metric([served.name, action], value)
+        yield from (*one.values(), *lines.values(), price, clipped, missed, share)
+
+
+def exposition(registry: CollectorRegistry) -> bytes:
+    """Return the text that Prometheus reads."""
+    return generate_latest(registry)

@@ -1,0 +1,135 @@
+"""The page for people: rendered here, drawn live from the events. A key is taken once and kept in a cookie of this page."""
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+from jinja2 import Environment, PackageLoader, select_autoescape
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Path
+
+from lewa.serve.errors import RequestError
+from lewa.serve.metrics import ACTIONS
+from lewa.serve.served import Served
+from lewa.version import __version__
+
+if TYPE_CHECKING:
+    from lewa.serve.app import App
+
+COOKIE = "lewa_key"
+STATIC = {
+    "page.css": "text/css; charset=utf-8",
+    "page.js": "text/javascript; charset=utf-8",
+    "uPlot.min.css": "text/css; charset=utf-8",
+    "uPlot.iife.min.js": "text/javascript; charset=utf-8",
+}
+POLICY = (
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; script-src 'self'; connect-src 'self'; img-src 'self' data:; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SAFE = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+SHOWN = 20  # agents on one page
+
+_templates = Environment(
+    loader=PackageLoader("lewa.serve"), autoescape=select_autoescape(default=True), trim_blocks=True, lstrip_blocks=True
+)
+
+
+class Pages:
+    """The routes of the page."""
+
+    def __init__(self, app: "App") -> None:
+        self._app = app
+
+    async def index(self, request: Request) -> Response:
+        """Show every agent that the key may read."""
+        return await self._page(request, None)
+
+    async def agent(self, request: Request) -> Response:
+        """Show one agent."""
+        return await self._page(request, str(request.path_params["name"]))
+
+    async def _page(self, request: Request, only: str | None) -> Response:
+        try:
+            caller = self._app.caller(request, cookie=True)
+        except RequestError:
+            wrong = "that key is not in force" if COOKIE in request.cookies else ""
+            return _render("sign_in.html", 200, wrong=wrong, version=__version__)
+        host = self._app.host
+        mine = [one for one in host.agents.values() if caller.may("read", one.name) and only in (None, one.name)]
+        if only is not None and not mine:
+            return _render("sign_in.html", 404, wrong=f"there is no agent {only} here", version=__version__)
+        agents = [self._shown(served, caller.may("admin", served.name)) for served in mine[:SHOWN]]
+        return _render(
+            "page.html", 200, agents=agents, only=only, label=caller.label, version=__version__, more=len(mine) - len(agents)
+        )
+
+    def _shown(self, served: Served, admin: bool) -> dict[str, Any]:
+        hosted = served.hosted
+        return {
+            "name": served.name,
+            "learner": hosted.learner,
+            "version": hosted.version,
+            "retired": hosted.retired,
+            "actions": hosted.actions[:ACTIONS],
+            "hidden": max(0, len(hosted.actions) - ACTIONS),
+            "lines": [
+                {
+                    "name": line.name,
+                    "sense": "at most" if line.at_most is not None else "at least",
+                    "limit": line.at_most if line.at_most is not None else line.at_least,
+                }
+                for line in hosted.setup.lines
+            ],
+            "close_after": hosted.setup.answers.close_after or "",
+            "point": self._app.events.point(served),
+            "admin": admin,
+        }
+
+    async def sign_in(self, request: Request) -> Response:
+        """Take a key and keep it in a cookie that scripts cannot read and other sites cannot send."""
+        token = (parse_qs((await self._app.read(request)).decode(errors="replace")).get("key") or [""])[0].strip()
+        response: Response = RedirectResponse("/", 303)
+        if self._app.host.keys.find(token) is None:
+            return _render("sign_in.html", 401, wrong="that key is not in force", version=__version__)
+        secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
+        response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/")
+        return response
+
+    async def sign_out(self, request: Request) -> Response:
+        """Forget the key."""
+        response = RedirectResponse("/", 303)
+        response.delete_cookie(COOKIE, path="/")
+        return response
+
+    async def static(self, request: Request) -> Response:
+        """Send a file of the page."""
+        name = str(request.path_params["file"])
+        if name not in STATIC:
+            return Response("there is nothing here\n", 404, media_type="text/plain")
+        content = files("lewa.serve").joinpath("static", name).read_bytes()
+        return Response(content, media_type=STATIC[name], headers={**SAFE, "Cache-Control": "public, max-age=3600"})
+
+
+def _render(template: str, status: int, **values: Any) -> Response:
+    page = _templates.get_template(template).render(**values)
+    return Response(page, status, media_type="text/html; charset=utf-8", headers=SAFE)
+
+
+def routes(app: "App") -> list[BaseRoute]:
+    """Return the routes of the page."""
+    pages = Pages(app)
+    return [
+        Path("/", pages.index),
+        Path("/agents/{name}", pages.agent),
+        Path("/session", pages.sign_in, methods=["POST"]),
+        Path("/session/end", pages.sign_out, methods=["POST"]),
+        Path("/static/{file}", pages.static),
+    ]

@@ -1,0 +1,65 @@
+"""The table of routes: what each takes, returns and needs. The application and the OpenAPI description are made from it."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lewa.serve.auth import Caller
+from lewa.serve.served import Served
+from lewa.serve.service import Service
+
+encode = msgspec.json.Encoder().encode
+
+
+@dataclass(slots=True)
+class Call:
+    """One request, authenticated and read."""
+
+    service: Service
+    request: Request
+    caller: Caller
+    body: bytes
+    forwarded: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the agent that the path names."""
+        return str(self.request.path_params["name"])
+
+    async def served(self) -> Served:
+        """Return the agent that the path names, if it is served here."""
+        return await self.service.host.find(self.name, self.forwarded)
+
+
+Handler = Callable[[Call], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One row of the table."""
+
+    method: str
+    path: str
+    scope: str
+    handler: Handler
+    summary: str
+    takes: Any = None  # the type of the body
+    returns: Any = None
+    status: int = 200
+    writes: bool = False
+    parameters: tuple[dict[str, Any], ...] = field(default=())
+
+
+class Json(Response):
+    """A body that is JSON already."""
+
+    media_type = "application/json"
+
+
+def json_response(result: Any, status: int = 200, headers: dict[str, str] | None = None) -> Json:
+    """Return a result as JSON."""
+    return Json(encode(result), status, headers)

@@ -1,0 +1,106 @@
+"""The process: open the store, make the first key, serve until it is told to stop."""
+
+import os
+import signal
+import socket
+from pathlib import Path
+from types import FrameType
+
+import uvicorn
+
+from lewa.serve.app import App
+from lewa.serve.auth import SCOPES, make_key
+from lewa.serve.host import Host, new_owner
+from lewa.serve.limits import Limits
+from lewa.serve.log import log
+from lewa.serve.store import Store, StoreError, open_store
+
+GRACE = 5  # seconds that requests under way have at the end
+
+
+class Server(uvicorn.Server):
+    """Uvicorn, which says that it stops before it waits for requests under way."""
+
+    def __init__(self, config: uvicorn.Config, app: App) -> None:
+        super().__init__(config)
+        self._app = app
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop: not ready any more, streams end, the rest is finished."""
+        self._app.host.stopping = True
+        self._app.events.stop()
+        self.force_exit = self.should_exit and sig == signal.SIGINT
+        self.should_exit = True
+
+
+def first_key(store: Store, key_file: Path | None) -> str | None:
+    """Make the first admin key if there is none: return it, or write it to a file that only its owner reads."""
+    if any(key.revoked is None and "admin" in key.scopes for key in store.api_keys()):
+        return None
+    token, stored = make_key("first", SCOPES)
+    if key_file is not None:
+        handle = os.open(key_file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        os.fchmod(handle, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(token + "\n")
+    store.put_api_key(stored)
+    return token if key_file is None else None
+
+
+def serve(
+    url: str,
+    port: int = 8000,
+    *,
+    bind: str = "127.0.0.1",
+    key_file: Path | None = None,
+    limits: Limits | None = None,
+    address: str | None = None,
+    lease: float = 3.0,
+) -> None:
+    """Serve the agents of a store until SIGTERM or SIGINT."""
+    listener = _listen(bind, port)
+    port = listener.getsockname()[1]
+    owner, here = new_owner(), address or f"http://127.0.0.1:{port}"
+    try:
+        store = open_store(url, owner=owner, address=here, serving=True, ttl=lease)
+        key = first_key(store, key_file)
+    except (StoreError, ValueError, OSError) as error:
+        listener.close()
+        raise ValueError(str(error)) from None
+    if key is not None:
+        print(f"The first admin key, shown once: {key}", flush=True)
+    host = Host(store, limits or Limits(), owner, here, lease)
+    app = App(host)
+    config = uvicorn.Config(
+        app.build(),
+        log_level="critical",
+        access_log=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE,
+        timeout_keep_alive=75,
+        server_header=False,
+        date_header=False,
+    )
+    log("starting", address=here, store=_without_secret(url))
+    log("reading the journal and compiling what the agents need; /ready answers 200 when that is done")
+    server = Server(config, app)
+    server.run(sockets=[listener])
+    log("stopped")
+    if not server.started:
+        raise ValueError("the service did not start; the log says why")
+
+
+def _listen(bind: str, port: int) -> socket.socket:
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((bind, port))
+    except OSError as error:
+        listener.close()
+        raise ValueError(f"port {port} of {bind} cannot be had: {error.strerror}") from None
+    return listener
+
+
+def _without_secret(url: str) -> str:
+    head, at, tail = url.rpartition("@")
+    return f"{head.split('://')[0]}://...@{tail}" if at else url

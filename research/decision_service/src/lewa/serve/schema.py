@@ -1,0 +1,213 @@
+"""The JSON of the service. These types validate what comes in, and the OpenAPI description is generated from them."""
+
+import re
+from typing import Annotated, Any
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The name of an agent.")]
+Label = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Duration = Annotated[str, Meta(pattern=r"^[0-9]{1,9}(s|m|h|d)$", description="A time: 90s, 30m, 24h, 7d.")]
+Share = Annotated[float, Meta(gt=0, le=1)]
+Number = float | list[float]  # one, or one per action where every action is seen
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def microseconds(duration: str) -> int:
+    """Return how long that is.
+
+    >>> microseconds("30m")
+    1800000000
+    """
+    if not re.fullmatch(r"[0-9]{1,9}[smhd]", duration):
+        raise ValueError(f"a time is written 90s, 30m, 24h or 7d, got {duration!r}")
+    return int(duration[:-1]) * UNITS[duration[-1]] * 1_000_000
+
+
+class Line(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A quantity whose long-run average stays on one side of a line: at_most or at_least, in the application's units."""
+
+    name: Label
+    at_most: float | None = None
+    at_least: float | None = None
+    range: tuple[float, float] = (0.0, 1.0)
+
+
+class Reward(Struct, forbid_unknown_fields=True):
+    """The units of the reward."""
+
+    range: tuple[float, float] = (0.0, 1.0)
+
+
+class Answers(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """What becomes of decisions that nobody answers."""
+
+    close_after: Duration | None = None
+    unanswered: str | dict[str, float] = "charge"
+    expected: dict[str, list[float]] = {}
+    max_open: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
+
+
+class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """Everything that makes an agent."""
+
+    name: Name
+    actions: Annotated[list[Label], Meta(min_length=1)]
+    lines: Annotated[list[Line], Meta(min_length=1)]
+    reward: Reward = field(default_factory=Reward)
+    learner: str = "auto"
+    settings: dict[str, Any] = {}
+    feedback: str = "bandit"
+    horizon: Annotated[int, Meta(ge=1, le=2**53)] | None = None
+    seed: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
+    answers: Answers = field(default_factory=Answers)
+    keys_for: Duration = "24h"
+
+
+class AnswersChange(Struct, forbid_unknown_fields=True):
+    """What of the answers can be changed."""
+
+    close_after: Duration | UnsetType | None = UNSET
+
+
+class AgentChange(Struct, forbid_unknown_fields=True):
+    """A change to an agent: one record of its journal."""
+
+    answers: AnswersChange | UnsetType = UNSET
+    keys_for: Duration | UnsetType = UNSET
+    why: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
+
+
+class AgentView(Struct):
+    """An agent, as it is set up now."""
+
+    name: str
+    version: int
+    retired: bool
+    setup: dict[str, Any]
+    learner: str
+    decisions: int
+    seq: int
+
+
+class AgentList(Struct):
+    """Agents."""
+
+    agents: list[AgentView]
+
+
+class Query(Struct, forbid_unknown_fields=True):
+    """A request for one decision. The same key gets the same decision."""
+
+    key: Key | None = None
+    available: list[Label] | None = None
+    context: dict[str, Any] | None = None
+
+
+class Decided(Struct, omit_defaults=True):
+    """A decision. `probability` is that with which the action was drawn; `propensities` are those of all actions."""
+
+    decision: str
+    action: str
+    probability: float
+    version: int
+    by: str = "learner"
+    propensities: dict[str, float] | None = None
+    multipliers: dict[str, float] | None = None
+    available: list[str] | None = None
+    close_at: float | None = None
+
+
+class RefusedEntry(Struct, omit_defaults=True):
+    """An entry of a list that was refused, and why; the others were not touched by that."""
+
+    refused: str
+    index: int
+
+
+EITHER = {"anyOf": [{"$ref": "#/components/schemas/Decided"}, {"$ref": "#/components/schemas/RefusedEntry"}]}
+
+
+class DecidedList(Struct):
+    """Decisions, in the order of the queries."""
+
+    decisions: Annotated[list[Any], Meta(extra_json_schema={"items": EITHER})]
+
+
+class Told(Struct, omit_defaults=True):
+    """What became of one entry: learned, kept, same, late, conflict, unknown or refused."""
+
+    decision: str | None
+    result: str
+    why: str | None = None
+
+
+class ToldList(Struct):
+    """Results, in the order of the entries."""
+
+    told: list[Told]
+
+
+class Close(Struct, forbid_unknown_fields=True):
+    """A decision of which no more will be told."""
+
+    decision: str
+
+
+class Observation(Struct, forbid_unknown_fields=True):
+    """A decision made elsewhere, with its propensity, and what is known of it."""
+
+    action: Label
+    probability: Share
+    propensities: dict[str, float] | None = None
+    key: Key | None = None
+    by: Annotated[str, Meta(min_length=1, max_length=50)] = "elsewhere"
+    values: dict[str, Number] = {}
+
+
+class ObservedList(Struct):
+    """The decisions that were taken over, in order."""
+
+    observed: list[Told]
+
+
+class Play(Struct):
+    """The distribution that the next decision will be drawn from."""
+
+    play: dict[str, float]
+    version: int
+    decisions: int
+
+
+class State(Struct):
+    """The state after the record `seq`, as one hash."""
+
+    seq: int
+    sha256: str
+
+
+class Story(Struct):
+    """Everything that the journal has about one decision."""
+
+    decision: str
+    state: str  # open, answered, closed
+    action: str
+    probability: float
+    values: dict[str, Any]
+    records: list[dict[str, Any]]
+
+
+class WhatIf(Struct, forbid_unknown_fields=True):
+    """Other lines for the journal as it is: what would they have been worth?"""
+
+    line: str | None = None
+    budgets: Annotated[list[float], Meta(max_length=50)] | None = None
+    lines: dict[str, float] = {}
+    points: Annotated[int, Meta(ge=2, le=50)] = 9
+
+
+class Problem(Struct):
+    """Why a request was refused, in one sentence."""
+
+    error: str

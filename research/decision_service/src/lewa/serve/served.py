@@ -1,0 +1,93 @@
+"""An agent that this process serves: the fold of its journal, its place in the store, and the keys it was asked with."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+
+from lewa.serve.hosted import Hosted
+from lewa.serve.rows import Entry, KeyRow, Row
+from lewa.serve.schema import microseconds
+from lewa.serve.store import Store
+
+REMEMBERED_KEYS = 100_000
+
+
+class Served:
+    """One agent. `dropped` is set when memory must not be used any more: another replica has it, or a commit failed."""
+
+    def __init__(self, number: int, hosted: Hosted, seq: int, at: int, snapshot_seq: int, epoch: int) -> None:
+        self.number, self.hosted, self.seq, self.at = number, hosted, seq, at
+        self.snapshot_seq, self.epoch, self.dropped = snapshot_seq, epoch, False
+        self.snapshot_at = at
+        self.keys: OrderedDict[str, tuple[int, int]] = OrderedDict()  # key -> (decision, at)
+        self.keys_complete = True  # whether every key in force is in memory
+        self.results: Counter[str] = Counter()  # of feedback
+        self.by: Counter[tuple[int, str]] = Counter()  # decisions by action and who made them
+        self.history: list[dict[str, object]] = []
+        self.marks: list[dict[str, object]] = []  # changes
+
+    @property
+    def name(self) -> str:
+        """Return the agent's name."""
+        return self.hosted.setup.name
+
+    def place(self, entries: Sequence[Entry], at: int) -> list[Row]:
+        """Give entries their place in the journal."""
+        rows = [
+            Row(self.number, self.seq + n, entry.kind, at, entry.decision, entry.body) for n, entry in enumerate(entries, 1)
+        ]
+        self.seq += len(rows)
+        return rows
+
+    # Keys ----------------------------------------------------------------------------------------------------------------
+
+    @property
+    def keys_for(self) -> int:
+        """Return how long a key is in force, in microseconds."""
+        return microseconds(self.hosted.setup.keys_for)
+
+    def load_keys(self, store: Store) -> None:
+        """Read the newest keys into memory."""
+        rows = store.recent_keys(self.number, self.at - self.keys_for, REMEMBERED_KEYS + 1)
+        self.keys_complete = len(rows) <= REMEMBERED_KEYS
+        for row in reversed(rows[:REMEMBERED_KEYS]):
+            self.keys[row.key] = (row.decision, row.at)
+
+    def known_key(self, key: str, now: int) -> int | None:
+        """Return the decision of a key that is in memory and in force."""
+        found = self.keys.get(key)
+        return found[0] if found is not None and found[1] > now - self.keys_for else None
+
+    def remember_key(self, key: str, decision: int, at: int) -> KeyRow:
+        """Bind a key to a decision."""
+        self.keys[key] = (decision, at)
+        self.keys.move_to_end(key)
+        if len(self.keys) > REMEMBERED_KEYS:
+            self.keys.popitem(last=False)
+            self.keys_complete = False
+        return KeyRow(self.number, key, decision, at)
+
+
+def load(store: Store, number: int, until: int | None = None) -> tuple[Hosted, int, int, int]:
+    """Return an agent as its journal has it, with the last seq, its time, and the seq of the snapshot it was read from.
+
+    The newest whole snapshot is taken, then the records after it; a damaged snapshot is passed over.
+    """
+    hosted, seq, at = None, 0, 0
+    for snapshot in store.snapshots(number, until):
+        try:
+            hosted, seq, at = Hosted.restore(snapshot), snapshot.seq, snapshot.at
+            break
+        except (ValueError, KeyError, OSError):
+            continue
+    start = seq
+    for row in store.rows(number, after=seq, until=until):
+        if row.seq != seq + 1:
+            raise ValueError(f"the journal of agent {number} goes from record {seq} to {row.seq}: some are missing")
+        if hosted is None:
+            hosted = Hosted.begin(row)
+        else:
+            hosted.apply(row)
+        seq, at = row.seq, row.at
+    if hosted is None:
+        raise ValueError(f"agent {number} has no journal")
+    return hosted, seq, at, start

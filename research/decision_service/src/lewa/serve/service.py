@@ -1,0 +1,281 @@
+"""The verbs of the service on agents: decide, feedback, close, observe, and reading. HTTP is in `api`."""
+
+import asyncio
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from lewa.serve.auth import Caller
+from lewa.serve.bodies import DecisionBody, body_of
+from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.export import plain
+from lewa.serve.host import LOST, Host
+from lewa.serve.hosted import Hosted
+from lewa.serve.rows import Audit, Entry, KeyRow
+from lewa.serve.schema import AgentChange, AgentSetup, AgentView, Decided, Number, Observation, Query, Story, Told
+from lewa.serve.served import Served, load
+
+Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, the number, and the values or why refused
+Made = tuple[int, DecisionBody] | str | int  # a decision, a refusal, or the decision that a key had before
+
+
+class Service:
+    """What a caller can ask for. Every method that changes an agent returns after its records are on disk."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def number(self, served: Served, decision: object) -> int:
+        """Return the number of a decision id, "NAME:NUMBER"; 0 if it is none of this agent's."""
+        name, _, digits = str(decision).rpartition(":")
+        return int(digits) if name == served.name and digits.isascii() and digits.isdigit() and len(digits) < 16 else 0
+
+    # Agents --------------------------------------------------------------------------------------------------------------
+
+    async def create(self, setup: AgentSetup, who: Caller) -> Served:
+        """Make an agent; compiling what it needs may take some seconds, in another thread."""
+        limits, host = self.host.limits, self.host
+        if not host.available:
+            raise UnavailableError("the service is not ready: it reads its journal")
+        for what, count, most in (
+            ("agents", len(await host.known()) + 1, limits.agents),
+            ("actions", len(setup.actions), limits.actions),
+            ("lines", len(setup.lines), limits.lines),
+            ("open decisions", setup.answers.max_open, limits.open),
+        ):
+            if count > most:
+                raise RequestError(413, f"this service takes at most {most} {what}, got {count}")
+        if setup.seed is None:
+            setup.seed = secrets.randbits(32)
+        hosted, entry = await asyncio.to_thread(Hosted.create, setup)
+        at = host.now()
+        served = Served(0, hosted, 0, at, 0, 0)
+        await host._compile(served)
+        audit = Audit(at, who.id, "create", setup.name, None, entry.body)
+        if not await host.create(served, entry, audit):
+            raise RequestError(409, f"there is an agent {setup.name} already; names are not used twice")
+        return served
+
+    async def change(self, served: Served, wanted: AgentChange | Mapping[str, Any], match: str | None, who: Caller) -> None:
+        """Change the set-up of an agent, if it still is the version that the caller saw."""
+        hosted = served.hosted
+        if match is None:
+            raise RequestError(428, f'a change needs If-Match: "{hosted.version}", the version that it is about')
+        if match.strip().removeprefix("W/").strip('"') != str(hosted.version):
+            raise RequestError(412, f"{served.name} is at version {hosted.version}, the change is about version {match}")
+        before, at = msgspec.json.encode(hosted.setup).decode(), self.host.now(served)
+        entry = hosted.change(wanted)
+        served.marks.append({"at": at / 1e6, "text": _spoken(entry.body)})
+        done = self.host.append(served, [entry], at)
+        await done
+        await self.host.writer.call(
+            lambda store: store.put_audit(Audit(at, who.id, "change", served.name, before, entry.body))
+        )
+
+    def view(self, served: Served) -> AgentView:
+        """Return an agent as it is set up now."""
+        hosted = served.hosted
+        setup = msgspec.to_builtins(hosted.setup)
+        return AgentView(served.name, hosted.version, hosted.retired, setup, hosted.learner, hosted.decisions, served.seq)
+
+    # Decisions -----------------------------------------------------------------------------------------------------------
+
+    async def decide(self, served: Served, queries: Sequence[Query | str]) -> list[Decided | str]:
+        """Draw an action for each query; a text stands for one that was refused before."""
+        if served.hosted.retired:
+            raise RequestError(410, f"{served.name} is retired: it decides nothing any more")
+        await self._fetch_keys(
+            served, [query.key for query in queries if isinstance(query, Query) and query.key is not None]
+        )
+        host, at = self.host, self.host.now(served)
+        entries: list[Entry] = []
+        keys: list[KeyRow] = []
+        made: list[Made] = []
+        try:
+            for query in queries:
+                if isinstance(query, str):
+                    made.append(query)
+                    continue
+                known = None if query.key is None else served.known_key(query.key, at)
+                if known is not None:
+                    made.append(known)
+                    continue
+                try:
+                    drawn, number, body = served.hosted.decide(query, at)
+                except ValueError as error:
+                    made.append(str(error))
+                    continue
+                entries += drawn
+                if query.key is not None:
+                    keys.append(served.remember_key(query.key, number, at))
+                made.append((number, body))
+        except Exception as error:
+            host.spoiled(error)
+            raise
+        if entries:
+            await host.append(served, entries, at, keys)
+        return await self._answers(served, made, at)
+
+    async def _answers(self, served: Served, made: Sequence[Made], at: int) -> list[Decided | str]:
+        hosted = served.hosted
+        repeated = {number for number in made if isinstance(number, int)}
+        rows = {}
+        if repeated:
+            await self.host.writer.barrier()
+            found = await self.host.read(self.host.store.rows_of, served.number, repeated)
+            rows = {row.decision: row for row in found if row.kind == "decision"}
+        answers: list[Decided | str] = []
+        for one in made:
+            if isinstance(one, str):
+                answers.append(one)
+            elif isinstance(one, int):
+                row = rows.get(one)
+                answers.append(hosted.answer(one, row.at, body_of(row)) if row is not None else "its journal is gone")
+            else:
+                answers.append(hosted.answer(one[0], at, one[1]))
+                served.by[one[1].a, one[1].by] += 1
+        return answers
+
+    async def _fetch_keys(self, served: Served, keys: Sequence[str]) -> None:
+        """Read keys that are no longer in memory."""
+        if not keys or served.keys_complete:
+            return
+        now = self.host.now(served)
+        for key in keys:
+            if served.known_key(key, now) is None:
+                row = await self.host.read(self.host.store.find_key, served.number, key)
+                if row is not None and served.known_key(key, now) is None:
+                    served.keys[key] = (row.decision, row.at)
+        if served.dropped:
+            raise UnavailableError(LOST, 0.1)
+
+    async def observe(self, served: Served, seen: Sequence[Observation | str]) -> list[Told]:
+        """Take over decisions made elsewhere."""
+        if served.hosted.retired:
+            raise RequestError(410, f"{served.name} is retired: it takes no decisions over")
+        await self._fetch_keys(served, [one.key for one in seen if isinstance(one, Observation) and one.key is not None])
+        host, hosted, at = self.host, served.hosted, self.host.now(served)
+        entries: list[Entry] = []
+        keys: list[KeyRow] = []
+        told: list[Told] = []
+        try:
+            for one in seen:
+                if isinstance(one, str):
+                    told.append(Told(None, "refused", one))
+                    continue
+                known = None if one.key is None else served.known_key(one.key, at)
+                if known is not None:
+                    told.append(Told(f"{served.name}:{known}", "same"))
+                    continue
+                try:
+                    made, number = hosted.observe(one, at)
+                except ValueError as error:
+                    told.append(Told(None, "refused", str(error)))
+                    continue
+                entries += made
+                if one.key is not None:
+                    keys.append(served.remember_key(one.key, number, at))
+                served.by[hosted.actions.index(one.action), one.by] += 1
+                told.append(Told(f"{served.name}:{number}", "kept" if number in hosted.open else "learned"))
+        except Exception as error:
+            host.spoiled(error)
+            raise
+        if entries:
+            await host.append(served, entries, at, keys)
+        return told
+
+    # Answers -------------------------------------------------------------------------------------------------------------
+
+    async def feedback(self, served: Served, given: Sequence[Given]) -> list[Told]:
+        """Take over what became known of decisions, each entry for itself."""
+        await self._fetch_finished(served, [number for _, number, _ in given])
+        host, hosted, at = self.host, served.hosted, self.host.now(served)
+        entries: list[Entry] = []
+        told: list[Told] = []
+        try:
+            for decision, number, values in given:
+                if isinstance(values, str):
+                    told.append(Told(decision, "refused", values))
+                    continue
+                result, why, entry = hosted.tell(number, values)
+                if entry is not None:
+                    entries.append(entry)
+                told.append(Told(decision, result, why))
+        except Exception as error:
+            host.spoiled(error)
+            raise
+        served.results.update(one.result for one in told)
+        if entries:
+            await host.append(served, entries, at)
+        elif any(one.result == "same" for one in told):
+            await host.writer.barrier()  # what it is the same as may not be on disk yet
+        return told
+
+    async def close(self, served: Served, given: Sequence[tuple[str | None, int, str | None]]) -> list[Told]:
+        """End decisions."""
+        host, hosted, at = self.host, served.hosted, self.host.now(served)
+        entries: list[Entry] = []
+        told: list[Told] = []
+        try:
+            for decision, number, refused in given:
+                result, why, entry = ("refused", refused, None) if refused is not None else hosted.close(number)
+                if entry is not None:
+                    entries.append(entry)
+                told.append(Told(decision, result, why))
+        except Exception as error:
+            host.spoiled(error)
+            raise
+        if entries:
+            await host.append(served, entries, at)
+        return told
+
+    async def _fetch_finished(self, served: Served, numbers: Sequence[int]) -> None:
+        """Read what was told of decisions that are finished and no longer in memory."""
+        while missing := served.hosted.missing(numbers):
+            await self.host.writer.barrier()
+            rows = await self.host.read(self.host.store.rows_of, served.number, missing)
+            if served.dropped:
+                raise UnavailableError(LOST, 0.1)
+            values: dict[int, dict[str, Number]] = {number: {} for number in missing}
+            for row in rows:
+                if row.kind in ("feedback", "late") and row.decision in values:
+                    values[row.decision].update(msgspec.json.decode(row.body, type=dict[str, Number]))
+            for number in served.hosted.missing(missing):
+                served.hosted.remember(number, values[number])
+
+    # Reading -------------------------------------------------------------------------------------------------------------
+
+    async def story(self, served: Served, decision: str) -> Story:
+        """Return everything that the journal has about one decision."""
+        number = self.number(served, decision) if ":" in decision else self.number(served, f"{served.name}:{decision}")
+        rows = await self.host.read(self.host.store.rows_of, served.number, [number]) if number else []
+        made = next((row for row in rows if row.kind == "decision"), None)
+        if made is None:
+            raise RequestError(404, f"{served.name} has no decision {decision}")
+        hosted, values = served.hosted, {}
+        for row in rows:
+            if row.kind in ("feedback", "late"):
+                values.update(msgspec.json.decode(row.body))
+        closed = any(row.kind == "close" for row in rows)
+        state = "open" if number in hosted.open else "closed" if closed else "answered"
+        answer = hosted.answer(number, made.at, body_of(made))
+        records = [plain(row, hosted.actions) for row in rows]
+        return Story(answer.decision, state, answer.action, answer.probability, values, records)
+
+    async def status(self, served: Served, at: int | None) -> dict[str, Any]:
+        """Return the status now, or as it was after a record of the journal."""
+        if at is None:
+            return await asyncio.to_thread(served.hosted.status)
+        if not 1 <= at <= served.seq:
+            raise RequestError(404, f"{served.name} has records 1 to {served.seq}, got {at}")
+        await self.host.writer.barrier()
+        hosted, *_ = await asyncio.to_thread(load, self.host.store, served.number, at)
+        return hosted.status()
+
+
+def _spoken(body: str) -> str:
+    plain = msgspec.json.decode(body)
+    plain.pop("why", None)
+    return ", ".join(f"{name} {value}" for name, value in plain.items())[:200]

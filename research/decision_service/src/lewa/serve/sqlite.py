@@ -1,0 +1,249 @@
+"""The journal in one SQLite file: WAL with synchronous=FULL, one server at a time.
+
+In WAL mode synchronous=NORMAL does not sync at commit, so FULL is set on every connection and checked by `check`. A batch is
+one INSERT over `json_each`: the statement runs outside Python's lock from its first row to its last.
+"""
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Lock
+from urllib.parse import unquote
+
+import msgspec
+
+from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
+from lewa.serve.store import KEPT_SNAPSHOTS, BusyError, StoreError, pending
+
+ROWS = "agent, seq, kind, at, decision, body"
+INSERT_ROWS = f"""INSERT INTO journal ({ROWS})
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5 FROM json_each(?)"""
+INSERT_KEYS = """INSERT OR REPLACE INTO keys (agent, key, decision, at)
+  SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"""
+PAGE = 10_000  # rows read at a time, so that a long export holds no lock
+
+
+class SQLiteStore:
+    """One file. `serving` takes a lock beside it that a second server does not get."""
+
+    shared = False
+
+    def __init__(self, url: str, *, serving: bool = False) -> None:
+        self.url, self._path = url, Path(unquote(url.removeprefix("sqlite:///")))
+        if not self._path.parent.is_dir():
+            raise ValueError(f"there is no folder {self._path.parent} for the store {self._path.name}")
+        self._claim = _claim(self._path) if serving else None
+        self._lock = Lock()
+        try:
+            self._write, self._read = self._connect(), self._connect()
+            with self._lock:
+                self._migrate()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._path} is no store: {error}") from error
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "wal_autocheckpoint=4000"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
+
+    def _migrate(self) -> None:
+        self._write.execute("CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT")
+        version = self._write.execute("SELECT value FROM meta WHERE name = 'schema'").fetchone()
+        for number, script in pending("sqlite", int(version[0]) if version else 0, self.url):
+            done = f"INSERT OR REPLACE INTO meta VALUES ('schema', '{number}');"
+            self._write.executescript(f"BEGIN IMMEDIATE; {script} {done} COMMIT;")
+
+    def check(self) -> None:
+        """Raise StoreError unless the file can be written and every commit is synced."""
+        with self._writing() as connection:
+            mode, sync = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous"))
+            if (mode, sync) != ("wal", 2):
+                raise StoreError(f"the store needs journal_mode wal and synchronous 2 (FULL), got {mode} and {sync}")
+            connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked', 'yes')")
+
+    def reconnect(self) -> None:
+        """Open the connections anew."""
+        with self._lock:
+            for connection in (self._write, self._read):
+                connection.close()
+            try:
+                self._write, self._read = self._connect(), self._connect()
+            except sqlite3.Error as error:
+                raise StoreError(str(error)) from error
+
+    def close(self) -> None:
+        """Close the connections and give the claim back."""
+        with self._lock:
+            self._write.close()
+            self._read.close()
+        if self._claim is not None:
+            os.close(self._claim)
+            self._claim = None
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._write.execute("BEGIN IMMEDIATE")
+            yield self._write
+            self._write.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo()
+            raise StoreError(f"the store did not commit: {error}") from error
+        except BaseException:
+            self._undo()
+            raise
+
+    def _undo(self) -> None:
+        try:
+            if self._write.in_transaction:
+                self._write.execute("ROLLBACK")
+        except sqlite3.Error:
+            pass  # the connection is opened anew before anything else is written
+
+    def _rows(self, query: str, *values: object) -> list[tuple]:  # type: ignore[type-arg]
+        try:
+            with self._lock:
+                return self._read.execute(query, values).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read: {error}") from error
+
+    def commit(self, batch: Batch) -> frozenset[int]:
+        """Write a batch in one transaction; no lease can be lost here."""
+        with self._writing() as connection:
+            connection.execute(INSERT_ROWS, (msgspec.json.encode(batch.rows).decode(),))
+            if batch.keys:
+                connection.execute(INSERT_KEYS, (msgspec.json.encode(batch.keys).decode(),))
+        return frozenset()
+
+    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None) -> int | None:
+        """Add an agent with its first rows; None if the name is taken."""
+        with self._writing() as connection:
+            if connection.execute("SELECT 1 FROM agents WHERE name = ?", (name,)).fetchone():
+                return None
+            number = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM agents").fetchone()[0]
+            connection.execute("INSERT INTO agents VALUES (?, ?, ?)", (number, name, rows[0].at))
+            mine = [row._replace(agent=number) for row in rows]
+            connection.execute(INSERT_ROWS, (msgspec.json.encode(mine).decode(),))
+            if audit is not None:
+                self._audit(connection, audit)
+        return int(number)
+
+    def agents(self) -> list[AgentRow]:
+        """Return all agents, by number."""
+        return [AgentRow(*row) for row in self._rows("SELECT id, name, at FROM agents ORDER BY id")]
+
+    def rows(self, agent: int, after: int = 0, limit: int | None = None, until: int | None = None) -> Iterator[Row]:
+        """Iterate over rows with seq > after, in order."""
+        left, last = limit, 2**62 if until is None else until
+        query = f"SELECT {ROWS} FROM journal WHERE agent = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+        try:
+            with closing(self._connect()) as own:  # a long export keeps nobody waiting
+                while left is None or left > 0:
+                    page = own.execute(query, (agent, after, last, PAGE if left is None else min(left, PAGE))).fetchall()
+                    if not page:
+                        return
+                    yield from map(Row._make, page)
+                    after, left = page[-1][1], None if left is None else left - len(page)
+        except sqlite3.Error as error:
+            raise StoreError(f"the store cannot be read: {error}") from error
+
+    def rows_of(self, agent: int, decisions: Iterable[int]) -> list[Row]:
+        """Return every row about these decisions, in order."""
+        query = (
+            f"""SELECT {ROWS} FROM journal WHERE agent = ? AND decision IN (SELECT value FROM json_each(?)) ORDER BY seq"""
+        )
+        return [Row(*row) for row in self._rows(query, agent, msgspec.json.encode(list(decisions)).decode())]
+
+    def last(self, agent: int) -> int:
+        """Return the last seq of an agent."""
+        return int(self._rows("SELECT coalesce(max(seq), 0) FROM journal WHERE agent = ?", agent)[0][0])
+
+    def find_key(self, agent: int, key: str) -> KeyRow | None:
+        """Return what a key stands for."""
+        rows = self._rows("SELECT agent, key, decision, at FROM keys WHERE agent = ? AND key = ?", agent, key)
+        return KeyRow(*rows[0]) if rows else None
+
+    def recent_keys(self, agent: int, since: int, limit: int) -> list[KeyRow]:
+        """Return the newest keys, newest first."""
+        query = "SELECT agent, key, decision, at FROM keys WHERE agent = ? AND at > ? ORDER BY at DESC LIMIT ?"
+        return [KeyRow(*row) for row in self._rows(query, agent, since, limit)]
+
+    def forget_keys(self, agent: int, before: int) -> None:
+        """Delete keys older than that."""
+        with self._writing() as connection:
+            connection.execute("DELETE FROM keys WHERE agent = ? AND at < ?", (agent, before))
+
+    def snapshots(self, agent: int, at_most: int | None = None) -> Iterator[Snapshot]:
+        """Iterate over snapshots from the newest on."""
+        query = "SELECT agent, seq, at, body, sha256, state FROM snapshots WHERE agent = ? AND seq <= ? ORDER BY seq DESC"
+        for row in self._rows(query, agent, 2**62 if at_most is None else at_most):
+            yield Snapshot(*row)
+
+    def put_snapshot(self, snapshot: Snapshot, epoch: int) -> None:
+        """Keep a snapshot if its records are in the journal; all but the newest few go."""
+        with self._writing() as connection:
+            connection.execute(
+                "INSERT OR REPLACE INTO snapshots SELECT ?1, ?2, ?3, ?4, ?5, ?6 "
+                "WHERE EXISTS (SELECT 1 FROM journal WHERE agent = ?1 AND seq = ?2)",
+                snapshot,
+            )
+            connection.execute(
+                "DELETE FROM snapshots WHERE agent = ?1 AND seq NOT IN "
+                "(SELECT seq FROM snapshots WHERE agent = ?1 ORDER BY seq DESC LIMIT ?2)",
+                (snapshot.agent, KEPT_SNAPSHOTS),
+            )
+
+    def api_keys(self) -> list[ApiKey]:
+        """Return every key, the revoked ones too."""
+        return [
+            ApiKey(*row) for row in self._rows("SELECT id, sha256, label, scopes, agents, rate, at, revoked FROM api_keys")
+        ]
+
+    def put_api_key(self, key: ApiKey) -> None:
+        """Add a key, or replace the one of this id."""
+        with self._writing() as connection:
+            connection.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", key)
+
+    def put_audit(self, audit: Audit) -> None:
+        """Write down who changed what."""
+        with self._writing() as connection:
+            self._audit(connection, audit)
+
+    def _audit(self, connection: sqlite3.Connection, audit: Audit) -> None:
+        connection.execute("INSERT INTO audit (at, who, what, agent, before, after) VALUES (?, ?, ?, ?, ?, ?)", audit)
+
+    # One server has the file, so it holds every lease.
+
+    def acquire(self, agent: int) -> int | None:
+        """Return the epoch, which is always 0."""
+        return 0
+
+    def renew(self, epochs: dict[int, int]) -> frozenset[int]:
+        """Keep every lease."""
+        return frozenset()
+
+    def release(self, epochs: dict[int, int]) -> None:
+        """Do nothing: the claim on the file goes with the process."""
+
+    def leases(self) -> list[Lease]:
+        """Return none."""
+        return []
+
+    def replicas(self) -> list[str]:
+        """Return none."""
+        return []
+
+
+def _claim(path: Path) -> int:
+    """Lock the file beside the store; the lock goes with the process, however that ends."""
+    handle = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise BusyError(f"another server has {path}: a SQLite store is served by one process") from None
+    return handle

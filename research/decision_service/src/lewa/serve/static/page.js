@@ -1,0 +1,214 @@
+"use strict";
+// The page draws what the service sends: a history when it connects, then a point a second for each agent that moved.
+(() => {
+  const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  const colour = (n) => css(`--c${n % 8}`);
+  const short = (x) => (x === null || x === undefined ? "–" : Number.isInteger(x) ? x.toLocaleString("en") : Number(x.toPrecision(4)).toString());
+  const agents = new Map();
+
+  function series(agent, kind, figure) {
+    const line = Number(figure.dataset.line || 0);
+    const at = (get) => agent.points.map((point) => { const value = get(point); return value === undefined ? null : value; });
+    const times = at((point) => point.at);
+    const named = (point, n) => (point.lines || [])[n] || {};
+    if (kind === "line")
+      return {
+        data: [times, ...["low", "high", "average", "recent", "limit"].map((name) => at((point) => named(point, line)[name]))],
+        series: [
+          { label: "band, low", class: "silent", stroke: "transparent", width: 0, points: { show: false } },
+          { label: "band, high", class: "silent", stroke: "transparent", width: 0, points: { show: false } },
+          { label: "average", stroke: colour(0), width: 2 },
+          { label: "recent", stroke: colour(1), width: 1.2 },
+          { label: "limit", stroke: css("--bad"), width: 1.4, dash: [6, 4] },
+        ],
+        bands: [{ series: [2, 1], fill: css("--band") }],
+      };
+    if (kind === "shares")
+      return {
+        data: [times, ...agent.actions.map((_, n) => at((point) => (point.shares || [])[n]))],
+        series: agent.actions.map((label, n) => ({ label, stroke: colour(n), width: 1.6, dash: n < 8 ? undefined : [3, 3] })),
+        range: [0, 1],
+      };
+    if (kind === "reward")
+      return {
+        data: [times, at((point) => point.reward), at((point) => point.recent_reward)],
+        series: [{ label: "average", stroke: colour(0), width: 2 }, { label: "recent", stroke: colour(1), width: 1.2 }],
+      };
+    if (kind === "price")
+      return {
+        data: [times, ...agent.lines.map((_, n) => at((point) => named(point, n).price))],
+        series: agent.lines.map((one, n) => ({ label: one.name, stroke: colour(n), width: 1.6 })),
+      };
+    return {
+      data: [times, at((point) => point.open), at((point) => point.charged), at((point) => point.late)],
+      series: ["open", "charged", "late"].map((label, n) => ({ label, stroke: colour(n), width: 1.6 })),
+    };
+  }
+
+  function clock(_, ticks) {
+    const long = ticks.length > 1 && ticks[ticks.length - 1] - ticks[0] > 172800;
+    const two = (n) => String(n).padStart(2, "0");
+    return ticks.map((tick) => {
+      const at = new Date(tick * 1000), day = `${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+      const time = `${two(at.getHours())}:${two(at.getMinutes())}`;
+      return long ? `${day} ${time}` : `${time}:${two(at.getSeconds())}`;
+    });
+  }
+
+  // Changes as vertical marks.
+  const marks = (agent) => ({
+    hooks: {
+      draw: [(plot) => {
+        const { ctx, bbox } = plot;
+        ctx.save();
+        ctx.strokeStyle = css("--quiet");
+        ctx.setLineDash([2, 3]);
+        for (const mark of agent.marks) {
+          const x = plot.valToPos(mark.at, "x", true);
+          if (x < bbox.left || x > bbox.left + bbox.width) continue;
+          ctx.beginPath();
+          ctx.moveTo(x, bbox.top);
+          ctx.lineTo(x, bbox.top + bbox.height);
+          ctx.stroke();
+        }
+        ctx.restore();
+      }],
+    },
+  });
+
+  function draw(agent) {
+    for (const figure of agent.section.querySelectorAll("figure")) {
+      const place = figure.querySelector(".plot");
+      const { data, series: lines, bands, range } = series(agent, figure.dataset.chart, figure);
+      place.classList.toggle("waiting", agent.points.length < 2);
+      if (agent.points.length < 2) continue;
+      const old = agent.plots.get(figure);
+      if (old) { old.setData(data); continue; }
+      const axis = { stroke: css("--quiet"), grid: { stroke: css("--grid"), width: 1 }, ticks: { show: false }, font: "11px system-ui" };
+      const plot = new uPlot({
+        width: Math.max(place.clientWidth, 120),
+        height: figure.classList.contains("wide") ? 230 : 170,
+        scales: range ? { y: { range } } : {},
+        axes: [{ ...axis, space: 70, values: clock }, { ...axis, size: 58, values: (_, ticks) => ticks.map((x) => Number(x.toPrecision(6)).toString()) }],
+        series: [{ value: (_, x) => (x === null ? "–" : new Date(x * 1000).toLocaleTimeString()) },
+          ...lines.map((one) => ({ spanGaps: true, points: { show: false }, value: (_, x) => short(x), ...one }))],
+        bands,
+        cursor: { y: false },
+        legend: { live: true },
+        plugins: [marks(agent)],
+      }, data, place);
+      agent.plots.set(figure, plot);
+    }
+  }
+
+  function write(agent, point) {
+    const section = agent.section;
+    for (const cell of section.querySelectorAll("[data-count]")) cell.textContent = short(point[cell.dataset.count]);
+    section.querySelector("[data-show=guarantee]").textContent = point.guarantee;
+    section.querySelector("[data-show=version]").textContent = agent.version = point.version;
+    section.querySelector("[data-show=warnings]").replaceChildren(
+      ...(point.warnings || []).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
+    (point.lines || []).forEach((line, n) => {
+      const chip = section.querySelector(`[data-verdict="${n}"]`);
+      chip.textContent = line.verdict;
+      chip.className = "chip" + (line.verdict === "kept" ? " good" : line.verdict === "missed" ? " bad" : "");
+      const band = line.low === null ? "" : `, band ${short(line.low)} to ${short(line.high)}`;
+      const reserved = line.reserved === null ? "" : `, with open ones ${short(line.reserved)}`;
+      const debt = line.debt === null ? "" : `, debt ${short(line.debt)}`;
+      section.querySelector(`[data-now="${n}"]`).textContent = `average ${short(line.average)}${band}${reserved}${debt}`;
+    });
+  }
+
+  function receive(event) {
+    const agent = agents.get(event.agent);
+    if (!agent) { if (!document.querySelector("main").dataset.only) location.reload(); return; }
+    agent.marks = event.marks || [];
+    if (event.history) agent.points = event.history.slice();
+    if (event.point) {
+      agent.points.push(event.point);
+      if (agent.points.length > 600) agent.points = agent.points.filter((_, n) => n % 2);
+    }
+    const last = agent.points[agent.points.length - 1];
+    if (last) write(agent, last);
+    draw(agent);
+  }
+
+  function listen() {
+    const state = document.getElementById("live");
+    const only = document.querySelector("main").dataset.only;
+    const source = new EventSource("/v1/events" + (only ? `?agent=${encodeURIComponent(only)}` : ""));
+    source.onopen = () => { state.textContent = "live"; state.className = "live on"; };
+    source.onerror = () => { state.textContent = "not connected"; state.className = "live off"; };
+    source.onmessage = (message) => receive(JSON.parse(message.data));
+  }
+
+  async function ask(method, path, body, headers) {
+    const answer = await fetch(path, { method, headers: { "X-Lewa-Page": "1", "Content-Type": "application/json", ...headers },
+      body: body === undefined ? undefined : JSON.stringify(body) });
+    return [answer.ok, await answer.json()];
+  }
+
+  function show(agent, ok, ...parts) {
+    const output = agent.section.querySelector("[data-show=result]");
+    output.hidden = false;
+    output.className = ok ? "" : "wrong";
+    output.replaceChildren(...parts);
+  }
+
+  function told(story) {
+    const table = document.createElement("table");
+    for (const record of story.records) {
+      const row = table.insertRow();
+      const body = Object.entries(record.body).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`);
+      for (const text of [new Date(record.at * 1000).toLocaleString(), `record ${record.seq}`, record.kind, body.join(", ")])
+        row.insertCell().textContent = text;
+    }
+    return table;
+  }
+
+  const forms = {
+    async story(agent, fields) {
+      const [ok, story] = await ask("GET", `${agent.path}/decisions/${encodeURIComponent(fields.get("decision"))}`);
+      if (!ok) return show(agent, false, story.error);
+      show(agent, true, `${story.decision}: ${story.action}, drawn with probability ${short(story.probability)}; ${story.state}`, told(story));
+    },
+    async change(agent, fields) {
+      const wanted = { answers: { close_after: fields.get("close_after") || null }, why: "changed on the page" };
+      const [ok, view] = await ask("PATCH", agent.path, wanted, { "If-Match": `"${agent.version}"` });
+      if (!ok) return show(agent, false, view.error);
+      agent.version = view.version;
+      agent.section.querySelector("[data-show=version]").textContent = view.version;
+      show(agent, true, `changed: this is version ${view.version}`);
+    },
+    async retire(agent) {
+      if (!confirm(`Retire ${agent.name}? It decides nothing any more, for good.`)) return;
+      const [ok, view] = await ask("DELETE", agent.path);
+      if (ok) location.reload();
+      else show(agent, false, view.error);
+    },
+  };
+
+  for (const section of document.querySelectorAll(".agent")) {
+    const { name, version } = section.dataset;
+    const agent = { name, section, version: Number(version), path: `/v1/agents/${encodeURIComponent(name)}`, points: [], marks: [],
+      plots: new Map(), actions: JSON.parse(section.dataset.actions), lines: JSON.parse(section.dataset.lines) };
+    agents.set(name, agent);
+    for (const form of section.querySelectorAll("form[data-form]"))
+      form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        forms[form.dataset.form](agent, new FormData(form)).catch((error) => show(agent, false, String(error)));
+      });
+    draw(agent);
+  }
+  const redraw = () => {
+    for (const agent of agents.values()) {
+      for (const plot of agent.plots.values()) plot.destroy();
+      agent.plots.clear();
+      draw(agent);
+    }
+  };
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  let width = innerWidth;
+  addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; redraw(); } });
+  listen();
+})();

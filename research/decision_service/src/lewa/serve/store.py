@@ -1,0 +1,124 @@
+"""Where journals are kept. `open_store` takes the URL of a SQLite file or of a PostgreSQL database."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.resources import files
+from typing import Protocol
+
+from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
+
+KEPT_SNAPSHOTS = 3  # per agent
+
+
+class StoreError(Exception):
+    """The store did not do what it was told to; what was not committed is not on disk."""
+
+
+class BusyError(ValueError):
+    """Another server has this store."""
+
+
+class Store(Protocol):
+    """A dozen statements. `commit` and what changes leases are called by one thread; reads may come from any."""
+
+    url: str
+    shared: bool  # whether several replicas may serve from it, each agent by the one that holds its lease
+
+    def check(self) -> None:
+        """Raise StoreError unless the store can be written and syncs what it commits."""
+
+    def reconnect(self) -> None:
+        """Drop connections that may be broken."""
+
+    def close(self) -> None:
+        """Give everything back."""
+
+    def commit(self, batch: Batch) -> frozenset[int]:
+        """Write a batch in one transaction, synced; return the agents whose lease is lost, of which nothing was written."""
+
+    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None) -> int | None:
+        """Add an agent with its first rows, whose agent number is set here; None if the name is taken."""
+
+    def agents(self) -> list[AgentRow]:
+        """Return all agents, by number."""
+
+    def rows(self, agent: int, after: int = 0, limit: int | None = None, until: int | None = None) -> Iterator[Row]:
+        """Iterate over rows with seq > after, in order."""
+
+    def rows_of(self, agent: int, decisions: Iterable[int]) -> list[Row]:
+        """Return every row about these decisions, in order."""
+
+    def last(self, agent: int) -> int:
+        """Return the last seq of an agent, 0 if there is none."""
+
+    def find_key(self, agent: int, key: str) -> KeyRow | None:
+        """Return what a key stands for."""
+
+    def recent_keys(self, agent: int, since: int, limit: int) -> list[KeyRow]:
+        """Return the newest keys, newest first."""
+
+    def forget_keys(self, agent: int, before: int) -> None:
+        """Delete keys older than that."""
+
+    def snapshots(self, agent: int, at_most: int | None = None) -> Iterator[Snapshot]:
+        """Iterate over snapshots from the newest on."""
+
+    def put_snapshot(self, snapshot: Snapshot, epoch: int) -> None:
+        """Keep a snapshot if its records are in the journal and the lease is held; all but the newest few go."""
+
+    def api_keys(self) -> list[ApiKey]:
+        """Return every key, the revoked ones too."""
+
+    def put_api_key(self, key: ApiKey) -> None:
+        """Add a key, or replace the one of this id."""
+
+    def put_audit(self, audit: Audit) -> None:
+        """Write down who changed what."""
+
+    def acquire(self, agent: int) -> int | None:
+        """Take the lease of an agent if it is free, expired or already here; return its epoch."""
+
+    def renew(self, epochs: dict[int, int]) -> frozenset[int]:
+        """Prolong leases, and this replica's own entry; return the agents whose lease is lost."""
+
+    def release(self, epochs: dict[int, int]) -> None:
+        """Give leases back; without epochs, this replica's own entry too."""
+
+    def leases(self) -> list[Lease]:
+        """Return all leases."""
+
+    def replicas(self) -> list[str]:
+        """Return the addresses of the replicas that are alive, this one included."""
+
+
+def open_store(url: str, *, owner: str = "", address: str = "", serving: bool = False, ttl: float = 3.0) -> Store:
+    """Open a store and bring its tables up to date; `serving` claims a SQLite file for this process."""
+    if url.startswith("sqlite:///"):
+        from lewa.serve.sqlite import SQLiteStore
+
+        return SQLiteStore(url, serving=serving)
+    if url.startswith(("postgresql://", "postgres://")):
+        try:
+            from lewa.serve.postgres import PostgresStore
+        except ModuleNotFoundError as error:
+            raise ValueError(f"a PostgreSQL store takes {error.name}: pip install 'lewa[postgres]'") from None
+        return PostgresStore(url, owner=owner, address=address, ttl=ttl)
+    raise ValueError(f"a store is sqlite:///FILE or postgresql://..., got {url!r}")
+
+
+def migrations(kind: str) -> list[tuple[int, str]]:
+    """Return the numbered statements that make the tables, in order."""
+    folder = files("lewa.serve").joinpath("migrations", kind)
+    scripts = [
+        (int(script.name.split(".")[0]), script.read_text()) for script in folder.iterdir() if script.name.endswith(".sql")
+    ]
+    return sorted(scripts)
+
+
+def pending(kind: str, version: int, url: str) -> list[tuple[int, str]]:
+    """Return the migrations that a store of this version lacks; a store from a newer lewa is refused."""
+    known = migrations(kind)
+    if version > known[-1][0]:
+        raise ValueError(
+            f"{url} has tables of version {version}, this lewa knows them up to {known[-1][0]}: install a newer one"
+        )
+    return [(number, script) for number, script in known if number > version]

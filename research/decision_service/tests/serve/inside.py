@@ -1,0 +1,55 @@
+"""A service in this process, without a socket."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from lewa.serve.app import App
+from lewa.serve.auth import SCOPES, make_key
+from lewa.serve.host import Host
+from lewa.serve.limits import Limits
+from lewa.serve.store import open_store
+
+
+class Client:
+    """Calls with a key, as (status, JSON)."""
+
+    def __init__(self, client: TestClient, app: App, key: str) -> None:
+        self.client, self.app, self.key = client, app, key
+
+    def call(self, method: str, path: str, body: Any = None, key: str | None = None, **headers: str) -> tuple[int, Any]:
+        head = {"Authorization": f"Bearer {key or self.key}"} | {
+            name.replace("_", "-"): value for name, value in headers.items()
+        }
+        if isinstance(body, bytes):
+            answer = self.client.request(method, path, content=body, headers=head)
+        else:
+            answer = (
+                self.client.request(method, path, json=body, headers=head)
+                if body is not None
+                else self.client.request(method, path, headers=head)
+            )
+        try:
+            return answer.status_code, answer.json()
+        except ValueError:
+            return answer.status_code, answer.text
+
+    def make_key(self, *scopes: str, agents: str = "*", rate: float = 10_000) -> str:
+        token, stored = make_key("test", scopes, agents, rate)
+        self.app.host.store.put_api_key(stored)
+        self.app.host.keys.replace(self.app.host.store.api_keys())
+        return token
+
+
+@contextmanager
+def service(folder: Path, name: str = "store.sqlite3", **limits: Any) -> Iterator[Client]:
+    """Run a service on a SQLite file."""
+    store = open_store(f"sqlite:///{folder}/{name}", serving=True)
+    token, stored = make_key("admin", SCOPES)
+    store.put_api_key(stored)
+    app = App(Host(store, Limits(**limits), "inside", "http://127.0.0.1:1"))
+    with TestClient(app.build(), raise_server_exceptions=False) as client:
+        yield Client(client, app, token)

@@ -1,0 +1,158 @@
+"""A server in a process of its own, and the traffic that the tests send to it."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from lewa.serve.loopback import Connection
+
+SETUP = {
+    "name": "router",
+    "actions": ["small", "medium", "large"],
+    "lines": [{"name": "cost", "at_most": 0.4}],
+    "seed": 7,
+    "answers": {"close_after": "60s", "max_open": 2000},
+}
+
+
+class Server:
+    """`lewa serve` on a free port of this machine."""
+
+    def __init__(self, url: str, folder: Path, *, port: int = 0, lease: float | None = None) -> None:
+        self.url, self.folder, self._port = url, folder, port
+        self.environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+        if lease is not None:
+            self.environment["LEWA_LEASE"] = str(lease)
+        self.key_file = folder / "admin.key"
+        self.log = folder / f"server-{time.monotonic_ns()}.log"
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "lewa", "serve", "--store", self.url, "--port", str(self._port)]
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(
+                [*command, "--key-file", str(self.key_file)], stdout=log, stderr=log, env=self.environment, cwd=self.folder
+            )
+        self.port = self._port or self._logged_port()
+        self._port = self.port
+
+    def _logged_port(self) -> int:
+        for _ in range(600):
+            for line in self.log.read_text().splitlines():
+                if '"starting"' in line:
+                    return int(json.loads(line)["address"].rsplit(":", 1)[1])
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text())
+
+    @property
+    def key(self) -> str:
+        return self.key_file.read_text().strip()
+
+    def ready(self, seconds: float = 60) -> "Server":
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with suppress(OSError):
+                if asyncio.run(self._status("/ready")) == 200:
+                    return self
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        raise AssertionError(self.log.read_text()[-3000:])
+
+    async def _status(self, path: str) -> int:
+        async with Connection(self.port, "") as connection:
+            return (await asyncio.wait_for(connection.raw("GET", path), 2))[0]
+
+    def call(self, method: str, path: str, body: Any = None, headers: str = "") -> tuple[int, Any]:
+        async def once() -> tuple[int, Any]:
+            async with Connection(self.port, self.key) as connection:
+                return await asyncio.wait_for(connection.call(method, path, body, headers), 30)
+
+        return asyncio.run(once())
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, seconds: float = 20) -> int:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(seconds)
+
+
+@contextmanager
+def running(url: str, folder: Path, **options: Any) -> Iterator[Server]:
+    server = Server(url, folder, **options)
+    try:
+        yield server.ready()
+    finally:
+        if server.process.poll() is None:
+            server.process.send_signal(signal.SIGCONT)
+            server.kill()
+
+
+class Traffic:
+    """Callers that decide and answer as fast as they can, and write down what was acknowledged."""
+
+    def __init__(self, agent: str = "router") -> None:
+        self.agent, self.path = agent, f"/v1/agents/{agent}"
+        self.decided: dict[str, tuple[str, str, float]] = {}  # key -> decision, action, probability
+        self.told: dict[str, dict[str, float]] = {}  # decision -> values acknowledged
+        self.statuses: dict[int, int] = {}
+        self.ended = False
+        self._count = 0
+
+    async def run(self, ports: list[int], key: str, callers: int, seconds: float) -> None:
+        self.ended = False
+        work = [self._caller(ports[n % len(ports)], key, n) for n in range(callers)]
+        tasks = [asyncio.ensure_future(one) for one in work]
+        await asyncio.sleep(seconds)
+        self.ended = True
+        await asyncio.wait(tasks, timeout=10)
+        for task in tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError, ConnectionError, OSError):
+                await task
+
+    async def _caller(self, port: int, key: str, number: int) -> None:
+        async with Connection(port, key) as connection:
+            while not self.ended:
+                self._count += 1
+                name = f"{number}-{self._count}-{time.monotonic_ns()}"
+                answer = await self._insist(connection, "decide", {"key": name})
+                if answer is None:
+                    continue
+                decision, action = answer["decision"], answer["action"]
+                assert self.decided.setdefault(name, (decision, action, answer["probability"]))[0] == decision
+                values = {"reward": (len(action) % 5) / 5, "cost": (len(action) % 3) / 3}
+                for part in ({"reward": values["reward"]}, {"cost": values["cost"]}) if number % 2 else (values,):
+                    told = await self._insist(connection, "feedback", [{"decision": decision, **part}])
+                    if told is not None:
+                        assert told["told"][0]["result"] in ("learned", "kept", "same", "late"), told
+                        self.told.setdefault(decision, {}).update(part)
+
+    async def _insist(self, connection: Connection, verb: str, body: Any) -> Any:
+        """Send the same call until it is acknowledged, as a client should."""
+        while not self.ended:
+            try:
+                status, answer = await asyncio.wait_for(connection.call("POST", f"{self.path}/{verb}", body), 10)
+            except (OSError, TimeoutError):
+                connection.close()
+                await asyncio.sleep(0.05)
+                continue
+            self.statuses[status] = self.statuses.get(status, 0) + 1
+            if status == 200:
+                return answer
+            assert status in (429, 503), (status, answer)
+            await asyncio.sleep(0.05)
+        return None

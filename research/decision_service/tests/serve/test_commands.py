@@ -1,0 +1,78 @@
+"""The commands beside the server: keys, agents, journals; and what is said when something is missing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.serve.inside import service
+from tests.serve.running import SETUP
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+
+
+def lewa(*arguments: str, status: int = 0) -> str:
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([sys.executable, "-m", "lewa", *arguments], capture_output=True, text=True, env=environment)
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout if status == 0 else done.stderr
+
+
+def test_keys_agents_and_journals(tmp_path: Path) -> None:
+    url, copy = f"sqlite:///{tmp_path}/store.sqlite3", f"sqlite:///{tmp_path}/copy.sqlite3"
+    with service(tmp_path) as web:
+        web.call("POST", "/v1/agents", SETUP)
+        web.call("POST", "/v1/agents/router/decide", [{}, {"key": "k"}])
+        web.call("POST", "/v1/agents/router/feedback", [{"decision": "router:1", "reward": 1, "cost": 0}])
+        key = lewa("keys", "add", "--scope", "decide", "--agents", "router", "--label", "app", "--store", url).strip()
+        web.app.host.keys.replace(web.app.host.store.api_keys())  # a running server does so every two seconds
+        assert web.call("POST", "/v1/agents/router/decide", key=key)[0] == 200
+        state = web.call("GET", "/v1/agents/router/state")[1]
+    listed = json.loads(lewa("keys", "list", "--json", "--store", url))
+    number = next(one["id"] for one in listed if one["label"] == "app")
+    assert key.split("_")[1] == number
+    assert "sha256" not in listed[0]
+    lewa("keys", "revoke", number, "--store", url)
+    assert "no key" in lewa("keys", "revoke", number, "--store", url, status=2)
+    agents = json.loads(lewa("agents", "--json", "--store", url))
+    assert [(one["name"], one["records"]) for one in agents] == [("router", state["seq"])]
+    verdict = json.loads(lewa("journal", "verify", "--json", "--store", url))
+    assert (verdict[0]["sha256"], verdict[0]["problem"]) == (state["sha256"], None)
+    lewa("journal", "export", "router", "--out", str(tmp_path / "router.ndjson"), "--store", url)
+    lewa("journal", "import", str(tmp_path / "router.ndjson"), "--store", copy)
+    assert json.loads(lewa("journal", "verify", "--json", "--store", copy)) == [{**verdict[0], "snapshots": 0}]
+
+
+def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
+    for arguments in (
+        ("agents", "--store", f"sqlite:///{tmp_path}/none.sqlite3"),
+        ("serve", "--store", "mysql://x"),
+        ("serve", "--store", f"sqlite:///{tmp_path}/no/folder/x.sqlite3"),
+        ("serve", "--store", "postgresql://127.0.0.1:1/none", "--port", "0"),
+        ("journal", "import", str(tmp_path / "none"), "--store", f"sqlite:///{tmp_path}/x.sqlite3"),
+    ):
+        sentence = lewa(*arguments, status=2)
+        assert sentence.startswith("lewa: ")
+        assert sentence.strip().count("\n") == 0, sentence
+
+
+def test_a_tampered_journal_is_found(tmp_path: Path) -> None:
+    import sqlite3
+
+    with service(tmp_path, snapshot_every=5) as web:
+        web.call("POST", "/v1/agents", SETUP)
+        for n in range(1, 5):
+            web.call("POST", "/v1/agents/router/decide")
+            web.call("POST", "/v1/agents/router/feedback", [{"decision": f"router:{n}", "reward": 1, "cost": 0.5}])
+    with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
+        connection.execute("""UPDATE journal SET body = '{"reward":1.0,"cost":0.4}' WHERE seq = 3""")
+    connection.close()
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    command = [sys.executable, "-m", "lewa", "journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3"]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert "is not what the records give" in done.stdout

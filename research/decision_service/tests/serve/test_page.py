@@ -1,0 +1,152 @@
+"""The page in a real browser: drawn live, in the light and in the dark, on a phone, with what an admin may do."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lewa.serve.demo import SETUP
+from tests.serve.running import Server, running
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None or DRIVER is None, reason="Chromium is not installed: apt install chromium chromium-driver"
+)
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-sync",
+)
+
+pytestmark = pytest.mark.skipif(
+    not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
+)
+
+
+def traffic(server: Server, count: int) -> None:
+    made = server.call("POST", "/v1/agents/router/decide", [{} for _ in range(count)])[1]["decisions"]
+    told = [{"decision": one["decision"], "reward": 1, "cost": 0.003, "quality": 0.7} for one in made[:-3]]
+    server.call("POST", "/v1/agents/router/feedback", told)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("page")
+    with running(f"sqlite:///{folder}/store.sqlite3", folder) as server:
+        assert server.call("POST", "/v1/agents", SETUP)[0] == 201
+        traffic(server, 50)
+        time.sleep(2.5)  # two points of history at least
+        traffic(server, 50)
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Iterator[Any]:
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(CHROMIUM)
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    driver.get(f"http://127.0.0.1:{server.port}/")
+    driver.add_cookie({"name": "lewa_key", "value": server.key})
+    yield driver
+    driver.quit()
+
+
+def until(what: Any, seconds: float = 60) -> Any:
+    end = time.monotonic() + seconds
+    while not (found := what()):
+        assert time.monotonic() < end, what
+        time.sleep(0.1)
+    return found
+
+
+def look(browser: Any, width: int, scheme: str = "light") -> None:
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
+
+
+def text(browser: Any, selector: str) -> str:
+    return str(browser.find_element("css selector", selector).text)
+
+
+def test_the_page_as_people_use_it(browser: Any, server: Server) -> None:
+    look(browser, 1280)
+    home = f"http://127.0.0.1:{server.port}/"
+    browser.get(home)
+    browser.delete_all_cookies()
+    browser.get(home)
+    browser.find_element("css selector", "#key").send_keys("lewa_00000000_wrong")
+    browser.find_element("css selector", "main button").click()
+    until(lambda: "not in force" in text(browser, "main"))
+    browser.get_log("browser")
+    browser.find_element("css selector", "#key").send_keys(server.key)
+    browser.find_element("css selector", "main button").click()
+    until(lambda: browser.find_elements("css selector", ".live.on"))
+    assert server.key not in browser.page_source
+
+    traffic(server, 40)  # what happens now appears by itself
+    until(lambda: text(browser, "[data-count=decisions]") == "140")
+    traffic(server, 40)
+    until(lambda: len(browser.find_elements("css selector", ".plot canvas")) == 6)
+    until(lambda: text(browser, "[data-count=decisions]") == "180")
+    assert "proved" in text(browser, ".guarantee")
+
+    browser.find_element("css selector", "[data-form=story] input").send_keys("router:2")
+    browser.find_element("css selector", "[data-form=story] button").click()
+    until(lambda: "router:2" in text(browser, "output"))
+    assert "answered" in text(browser, "output")
+
+    field = browser.find_element("css selector", "[data-form=change] input")
+    field.clear()
+    field.send_keys("45m")
+    browser.find_element("css selector", "[data-form=change] button").click()
+    until(lambda: "version 2" in text(browser, "output"))
+    assert server.call("GET", "/v1/agents/router")[1]["setup"]["answers"]["close_after"] == "45m"
+
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+    assert errors == []
+    hosts = browser.execute_script("return performance.getEntriesByType('resource').map((one) => new URL(one.name).host)")
+    assert set(hosts) == {f"127.0.0.1:{server.port}"}
+
+
+@pytest.mark.parametrize("width", [320, 390, 768, 1280])
+def test_it_never_scrolls_sideways(browser: Any, server: Server, width: int) -> None:
+    look(browser, width)
+    browser.get(f"http://127.0.0.1:{server.port}/agents/router")
+    until(lambda: len(browser.find_elements("css selector", ".plot canvas")) == 6)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+def test_the_dark_is_dark(browser: Any, server: Server) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    browser.get(f"http://127.0.0.1:{server.port}/")
+    look(browser, 1280)
+    light = browser.execute_script(colour)
+    look(browser, 1280, "dark")
+    assert browser.execute_script(colour) != light
+
+
+def test_vendored_files_are_what_they_were() -> None:
+    import hashlib
+
+    import lewa.serve
+
+    folder = Path(str(lewa.serve.__file__)).parent / "static"
+    for line in (folder / "uPlot.sha256").read_text().splitlines():
+        digest, name = line.split()
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+    assert "MIT" in (folder / "uPlot.LICENSE").read_text()

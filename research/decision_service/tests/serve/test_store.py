@@ -1,0 +1,316 @@
+"""The journal on disk: who may write it, what a failed commit leaves behind, what a snapshot is worth."""
+
+import asyncio
+import json
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lewa.serve.archive import export_lines, import_lines, verify
+from lewa.serve.errors import UnavailableError
+from lewa.serve.host import Host, new_owner
+from lewa.serve.hosted import Hosted
+from lewa.serve.limits import Limits
+from lewa.serve.rows import Batch, Row
+from lewa.serve.schema import AgentSetup, Query
+from lewa.serve.served import Served, load
+from lewa.serve.service import Service
+from lewa.serve.sqlite import SQLiteStore
+from lewa.serve.store import BusyError, Store, StoreError, open_store
+from tests.serve.postgres import Cluster
+from tests.serve.running import SETUP, running
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/store.sqlite3"
+    cluster: Cluster = request.getfixturevalue("cluster")
+    return cluster.database(f"{request.node.name[:40]}-{time.monotonic_ns()}")
+
+
+@contextmanager
+def serving(url: str, **limits: Any) -> Iterator[Any]:
+    """Run something with a service in this process."""
+
+    def run(scene: Any) -> Any:
+        async def inside() -> Any:
+            owner, here = new_owner(), "http://127.0.0.1:1"
+            store = open_store(url, owner=owner, address=here, serving=True)
+            host = Host(store, Limits(**limits), owner, here)
+            await host.start()
+            try:
+                return await scene(Service(host))
+            finally:
+                await host.stop()
+
+        return asyncio.run(inside())
+
+    yield run
+
+
+class Admin:
+    id, label = "admin", "admin"
+
+
+async def made(service: Service, **changes: Any) -> Served:
+    import msgspec
+
+    return await service.create(msgspec.convert({**SETUP, **changes}, AgentSetup), Admin())  # type: ignore[arg-type]
+
+
+async def rounds(service: Service, served: Served, count: int) -> None:
+    for n in range(count):
+        answer = (await service.decide(served, [Query()]))[0]
+        assert not isinstance(answer, str)
+        number = service.number(served, answer.decision)
+        await service.feedback(served, [(answer.decision, number, {"reward": n % 3 / 2, "cost": n % 5 / 4})])
+
+
+def test_snapshots_and_tail_give_the_state_of_a_replay(url: str) -> None:
+    async def first(service: Service) -> str:
+        served = await made(service)
+        await rounds(service, served, 30)
+        await service.decide(served, [Query(), Query(available=["small", "large"])])
+        return served.hosted.hash()
+
+    async def second(service: Service) -> tuple[str, int]:
+        served = service.host.agents["router"]
+        return served.hosted.hash(), served.snapshot_seq
+
+    with serving(url, snapshot_every=20) as run:
+        before = run(first)
+        assert run(second) == (before, 63)  # the snapshot of the stop
+    store = open_store(url)
+    result = verify(store, store.agents()[0])
+    assert (result.sound, result.snapshots, result.sha256) == (True, 3, before)
+    assert load(store, 1, until=21)[0].decisions == 10
+    store.close()
+
+
+def test_a_damaged_snapshot_is_passed_over(url: str) -> None:
+    async def first(service: Service) -> str:
+        served = await made(service)
+        await rounds(service, served, 10)
+        return served.hosted.hash()
+
+    with serving(url, snapshot_every=5) as run:
+        before = run(first)
+        store = open_store(url)
+        snapshots = list(store.snapshots(1))
+        store.acquire(1)
+        if isinstance(store, SQLiteStore):
+            store._write.execute("UPDATE snapshots SET body = x'00' WHERE seq = ?", (snapshots[0].seq,))
+            hosted, seq, _, start = load(store, 1)
+            assert (hosted.hash(), seq, start) == (before, 21, snapshots[1].seq)
+        store.close()
+
+
+def test_a_journal_moves_to_another_store(url: str, tmp_path: Path) -> None:
+    async def first(service: Service) -> str:
+        served = await made(service)
+        await rounds(service, served, 8)
+        await service.decide(served, [Query(key="k", context={"user": 3}, available=["small"])])
+        return served.hosted.hash()
+
+    with serving(url) as run:
+        before = run(first)
+    store, copy = open_store(url), open_store(f"sqlite:///{tmp_path}/copy.sqlite3")
+    lines = list(export_lines(store, 1))
+    assert import_lines(copy, lines) == ("router", len(lines))
+    assert verify(copy, copy.agents()[0]).sha256 == before
+    with pytest.raises(ValueError, match="already"):
+        import_lines(copy, lines)
+    with pytest.raises(ValueError, match="line 3 is no record"):
+        import_lines(copy, [*lines[:2], "{}"])
+    for one in (store, copy):
+        one.close()
+
+
+def test_rows_are_written_once_and_in_order(url: str) -> None:
+    store = open_store(url, owner="me", address="http://127.0.0.1:1")
+    number = store.create("a", [Row(0, 1, "set", 5, None, "{}")])
+    assert number == 1
+    assert store.create("a", [Row(0, 1, "set", 5, None, "{}")]) is None
+    epoch = store.acquire(1)
+    assert epoch is not None
+    rows = [Row(1, 2, "decision", 6, 1, '{"a": 0, "p": 0.1}'), Row(1, 3, "feedback", 7, 1, '{"reward": "\\u0000"}')]
+    assert store.commit(Batch(rows, [], {1: epoch})) == frozenset()
+    with pytest.raises(StoreError, match="did not commit"):
+        store.commit(Batch(rows, [], {1: epoch}))
+    assert list(store.rows(1))[1:] == rows
+    assert store.rows_of(1, [1, 9]) == rows
+    assert [row.seq for row in store.rows(1, after=1, limit=1)] == [2]
+    store.close()
+
+
+def test_a_lease_is_fenced(cluster: Cluster) -> None:
+    url = cluster.database("fence")
+    mine, other = (open_store(url, owner=name, address=name, ttl=0.2) for name in ("mine", "other"))
+    mine.create("a", [Row(0, 1, "set", 5, None, "{}")])
+    epoch = mine.acquire(1)
+    assert epoch == 1
+    assert other.acquire(1) is None
+    time.sleep(0.3)
+    assert other.acquire(1) == 2
+    late = Batch([Row(1, 2, "decision", 6, 1, "{}")], [], {1: epoch})
+    assert mine.commit(late) == {1}
+    assert mine.renew({1: epoch}) == {1}
+    assert mine.last(1) == 1
+    for one in (mine, other):
+        one.close()
+
+
+def test_a_second_server_on_one_file_is_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    first = open_store(url, serving=True)
+    with pytest.raises(BusyError, match="another server has"):
+        open_store(url, serving=True)
+    first.close()
+    open_store(url, serving=True).close()
+
+
+def test_a_second_server_process_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    with running(url, tmp_path) as server:
+        assert stat.S_IMODE(server.key_file.stat().st_mode) == 0o600
+        command = [sys.executable, "-m", "lewa", "serve", "--store", url, "--port", "0"]
+        second = subprocess.run(command, capture_output=True, text=True, env=server.environment)
+        assert second.returncode == 2
+        assert second.stderr.strip().count("\n") == 0
+        assert "another server has" in second.stderr
+        assert server.stop() == 0
+
+
+def test_a_failed_commit_drops_memory_and_reads_the_journal_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when the disk is full: the call gets 503, and what it had changed in memory is gone."""
+    commit, failing = SQLiteStore.commit, [0]
+
+    def full(store: SQLiteStore, batch: Batch) -> frozenset[int]:
+        if failing[0]:
+            failing[0] -= 1
+            raise StoreError("the store did not commit: database or disk is full")
+        return commit(store, batch)
+
+    monkeypatch.setattr(SQLiteStore, "commit", full)
+
+    async def scene(service: Service) -> tuple[str, str, int]:
+        served = await made(service)
+        await rounds(service, served, 5)
+        before = served.hosted.hash()
+        failing[0] = 1
+        with pytest.raises(UnavailableError):
+            await service.decide(served, [Query()])
+        assert served.dropped
+        assert not service.host.available
+        while not service.host.available:
+            await asyncio.sleep(0.01)
+        again = service.host.agents["router"]
+        after = again.hosted.hash()
+        await rounds(service, again, 5)
+        return before, after, again.hosted.decisions
+
+    with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
+        before, after, decisions = run(scene)
+    assert before == after
+    assert decisions == 10
+
+
+def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
+    """SQLite itself says so here: max_page_count stands for the end of the disk."""
+    url = f"sqlite:///{tmp_path}/store.sqlite3"
+
+    async def scene(service: Service) -> tuple[int, str]:
+        await made(service)
+        store = service.host.store
+        assert isinstance(store, SQLiteStore)
+        pages = store._write.execute("PRAGMA page_count").fetchone()[0]
+        store._write.execute(f"PRAGMA max_page_count={pages + 4}")
+        acknowledged = 0
+        with suppress(UnavailableError):
+            for n in range(10_000):
+                await service.decide(service.host.agents["router"], [Query(context={"text": "x" * 500})])
+                acknowledged = n + 1
+        assert 0 < acknowledged < 10_000
+        while not service.host.available:  # the connection is opened anew, and there is room again
+            await asyncio.sleep(0.01)
+        return acknowledged, service.host.agents["router"].hosted.hash()
+
+    with serving(url) as run:
+        acknowledged, state = run(scene)
+    store = open_store(url)
+    result = verify(store, store.agents()[0])
+    assert (result.decisions, result.sha256) == (acknowledged, state)
+    store.close()
+
+
+def test_a_jump_of_the_wall_clock_closes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scene(service: Service) -> int:
+        served = await made(service)
+        await service.decide(served, [Query()])
+        now = time.time()
+        for jump in (3600, -7200):
+            monkeypatch.setattr(time, "time", lambda jump=jump: now + jump)
+            await asyncio.sleep(0.6)
+            await service.decide(served, [Query()])
+        monkeypatch.undo()
+        times = [row.at for row in service.host.store.rows(served.number)]
+        assert times == sorted(times)
+        return len(served.hosted.open)
+
+    with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
+        assert run(scene) == 3
+
+
+def test_timeouts_are_records(tmp_path: Path) -> None:
+    async def scene(service: Service) -> list[str]:
+        served = await made(service, answers={"close_after": "1s", "max_open": 2})
+        await service.decide(served, [Query(), Query(), Query()])
+        while served.hosted.open:
+            await asyncio.sleep(0.05)
+        await service.host.writer.barrier()
+        return [json.loads(row.body)["why"] for row in service.host.store.rows(served.number) if row.kind == "close"]
+
+    with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
+        assert run(scene) == ["room", "timeout", "timeout"]
+
+
+def test_a_store_of_a_newer_version_is_refused(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.sqlite3"
+    open_store(url).close()
+    with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
+        connection.execute("UPDATE meta SET value = '99' WHERE name = 'schema'")
+    connection.close()
+    with pytest.raises(ValueError, match="version 99"):
+        open_store(url)
+    with pytest.raises(ValueError, match="sqlite:///FILE or postgresql"):
+        open_store("mysql://x")
+
+
+def test_full_information_agents_are_hosted_too(tmp_path: Path) -> None:
+    async def scene(service: Service) -> str:
+        served = await made(service, feedback="full")
+        answer = (await service.decide(served, [Query()]))[0]
+        assert not isinstance(answer, str)
+        assert answer.propensities is not None
+        values = {"reward": [0.1, 0.5, 0.9], "cost": [0.0, 0.5, 1.0]}
+        told = await service.feedback(served, [(answer.decision, 1, values)])
+        assert told[0].result == "learned"
+        return served.hosted.hash()
+
+    with serving(f"sqlite:///{tmp_path}/store.sqlite3") as run:
+        state = run(scene)
+    store: Store = open_store(f"sqlite:///{tmp_path}/store.sqlite3")
+    assert verify(store, store.agents()[0]).sha256 == state
+    assert Hosted.begin(next(store.rows(1))).decisions == 0
+    store.close()
