@@ -18,11 +18,15 @@ class Full(NamedTuple):
     play: Vector  # (K,)    p_t
 
 
+NOTHING: Vector = np.zeros(0)
+
+
 class Bandit(NamedTuple):
     """Bandit feedback: the action drawn, its propensity when it was drawn, and what it alone earned and met.
 
     The propensity travels with the feedback, so late and out-of-order feedback is weighted correctly. A dense learner
-    needs the whole play that the action was drawn from, and finds it in ``play``; for the others ``play`` is empty.
+    needs the whole play that the action was drawn from, and finds it in ``play``; for the others ``play`` is empty. A
+    learner that charges its constraints at the draw finds in ``charged`` what it charged then.
     """
 
     action: int  # i_t
@@ -30,6 +34,7 @@ class Bandit(NamedTuple):
     reward: float  # r_t[i_t]
     constraints: Vector  # (m,)    c_t[:, i_t]
     play: Vector  # (K,) or (0,)
+    charged: Vector = NOTHING  # what `Learner.charge` wrote at the draw, or (0,)
 
 
 class Feedback(StrEnum):

@@ -19,7 +19,7 @@ from lewa.learners.base import Learner
 from lewa.types import State, Vector
 from lewa.validation import as_count, short_repr
 
-__all__ = ["Bandit", "Full", "full_feedback", "learn", "play", "start"]
+__all__ = ["Bandit", "Full", "charge", "full_feedback", "learn", "play", "start"]
 
 
 def start(learner: Learner, actions: int) -> State:
@@ -31,6 +31,13 @@ def start(learner: Learner, actions: int) -> State:
 def play(learner: Learner, state: State) -> Vector:
     """Return the play p that the learner makes in this state."""
     return _session(learner, state).play()
+
+
+def charge(learner: Learner, state: State, action: int) -> State:
+    """Return the state after the action was drawn: its `charged` is what the feedback brings back to the learner."""
+    session = _session(learner, state)
+    session.charge(as_count("action", action, least=0))
+    return session.state
 
 
 def learn(learner: Learner, state: State, seen: Full | Bandit) -> State:

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, World, extremes, feedback_of, run, tell, walk, world
+from lewa.checks.sequences import MANY, World, charge, extremes, feedback_of, run, tell, walk, world
 from lewa.feedback import Bandit, Feedback, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
@@ -127,8 +127,9 @@ def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
     first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
     before = play(learner, first)
     for a, rewards in enumerate(np.eye(actions)):
+        state, charged = charge(learner, first, a)
         paid, unpaid = (
-            play(learner, learn(learner, first, feedback_of(learner, before, earned, constraints, a)))
+            play(learner, learn(learner, state, feedback_of(learner, before, earned, constraints, a, charged)))
             for earned in (rewards, 0 * rewards)
         )
         gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0)
@@ -168,7 +169,7 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
 
 def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
     """Feedback may come late and out of order; a bandit then weighs it by the propensity that came with it, or counts it as
-    it is: so that the order of answers makes no difference."""
+    it is: so that the order of answers makes no difference. One that estimates means and weighs no propensities says so."""
     early, *_, now = walk(learner, actions)
     late = learn(learner, now.state, early.seen)
     hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
@@ -176,6 +177,11 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
         i, p = early.seen.action, early.seen.propensity
         likelier = early.seen._replace(propensity=(p + 1) / 2, play=(early.seen.play + np.eye(actions)[i]) / 2)
         weighed = pack(learn(learner, now.state, likelier)).tobytes() != pack(late).tobytes()
+        if not learner.weighs_propensities:
+            hold(
+                not weighed, f"{type(learner).__name__} says that it weighs no propensities, yet {p:.4g} makes a difference"
+            )
+            return
         one, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
         hold(
             weighed or np.allclose(pack(one), pack(other), rtol=1e-9),
@@ -189,7 +195,8 @@ def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     *_, now = walk(learner, actions)
     before = pack(now.state).tobytes()
     seen: Any = now.seen  # wrong values have wrong types
-    used = [name for name in seen._fields if name != "play" or feedback_kind(type(learner)) is not Feedback.BANDIT]
+    kind = feedback_kind(type(learner))
+    used = [name for name in seen._fields if name != "charged" and (name != "play" or kind is not Feedback.BANDIT)]
     for name in used:
         given = np.asarray(getattr(seen, name), dtype=np.float64)
         wrong = [actions, -1, 0.5] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa import functional
-from lewa.feedback import Bandit, Feedback, Full, feedback_kind, full_feedback
+from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
 from lewa.games import Table
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
@@ -30,7 +30,7 @@ class World(NamedTuple):
 class Step(NamedTuple):
     """A round as a learner lives it."""
 
-    state: State  # before the round
+    state: State  # after the draw, before the answer
     play: Vector  # (K,)
     seen: Full | Bandit
 
@@ -41,12 +41,14 @@ def world(learner: Learner, actions: int, rounds: int = 30) -> World:
     return World(dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds))
 
 
-def feedback_of(learner: Learner, p: Vector, rewards: Vector, constraints: Matrix, action: int) -> Full | Bandit:
+def feedback_of(
+    learner: Learner, p: Vector, rewards: Vector, constraints: Matrix, action: int, charged: Vector = NOTHING
+) -> Full | Bandit:
     """Return what the learner sees of a round that answers the play p."""
     p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
     if feedback_kind(type(learner)) is Feedback.FULL:
         return full_feedback(rewards, constraints, p)
-    return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p)
+    return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p, charged)
 
 
 def walk(learner: Learner, actions: int, given: World | None = None) -> Iterator[Step]:
@@ -54,9 +56,19 @@ def walk(learner: Learner, actions: int, given: World | None = None) -> Iterator
     state = functional.start(learner, actions)
     for rewards, constraints, action in zip(*(given or world(learner, actions)), strict=True):
         p = functional.play(learner, state)
-        seen = feedback_of(learner, p, rewards, constraints, _drawable(p, int(action)))
+        i = _drawable(p, int(action))
+        state, charged = charge(learner, state, i)
+        seen = feedback_of(learner, p, rewards, constraints, i, charged)
         yield Step(state, p, deepcopy(seen))
         state = functional.learn(learner, state, seen)
+
+
+def charge(learner: Learner, state: State, action: int) -> tuple[State, Vector]:
+    """Return the state after the draw of an action, and what was charged for it."""
+    if not hasattr(state, "charged"):
+        return state, NOTHING
+    state = functional.charge(learner, state, action)
+    return state, state.charged.copy()
 
 
 def _drawable(p: Vector, action: int) -> int:
@@ -70,7 +82,9 @@ def tell(player: Player, seen: Full | Bandit) -> None:
         player.learn_all(seen.rewards, seen.constraints, seen.play)
     else:
         met = seen.constraints
-        player.learn(seen.action, seen.propensity, seen.reward, float(met[0]) if met.size == 1 else met, seen.play)
+        player.learn(
+            seen.action, seen.propensity, seen.reward, float(met[0]) if met.size == 1 else met, seen.play, seen.charged
+        )
 
 
 def run(learner: Learner, rewards: Matrix, constraints: Cube, every_round: bool = False) -> Trace:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lewa.feedback import Bandit, Feedback, Full, feedback_kind
+from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind
 from lewa.learners.base import Learner
 from lewa.types import Vector
 from lewa.validation import in_unit, plain, short_repr
@@ -28,12 +28,13 @@ def _bandit(learner: Learner, actions: int, seen: Bandit) -> Bandit:
     dense = feedback_kind(type(learner)) is Feedback.DENSE
     reward, constraints = in_unit("reward", seen.reward), in_unit("constraints", seen.constraints)
     play = check_distribution(seen.play) if dense else np.zeros(0)
+    charged = check_charged(learner, actions, seen.charged)
     _check_shapes(
         reward=(reward, ()), constraints=(constraints, (learner.floor.size,)), play=(play, (actions,) if dense else (0,))
     )
     propensity = float(in_unit("the propensity", seen.propensity))
     _check_action(learner, actions, seen.action, propensity, play)
-    return Bandit(int(seen.action), propensity, float(reward), plain(constraints), plain(play))
+    return Bandit(int(seen.action), propensity, float(reward), plain(constraints), plain(play), charged)
 
 
 def least_propensity(learner: Learner, actions: int) -> float:
@@ -60,6 +61,15 @@ def check_distribution(play: object) -> Vector:
     if abs(p.sum() - 1) > 1e-9:
         raise ValueError(f"a play must sum to 1, got {p.sum()}")
     return p
+
+
+def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
+    """Return what the learner charged at the draw; refuse another shape than that of its state, and what is not finite."""
+    expected: Vector = getattr(learner.start(actions), "charged", NOTHING)
+    given = np.asarray(charged, dtype=np.float64)
+    if given.shape != expected.shape or not np.isfinite(given).all():
+        raise ValueError(f"charged must be {expected.size} numbers, what the learner charged at the draw, got {charged}")
+    return plain(given)
 
 
 def _check_shapes(**arrays: tuple[Vector, tuple[int, ...]]) -> None:

@@ -14,11 +14,13 @@ from typing import NamedTuple, TypeVar, cast
 from lewa.engine.loops import LOOPS, Loop
 from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.engine.steps import (
+    ChargeStep,
     ChooseStep,
     LearnBandit,
     LearnFull,
     LearnOne,
     PlayStep,
+    charge_step,
     choose_from_play_step,
     choose_step,
     learn_bandit_step,
@@ -41,6 +43,7 @@ class CompiledLearner(NamedTuple):
     run_lazy: Loop  # the same for rounds that are drawn lazily
     play: PlayStep
     choose: ChooseStep
+    charge: ChargeStep
     learn_full: LearnFull
     learn_bandit: LearnBandit
     learn_one: LearnOne
@@ -71,6 +74,7 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         run_lazy=named("run_lazy", loop),
         play=named("play", play_step(form)),
         choose=named("choose", draw(form)),
+        charge=named("charge", charge_step(form)),
         learn_full=named("learn_full", learn_full_step(form)),
         learn_bandit=named("learn_bandit", learn_bandit_step(form)),
         learn_one=named("learn_one", learn_one_step(form)),

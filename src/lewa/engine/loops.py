@@ -25,7 +25,7 @@ from lewa.engine.outcomes import (
 from lewa.engine.records import Record, Window
 from lewa.feedback import Bandit, Feedback, Full
 from lewa.kernels import means, observe, pick, uniform, unpack
-from lewa.kernels.dispatch import choose, learn, play
+from lewa.kernels.dispatch import charge, choose, learn, learn_now, play
 from lewa.learners.base import Learner
 from lewa.types import Vector
 
@@ -71,7 +71,7 @@ def bandit_loop(learner: type[Learner]) -> Loop:
             reward = reveal(nature, t, i, c)
             add_reward(sums, reward)
             add_shortfall_of_action(sums, self.floor, i, c, record.mean_constraints)
-            learn(self, s, Bandit(i, propensity, reward, c, nothing))
+            learn(self, s, Bandit(i, propensity, reward, c, nothing, nothing))
             if history.actions.size > 0:
                 write_action(history, t, i)
 
@@ -88,10 +88,11 @@ def dense_loop(learner: type[Learner]) -> Loop:
             play(self, s, p)
             i = pick(p, uniform(window.dice[0], window.start + t))
             add_multiplier(s, t, sums, history)
+            charge(self, s, i)
             reward = reveal(nature, t, i, c)
             add_reward(sums, reward)
             add_observed_shortfall(sums, self.floor, c)
-            learn(self, s, Bandit(i, p[i], reward, c, p))
+            learn_now(self, s, i, p[i], reward, c, p)
             if record.mean_constraints.shape[0] > 0:
                 means(p, record.mean_constraints, c)
             else:

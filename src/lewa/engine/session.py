@@ -7,14 +7,14 @@ from numpy.typing import ArrayLike
 
 from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
-from lewa.feedback import Bandit, Feedback, Full, feedback_kind, full_feedback
+from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
 from lewa.kernels import DICE, keys, pack, uniform, unpack
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
 from lewa.validation import as_count, short_repr
 
 NO_DICE = np.zeros(1, dtype=np.uint64)  # of a session that draws no action
-NO_PLAY = np.zeros(0)
+NO_PLAY = NOTHING
 
 
 class Choice(NamedTuple):
@@ -24,6 +24,7 @@ class Choice(NamedTuple):
     propensity: float
     play: Vector  # (K,), or (0,) where the learner draws by itself and nobody asked for the play
     masked: bool = False  # whether the play was restricted to the actions that are there
+    charged: Vector = NOTHING  # what the learner charged its constraints for the action
 
 
 class Session:
@@ -49,6 +50,8 @@ class Session:
         self.state: State = unpack(kind, self.memory)[1]
         multiplier: Vector | None = getattr(self.state, "multiplier", None)
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
+        self._charged: Vector | None = getattr(self.state, "charged", None)  # None: the learner does not charge
+        self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
 
     def copy(self) -> Self:
         """Return a session that goes on from here by itself."""
@@ -66,14 +69,36 @@ class Session:
         With `with_play` the choice has the play also where the learner draws by itself.
         """
         if available is not None and not np.all(available):
-            play = restrict(self.play(), available)
+            play = self.play_among(available)
             action = sample_action(play, self._uniform(t))
-            return Choice(action, float(play[action]), play, masked=True)
+            return Choice(action, float(play[action]), play, masked=True, charged=self.charge(action))
         if self.feedback is Feedback.BANDIT:
             play = self.play() if with_play else NO_PLAY
             return Choice(*self.steps.choose(self.memory, self.dice, t), play)
         play = np.empty(self.actions)
-        return Choice(*self.steps.choose(self.memory, self.dice, t, play), play)
+        action, propensity = self.steps.choose(self.memory, self.dice, t, play)
+        return Choice(action, propensity, play, charged=self.charge(action))
+
+    def play_among(self, available: ArrayLike) -> Vector:
+        """Return the play over the available actions: the learner's, if it knows masks, or its play in proportion."""
+        if self._available is None:
+            return restrict(self.play(), available)
+        self._available[:] = available
+        play = self.play()
+        self._available[:] = 1.0
+        return restrict(play, available)
+
+    @property
+    def charged(self) -> Vector:
+        """What the learner charged at the last draw, as a copy; empty for a learner that does not charge."""
+        return NOTHING if self._charged is None else self._charged.copy()
+
+    def charge(self, action: int) -> Vector:
+        """Let the learner charge its constraints for the action drawn; return what it charged."""
+        if self._charged is None:
+            return NOTHING
+        self.steps.charge(self.memory, action)
+        return self._charged.copy()
 
     def _uniform(self, t: int) -> float:
         plain = getattr(uniform, "py_func", uniform)  # compiling it takes longer than the numbers of most sessions
@@ -96,7 +121,7 @@ class Session:
         i, play = choice.action, self.play_to_learn(choice.play, choice.masked)
         if self.feedback is Feedback.FULL:
             return full_feedback(rewards.copy(), constraints.copy(), play)
-        return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play)
+        return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play, choice.charged)
 
     def learn(self, seen: Full | Bandit) -> None:
         """Learn from one round, in place. The feedback is not checked: `check_feedback` does that."""

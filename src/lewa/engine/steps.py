@@ -5,14 +5,17 @@ from typing import TypeAlias
 
 from lewa.feedback import Bandit, Full
 from lewa.kernels import pick, uniform, unpack
-from lewa.kernels.dispatch import choose, learn, play
+from lewa.kernels.dispatch import charge, choose, learn, play
 from lewa.learners.base import Learner
 from lewa.types import Matrix, Vector, Words
 
 PlayStep: TypeAlias = Callable[[Vector, Vector], None]  # the play of the buffer's learner, into an array
 ChooseStep: TypeAlias = Callable[..., tuple[int, float]]  # an action and its propensity, by the dice of round t
 LearnFull: TypeAlias = Callable[[Vector, Vector, Matrix, Vector, Vector], None]  # the buffer, and the fields of `Full`
-LearnBandit: TypeAlias = Callable[[Vector, int, float, float, Vector, Vector], None]  # the buffer, and those of `Bandit`
+ChargeStep: TypeAlias = Callable[[Vector, int], None]  # of the action drawn
+LearnBandit: TypeAlias = Callable[
+    [Vector, int, float, float, Vector, Vector, Vector], None
+]  # the buffer, and those of `Bandit`
 LearnOne: TypeAlias = Callable[[Vector, int, float, int, float, float, float], bool]  # False if it was refused
 
 
@@ -49,6 +52,16 @@ def choose_from_play_step(learner: type[Learner]) -> ChooseStep:
     return step
 
 
+def charge_step(learner: type[Learner]) -> ChargeStep:
+    """Make the step that charges the constraints for the action drawn."""
+
+    def step(memory: Vector, action: int) -> None:
+        self, s = unpack(learner, memory)
+        charge(self, s, action)
+
+    return step
+
+
 def learn_full_step(learner: type[Learner]) -> LearnFull:
     """Make the step that learns from full information."""
 
@@ -62,9 +75,11 @@ def learn_full_step(learner: type[Learner]) -> LearnFull:
 def learn_bandit_step(learner: type[Learner]) -> LearnBandit:
     """Make the step that learns from bandit feedback."""
 
-    def step(memory: Vector, action: int, propensity: float, reward: float, constraints: Vector, p: Vector) -> None:
+    def step(
+        memory: Vector, action: int, propensity: float, reward: float, constraints: Vector, p: Vector, charged: Vector
+    ) -> None:
         self, s = unpack(learner, memory)
-        learn(self, s, Bandit(action, propensity, reward, constraints, p))
+        learn(self, s, Bandit(action, propensity, reward, constraints, p, charged))
 
     return step
 
@@ -78,7 +93,7 @@ def learn_one_step(learner: type[Learner]) -> LearnOne:
         self, s = unpack(learner, memory)
         c = memory[memory.size - 1 :]  # a session's buffer has one spare number at its end
         c[0] = constraint
-        learn(self, s, Bandit(action, propensity, reward, c, c[:0]))
+        learn(self, s, Bandit(action, propensity, reward, c, c[:0], c[:0]))
         return True
 
     return step

@@ -25,7 +25,18 @@ from lewa.kernels.estimates import (
     update_means,
 )
 from lewa.kernels.exponential import exp
+from lewa.kernels.forecasts import (
+    Forecasts,
+    count_answer,
+    forecast,
+    keep_shares,
+    no_forecasts,
+    remember,
+    weigh_memories,
+)
+from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, program, routine, rule
+from lewa.kernels.pacing import pace
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
 from lewa.kernels.projection import (
     ease_floors,
@@ -81,6 +92,7 @@ __all__ = [
     "AdaHedgeWeights",
     "BudgetStatistics",
     "FixedShareWeights",
+    "Forecasts",
     "LazyWeights",
     "NormalHedgeWeights",
     "Tilt",
@@ -92,6 +104,7 @@ __all__ = [
     "confidence_bound",
     "confidence_bound_of",
     "confidence_bounds",
+    "count_answer",
     "dot",
     "draw",
     "dual_step",
@@ -105,6 +118,7 @@ __all__ = [
     "field_types",
     "fixed_share_weights",
     "flat",
+    "forecast",
     "grow",
     "grow_adahedge",
     "grow_fixed_share",
@@ -113,6 +127,7 @@ __all__ = [
     "grow_one",
     "grow_priced",
     "ix_loss",
+    "keep_shares",
     "keys",
     "lazy_weights",
     "lift",
@@ -121,6 +136,7 @@ __all__ = [
     "means",
     "mix",
     "mix_one",
+    "no_forecasts",
     "no_statistics",
     "no_tilt",
     "normalhedge_weights",
@@ -131,6 +147,7 @@ __all__ = [
     "normalize_normalhedge",
     "observe",
     "ones",
+    "pace",
     "pack",
     "pick",
     "place",
@@ -146,6 +163,7 @@ __all__ = [
     "project_or_relax_bounds",
     "record_outcome",
     "refresh",
+    "remember",
     "rest",
     "restore",
     "routine",
@@ -166,4 +184,6 @@ __all__ = [
     "update_mean",
     "update_mean_of",
     "update_means",
+    "weigh_gaps",
+    "weigh_memories",
 ]

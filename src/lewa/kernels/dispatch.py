@@ -21,9 +21,27 @@ def choose(self: Any, s: Any, u: float) -> tuple[int, float]:
     return drawn
 
 
+def charge(self: Any, s: Any, action: int) -> None:
+    """Let it charge its constraints for the action drawn."""
+    self.charge(s, action)
+
+
 def learn(self: Any, s: Any, seen: Full | Bandit) -> None:
     """Let it learn from one round."""
     self.learn(s, seen)
+
+
+def learn_now(self: Any, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
+    """Let it learn the answer to the last draw, with what it charged then."""
+    (_learn_charged if "charged" in s._fields else _learn_uncharged)(self, s, i, propensity, reward, c, p)
+
+
+def _learn_charged(self: Any, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
+    learn(self, s, Bandit(i, propensity, reward, c, p, s.charged))
+
+
+def _learn_uncharged(self: Any, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
+    learn(self, s, Bandit(i, propensity, reward, c, p, p[:0]))
 
 
 def inside(self: Any, s: Any) -> Any:
@@ -38,7 +56,13 @@ def rows(tables: Any, e: int) -> Any:
 
 overload(play, jit_options=INLINE, strict=False)(lambda self, s, p: self.instance_class.play)
 overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.instance_class.choose)
+overload(charge, jit_options=INLINE, strict=False)(lambda self, s, action: self.instance_class.charge)
 overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
+overload(learn_now, jit_options=INLINE, strict=False)(
+    lambda self, s, i, propensity, reward, c, p: (
+        _learn_charged if "charged" in s.instance_class._fields else _learn_uncharged
+    )
+)
 # These two are inlined before typing: a function without reference counts may not return a new view.
 overload(inside, inline="always", strict=False)(lambda self, s: self.instance_class.inside)
 

@@ -19,7 +19,16 @@ from lewa.kernels.jit import INLINE
 from lewa.kernels.records import field_types, is_record, leaves, state_type
 from lewa.types import Matrix, Vector
 
-RULE = ("start", "play", "choose", "learn", "inside", "State", "feedback")  # what a compiled form has of its learner
+RULE = (
+    "start",
+    "play",
+    "choose",
+    "charge",
+    "learn",
+    "inside",
+    "State",
+    "feedback",
+)  # what a compiled form has of its learner
 
 
 # These three are inlined before typing: a function without reference counts may not return a new view.

@@ -39,7 +39,9 @@ from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
+from lewa.learners.paced_hedge import PacedHedge
 from lewa.learners.safe_mixing import SafeMixing
+from lewa.learners.squarecb_lewa import SquareCbLewa
 from lewa.learners.tightened import Tightened
 from lewa.learners.ucb1 import Ucb1
 from lewa.learners.wrapper import Wrapper
@@ -67,6 +69,8 @@ ALL: dict[str, type[Learner]] = {
     "bandit-explore-then-project": BanditExploreThenProject,
     "safe-mixing": SafeMixing,
     "bandit-safe-mixing": BanditSafeMixing,
+    "paced-hedge": PacedHedge,
+    "squarecb-lewa": SquareCbLewa,
     "fixed-penalty": FixedPenalty,
     "gated-penalty": GatedPenalty,
     "anytime-ewa": AnytimeEwa,
@@ -185,8 +189,10 @@ __all__ = [
     "LossBanditLewa",
     "NormalHedge",
     "OpEwa",
+    "PacedHedge",
     "PrintedHpBanditLewa",
     "SafeMixing",
+    "SquareCbLewa",
     "Tightened",
     "Ucb1",
     "about",

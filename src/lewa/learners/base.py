@@ -37,6 +37,8 @@ class Learner:
     floor: Vector  # one number per constraint, each in [0, 1]: what the constraint is to be on average
     tunings: ClassVar[dict[str, Tuning]] = {"recommended": Tuning()}
     feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
+    unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
+    weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -99,6 +101,12 @@ class Learner:
     def play(self, s: Any, p: Vector) -> None:
         """Write the play into p."""
         raise NotImplementedError(f"{type(self).__name__} has no play")
+
+    def charge(self, s: Any, action: int) -> None:
+        """Charge the constraints for the action drawn, before its answer comes; most learners do nothing then.
+
+        A learner that does writes to `charged` of its state what it charged: the feedback brings that back to `learn`.
+        """
 
     def learn(self, s: Any, seen: Any) -> None:
         """Change the state by what one round showed."""

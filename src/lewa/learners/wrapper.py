@@ -36,6 +36,8 @@ class Wrapper(Learner):
                 "kind": kind,
                 "State": state,
                 "feedback": feedback_kind(kind),
+                "unbounded": kind.unbounded,
+                "weighs_propensities": kind.weighs_propensities,
                 "inside": cls.opener(kind),
             }
             fields = list(cls.fields_around(kind).items())
@@ -72,6 +74,10 @@ class Wrapper(Learner):
         """Draw an action, where the learner inside draws by itself."""
         learner, state = rule.inside(self, s)
         return rule.choose(learner, state, u)
+
+    def charge(self, s: Any, action: int) -> None:
+        learner, state = rule.inside(self, s)
+        rule.charge(learner, state, action)
 
     def learn(self, s: Any, seen: Full | Bandit) -> None:
         learner, state = rule.inside(self, s)

@@ -74,7 +74,8 @@ def _walk(learner: Learner, log: Log, seed: int, plays: Matrix | None) -> Walk:
             i = min(int(np.searchsorted(cumulative, uniform(key, 2 * row), side="right")), log.actions - 1)
             if i == log.action[row] and uniform(key, 2 * row + 1) * log.propensity[row] < least:
                 reward, constraints = float(log.reward[row]), log.constraint_values[row]
-                session.learn(Bandit(i, float(p[i]), reward, constraints, session.play_to_learn(p, masked=False)))
+                to_learn = session.play_to_learn(p, masked=False)
+                session.learn(Bandit(i, float(p[i]), reward, constraints, to_learn, session.charge(i)))
                 walk.reward.append(reward)
                 walk.met.append(constraints)
                 walk.multiplier.append(session.multiplier.copy())

@@ -40,6 +40,7 @@ class Player:
         self._memory, self._dice = session.memory, session.dice
         self._choose, self._learn_one = session.steps.choose, session.steps.learn_one
         self._scratch = () if session.feedback is Feedback.BANDIT else (np.empty(session.actions),)
+        self._charges = session.charged.size > 0
         self._least = max(least_propensity(self.learner, self.actions), np.finfo(float).tiny)
         self._alone = session.feedback is Feedback.BANDIT and self.learner.floor.size == 1
 
@@ -56,12 +57,29 @@ class Player:
         """Draw an action from the play; return it with its propensity."""
         t = next(self._round)
         self.rounds = t + 1
-        return self._choose(self._memory, self._dice, t, *self._scratch)
+        action, propensity = self._choose(self._memory, self._dice, t, *self._scratch)
+        if self._charges:
+            self._session.charge(action)
+        return action, propensity
+
+    @property
+    def charged(self) -> Vector:
+        """What the learner charged its constraints at the last draw, as a copy; empty for one that does not charge."""
+        return self._session.charged
 
     def learn(
-        self, action: int, propensity: float, reward: float, constraints: ArrayLike, play: ArrayLike | None = None
+        self,
+        action: int,
+        propensity: float,
+        reward: float,
+        constraints: ArrayLike,
+        play: ArrayLike | None = None,
+        charged: ArrayLike | None = None,
     ) -> None:
-        """Learn what one action earned and met; a dense learner also needs the play that it was drawn from."""
+        """Learn what one action earned and met; a dense learner also needs the play that it was drawn from.
+
+        A learner that charges its constraints at the draw needs what it charged, where that was not the last draw.
+        """
         if (
             self._alone
             and type(action) is int
@@ -75,7 +93,8 @@ class Player:
         if session.feedback is Feedback.DENSE and play is None:
             raise ValueError(f"{type(self.learner).__name__} needs the play that the action was drawn from")
         met = np.atleast_1d(in_unit("constraints", constraints))
-        seen = Bandit(action, propensity, reward, met, NO_PLAY if play is None else play)  # type: ignore[arg-type]
+        booked = session.charged if charged is None else charged
+        seen = Bandit(action, propensity, reward, met, NO_PLAY if play is None else play, booked)  # type: ignore[arg-type]
         session.learn(check_feedback(self.learner, self.actions, seen))
 
     def learn_all(self, rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> None:

@@ -1,0 +1,228 @@
+"""Paced hedge: the leaders of several memories, weighed by AdaHedge, under a paced price; full information."""
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lewa.feedback import Full
+from lewa.kernels import comparable, exp, pace, positive, rule
+from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.theory import practical
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
+
+ALL_ROUNDS = 1e18  # a memory that forgets nothing
+MEMORIES = (1.0, 24.0, 200.0, 5000.0, ALL_ROUNDS)
+STEEPEST = 1e9  # of AdaHedge's step
+CLOCK, GAP = 0, 1  # places in `totals`
+
+
+@comparable
+class PacedHedgeState(NamedTuple):
+    mixture: Vector  # (K,)      p
+    multiplier: Vector  # (m,)      lambda
+    debt: Vector  # (m,)      D
+    reward: Matrix  # (N, K)    r_M, the mean in each memory
+    cost: Matrix  # (N m, K)  z_M: row i m + j
+    error: Matrix  # (N, 1+m)  e_M, mean squared error of each target
+    plays: Matrix  # (N, K)    q_M
+    behind: Vector  # (N,)      gains so far less those of the best memory, at most 0
+    weight: Vector  # (N,)      W
+    gain: Vector  # (N,)      of the last round
+    totals: Vector  # (2,)      t; Delta, AdaHedge's sum of mixability gaps
+
+
+@dataclass(frozen=True)
+class PacedHedge(Learner):
+    """Paced hedge: the default for full information; it follows change and pays back what it overspends.
+
+    Not a box of the paper. Costs are z = 1 - c with limits b = 1 - c0. For each memory M of (1, 24, 200, 5000, all) rounds
+    there are the discounted means r_M and z_M of what every action earned and cost. In round t::
+
+        q_M      ~ exp(s_M (r_M - lambda.z_M)),   s_M = sqrt(ln K min(t, M)/(e_{M,0} + sum_j lambda_j^2 e_{M,j}))
+        p        = sum_M W_M q_M
+        W        = AdaHedge on the gains q_M.(r - lambda.z), with a share of 1/(N (1 + t)) for every memory
+        D_j      = D_j + p.z_j - b_j
+        lambda_j = [lambda_j + (step/b_j^2)(sum_M W_M q_M.z_{M,j} - b'_j)]+,  b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]
+
+    e_M is the mean squared one-step error of a memory's means, without the part that all actions share.
+
+    Order: the gains are counted at the old price; the price moves by the cost foreseen; then the means take the round in,
+    with the rate 1/min(t, M). Values outside [0, 1] count as they are.
+
+    Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; memories, which rise; c0 = floor,
+    each in [0, 1].
+
+    Reading: step = 0.005 and repay = 1000 for every problem; there is no horizon. s_M is the step of exponential weights for
+    errors of that size, at today's prices. No bound on regret is proved. On every path the violation is at most lambda
+    b^2/step plus what costs exceed their forecasts, less what the debt was lowered by: docs/theory_practical.md. How it does
+    on data: docs/data.md and docs/shocks.md.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.PacedHedge.tuned(actions=2, horizon=100_000, floor=0.5)
+    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
+    >>> f"regret at most {lewa.regret(trace).max():.0f}, violation at most {lewa.violation(trace).max():.0f}"
+    'regret at most 50, violation at most 72'
+
+    Reference: docs/theory_practical.md; AdaHedge is S. de Rooij, T. van Erven, P. Grünwald, W. Koolen, JMLR 15, 2014.
+    """
+
+    step: float
+    repay: float
+    memories: Vector
+    floor: Vector
+
+    unbounded = True
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
+        """step = 0.005, repay = 1000"""
+        return cls(0.005, 1000.0, np.array(MEMORIES), check_problem(actions, horizon, floor, means)[2])
+
+    def check(self) -> None:
+        check_positive(step=self.step, repay=self.repay)
+        rising = self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all()
+        require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
+
+    def start(self, actions: int) -> PacedHedgeState:
+        K, m = self.sizes(actions)
+        N = self.memories.size
+        return PacedHedgeState(
+            mixture=np.full(K, 1 / K),
+            multiplier=np.zeros(m),
+            debt=np.zeros(m),
+            reward=np.full((N, K), 0.5),
+            cost=np.tile((1 - self.floor)[:, None], (N, K)),
+            error=np.zeros((N, 1 + m)),
+            plays=np.full((N, K), 1 / K),
+            behind=np.zeros(N),
+            weight=np.full(N, 1 / N),
+            gain=np.zeros(N),
+            totals=np.zeros(2),
+        )
+
+    def play(self, s: PacedHedgeState, p: Vector) -> None:
+        for k in range(p.size):
+            p[k] = s.mixture[k]
+
+    def learn(self, s: PacedHedgeState, seen: Full) -> None:
+        N, m = self.memories.size, self.floor.size
+        for i in range(N):
+            s.gain[i] = gain_of(s.plays[i], seen.rewards, s.multiplier, seen.constraints)
+        weigh(s, N)  # AdaHedge, on q_M.(r - lambda.z)
+        for j in range(m):
+            foreseen, spent = 0.0, 0.0
+            for i in range(N):
+                for k in range(s.mixture.size):
+                    foreseen += s.weight[i] * s.plays[i, k] * s.cost[i * m + j, k]
+            for k in range(s.mixture.size):
+                spent += seen.play[k] * (1 - seen.constraints[j, k])
+            s.debt[j] += spent - (1 - self.floor[j])
+            pace(s.multiplier, s.debt, j, self.floor[j], foreseen, self.step, self.repay)
+        for i in range(N):
+            remember_round(s, i, m, self.memories[i], seen.rewards, seen.constraints)
+        mix_memories(s, self.memories, m)  # q_M, p
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return practical.paced("Paced hedge")
+
+
+@rule
+def gain_of(q: Vector, r: Vector, lam: Vector, c: Matrix) -> float:
+    """q.(r - lam.z)"""
+    gain = 0.0
+    for k in range(q.size):
+        x = r[k]
+        for j in range(lam.size):
+            x -= lam[j] * (1 - c[j, k])
+        gain += q[k] * x
+    return gain
+
+
+@rule
+def master_step(gap: float, N: int) -> float:
+    """eta = ln N/Delta"""
+    return min(log(N) / gap, STEEPEST) if gap > 0 and N > 1 else STEEPEST
+
+
+@rule
+def weigh(s: PacedHedgeState, N: int) -> None:
+    """Take the gains of a round in: Delta += the mixability gap; behind += gain, with a share 1/(N (1 + t)) for each."""
+    eta, earned, best, mixed = master_step(s.totals[GAP], N), 0.0, s.gain[0], 0.0
+    for i in range(N):
+        earned += s.weight[i] * s.gain[i]
+        best = max(best, s.gain[i])
+    for i in range(N):
+        mixed += s.weight[i] * exp(max(eta * (s.gain[i] - best), -700.0))
+    s.totals[CLOCK] += 1
+    s.totals[GAP] += positive(best + log(mixed) / eta - earned)
+    eta, top = master_step(s.totals[GAP], N), s.behind[0] + s.gain[0]
+    for i in range(N):
+        s.behind[i] += s.gain[i]
+        top = max(top, s.behind[i])
+    for i in range(N):
+        s.behind[i] = max(s.behind[i] - top, -log(N * (1 + s.totals[CLOCK])) / eta)
+
+
+@rule
+def remember_round(s: PacedHedgeState, i: int, m: int, memory: float, r: Vector, c: Matrix) -> None:
+    """Take a round into the means and the errors of memory i."""
+    K, t = s.mixture.size, s.totals[CLOCK]
+    rate, error_rate = 1 / min(t, memory), 1 / max(1.0, min(t - 1, memory))
+    for o in range(1 + m):
+        total, squares = 0.0, 0.0
+        for k in range(K):
+            if o == 0:
+                off = r[k] - s.reward[i, k]
+                s.reward[i, k] += rate * off
+            else:
+                off = (1 - c[o - 1, k]) - s.cost[i * m + o - 1, k]
+                s.cost[i * m + o - 1, k] += rate * off
+            total += off
+            squares += off * off
+        apart = positive(squares - total * total / K) / max(K - 1, 1)
+        s.error[i, o] += error_rate * (apart - s.error[i, o])
+
+
+@rule
+def mix_memories(s: PacedHedgeState, memories: Vector, m: int) -> None:
+    """q_M ~ exp(s_M (r_M - lambda.z_M)), W ~ exp(eta behind), p = sum_M W_M q_M"""
+    N, K = s.plays.shape
+    eta, total = master_step(s.totals[GAP], N), 0.0
+    for k in range(K):
+        s.mixture[k] = 0.0
+    for i in range(N):
+        e = s.error[i, 0]
+        for j in range(m):
+            e += s.multiplier[j] * s.multiplier[j] * s.error[i, 1 + j]
+        sharp = sqrt(log(max(K, 2)) * min(s.totals[CLOCK], memories[i]) / max(e, 1e-18))
+        s.weight[i] = exp(eta * s.behind[i])
+        total += s.weight[i]
+        softmax(s, i, m, sharp)
+        for k in range(K):
+            s.mixture[k] += s.weight[i] * s.plays[i, k]
+    for i in range(N):
+        s.weight[i] /= total
+    for k in range(K):
+        s.mixture[k] /= total
+
+
+@rule
+def softmax(s: PacedHedgeState, i: int, m: int, sharp: float) -> None:
+    """q_i ~ exp(sharp (r_i - lambda.z_i))"""
+    K, z = s.mixture.size, 0.0
+    for k in range(K):
+        s.plays[i, k] = s.reward[i, k]
+        for j in range(m):
+            s.plays[i, k] -= s.multiplier[j] * s.cost[i * m + j, k]
+    top = s.plays[i, 0]
+    for k in range(K):
+        top = max(top, s.plays[i, k])
+    for k in range(K):
+        s.plays[i, k] = exp(max(sharp * (s.plays[i, k] - top), -700.0))
+        z += s.plays[i, k]
+    for k in range(K):
+        s.plays[i, k] /= z

@@ -1,0 +1,202 @@
+"""SquareCB-LEWA: forecasts with several memories, inverse gap weighting, and a paced price, for bandit feedback."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lewa.feedback import Bandit
+from lewa.kernels import (
+    Forecasts,
+    comparable,
+    count_answer,
+    forecast,
+    keep_shares,
+    no_forecasts,
+    pace,
+    remember,
+    rule,
+    weigh_gaps,
+    weigh_memories,
+)
+from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.theory import practical
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Matrix, Vector
+from lewa.validation import in_unit
+
+ALL_ANSWERS = 1e18  # a memory that forgets nothing
+MEMORIES = (50.0, 500.0, 5000.0, ALL_ANSWERS)
+STALE = 5000.0  # answers over which errors are averaged, and after which an action has to be tried again
+CLOCK, ANSWERS, LEVERAGE = 0, 1, 2  # places in `totals`
+PRIOR_ANSWERS = 0.1  # the weight of a prior in how often an action was tried
+
+
+@comparable
+class SquareCbLewaState(NamedTuple):
+    tried: Vector  # (K,)    n, answers of each action, discounted
+    multiplier: Vector  # (m,)    lambda
+    debt: Vector  # (m,)    D: what was spent beyond the limits, open answers at what they were charged
+    forecasts: Forecasts  # r, z
+    squares: Vector  # (1+m,)  S, squared errors of each target, discounted
+    totals: Vector  # (3,)    t; N, answers, discounted; H, leverages, discounted
+    available: Vector  # (K,)    1, or 0 for an action that cannot be drawn now
+    charged: Vector  # (m,)    at the last draw
+
+
+@dataclass(frozen=True)
+class SquareCbLewa(Learner):
+    """SquareCB-LEWA: the default for bandit feedback; it follows change and pays back what it overspends.
+
+    Not a box of the paper. Costs are z = 1 - c with limits b = 1 - c0. With forecasts r_k and z_{j,k} of each action's
+    reward and costs, the score s_k = r_k - lambda.z_k, and e = (S_0 + sum_j lambda_j^2 S_j)/N, the mean squared error of a
+    score, in round t::
+
+        u_k      = beta sqrt(e/(n_k + 1/10))
+        A        = the available actions with min(s_k + u_k, 1) >= max_i (s_i - u_i)
+        p_k      = 1/(nu + g (max s - s_k)) in A, 0 elsewhere,  g = 2 kappa sqrt((K - 1) min(t, 5000)/(e H))
+        at the draw of i, for each constraint j:
+        D_j      = D_j + z_{j,i} - b_j                                                 (the forecast cost)
+        lambda_j = [lambda_j + (step/b_j^2)(z_{j,i} - b'_j)]+,  b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]
+        when the answer comes:
+        D_j      = D_j + the cost told - the cost forecast at the draw                 (lambda is left alone)
+
+    The forecast is a mean over several memories of (50, 500, 5000, all) answers, each the prior of the next shorter one;
+    each action weighs its memories by their squared errors. S, N, H and n take the answer in, discounted by 1 - 1/5000: its
+    squared errors, 1, its leverage w/(1 + w) with w = 1/(n_i + 1/10), and 1.
+
+    Order: the price moves at the draw, by the cost foreseen; the answer moves the debt, and the price follows the debt. An
+    answer may come late or never: until then the debt holds the forecast. Values outside [0, 1] count as they are.
+
+    Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; kappa > 0, the sharpness; beta > 0,
+    the width; memories, which rise; prior (1+m, K), the forecasts before any answer; c0 = floor, each in [0, 1].
+
+    Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 for every problem, whatever the horizon. `means` and `rewards`
+    say what is expected of each action; without them a reward is 1/2 and a cost is its limit. No bound on regret is
+    proved. On every path the violation is at most lambda b^2/step plus what costs exceed their forecasts, less what the
+    debt was lowered by: docs/theory_practical.md. How it does on data: docs/data.md and docs/shocks.md.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.SquareCbLewa.tuned(actions=2, horizon=100_000, floor=0.5)
+    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
+    >>> f"regret at most {lewa.regret(trace).max():.0f}, violation at most {lewa.violation(trace).max():.0f}"
+    'regret at most -56, violation at most 62'
+
+    Reference: docs/theory_practical.md; inverse gap weighting is D. J. Foster, A. Rakhlin, Beyond UCB, ICML 2020.
+    """
+
+    step: float
+    repay: float
+    kappa: float
+    beta: float
+    memories: Vector
+    prior: Matrix
+    floor: Vector
+
+    unbounded = True
+    weighs_propensities = False
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        means: object = None,
+        rewards: object = None,
+    ) -> Self:
+        """step = 0.005, repay = 1000, kappa = 4, beta = 2; what is expected is the prior"""
+        K, _, c0 = check_problem(actions, horizon, floor, means)
+        prior = np.empty((1 + c0.size, K))
+        prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)
+        prior[1:] = (1 - c0)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
+        return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, c0)
+
+    def check(self) -> None:
+        check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
+        rising = self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all()
+        require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
+        shape = (1 + self.floor.size, self.prior.shape[-1])
+        require(
+            self.prior.shape == shape and np.isfinite(self.prior).all() and (self.prior >= 0).all(),
+            f"the prior must be {shape[0]} rows of numbers of at least 0, the reward and a cost per constraint",
+            prior=self.prior.tolist(),
+        )
+
+    def start(self, actions: int) -> SquareCbLewaState:
+        K, m = self.sizes(actions)
+        require(self.prior.shape[1] == K, "the prior must have one column per action", actions=K, prior=self.prior.shape)
+        b = 1 - self.floor
+        return SquareCbLewaState(
+            tried=np.zeros(K),
+            multiplier=np.zeros(m),
+            debt=np.zeros(m),
+            forecasts=no_forecasts(self.memories.size, 1 + m, K),
+            squares=2 * np.concatenate([[0.09], b * (1 - b)]),  # of two answers, as if: sd 0.3, and that of a coin
+            totals=np.array([0.0, 2.0, 0.0]),
+            available=np.ones(K),
+            charged=np.zeros(m),
+        )
+
+    def play(self, s: SquareCbLewaState, p: Vector) -> None:
+        e, low, n = score_error(s), -inf, 0
+        for k in range(p.size):
+            p[k] = forecast(s.forecasts, self.prior, 0, k)
+            for j in range(self.floor.size):
+                p[k] -= s.multiplier[j] * forecast(s.forecasts, self.prior, 1 + j, k)
+            if s.available[k] > 0:
+                low = max(low, p[k] - self.beta * sqrt(e / (s.tried[k] + PRIOR_ANSWERS)))
+                n += 1
+        for k in range(p.size):
+            most = min(p[k] + self.beta * sqrt(e / (s.tried[k] + PRIOR_ANSWERS)), 1.0)  # a reward is at most 1
+            if s.available[k] == 0 or most < low:
+                p[k] = -inf
+        t = max(min(s.totals[CLOCK], STALE), 1.0)
+        weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(e * s.totals[LEVERAGE], 1e-12)))
+
+    def charge(self, s: SquareCbLewaState, action: int) -> None:
+        s.totals[CLOCK] += 1
+        for j in range(self.floor.size):
+            s.charged[j] = forecast(s.forecasts, self.prior, 1 + j, action)
+            s.debt[j] += s.charged[j] - (1 - self.floor[j])
+            pace(s.multiplier, s.debt, j, self.floor[j], s.charged[j], self.step, self.repay)
+
+    def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
+        i, targets, e = seen.action, self.prior.shape[0], score_error(s)
+        leverage = 1 / (1 + s.tried[i] + PRIOR_ANSWERS)  # w/(1 + w), w = 1/(n_i + 1/10)
+        for j in range(self.floor.size):
+            s.debt[j] += (1 - seen.constraints[j]) - seen.charged[j]
+        for o in range(targets):
+            y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
+            price = 1.0 if o == 0 else s.multiplier[o - 1]
+            off = y - forecast(s.forecasts, self.prior, o, i)
+            s.squares[o] = (1 - 1 / STALE) * s.squares[o] + off * off * (1 - leverage)
+            weigh_memories(s.forecasts, o, targets, i, y - self.prior[o, i], price, e)
+        keep_shares(s.forecasts, i, s.totals[CLOCK])
+        for o in range(targets):
+            y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
+            remember(s.forecasts, self.memories, i, o, targets, y - self.prior[o, i])
+        count_answer(s.forecasts, self.memories, i)
+        s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
+        s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + leverage
+        for k in range(s.tried.size):
+            s.tried[k] *= 1 - 1 / STALE
+        s.tried[i] += 1
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(prior=self.prior[:, list(order)])
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return practical.paced("SquareCB-LEWA")
+
+
+@rule
+def score_error(s: SquareCbLewaState) -> float:
+    """e = (S_0 + sum_j lambda_j^2 S_j)/N: the mean squared error of a score at today's prices"""
+    e = s.squares[0]
+    for j in range(s.multiplier.size):
+        e += s.multiplier[j] * s.multiplier[j] * s.squares[1 + j]
+    return max(e / s.totals[ANSWERS], 1e-12)

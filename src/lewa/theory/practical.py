@@ -1,0 +1,17 @@
+"""What is proved of the learners with a paced price: no bound, and a certificate that a run computes as it goes.
+
+The certificate (docs/theory_practical.md): on every path, for any forecasts, V + sum_t k_t <= lambda b^2/step + E, where V
+is the violation, k_t the part of the debt that a round was asked to pay back, and E the sum of costs less their forecasts.
+"""
+
+from lewa.theory.guarantees import Guarantee, none
+
+CERTIFICATE = (
+    "its constants were chosen by measurements, and no bound on regret or violation is proved; what it owes is read off a "
+    "run as it goes (docs/theory_practical.md)"
+)
+
+
+def paced(source: str) -> tuple[Guarantee, ...]:
+    """State that nothing is proved in advance of a learner with a paced price."""
+    return (none(source, CERTIFICATE),)
