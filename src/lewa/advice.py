@@ -38,7 +38,8 @@ from lewa.types import Vector
 # Never advised, beside the printed boxes: EWA and some rivals are blind to constraints, of the penalties and other rivals
 # nothing is proved, and epochs only add rounds of exploration to bandit OP-EWA.
 BLIND = ("ewa", "anytime-ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb1")
-UNPROVED = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube", "fractional-kube", "forecast-lp", "entropic-lp")
+HEURISTIC = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube", "fractional-kube", "forecast-lp", "entropic-lp")
+UNPROVED = (*HEURISTIC, "paced-hedge", "squarecb-lewa")
 NEVER = (*BLIND, *UNPROVED, "bandit-epoch-project")
 IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where nobody knows how many there will be
 # Tried beside the recommended tuning: b trades regret for violation; without their bonus the optimistic learners have a
@@ -51,8 +52,8 @@ SINGLE = (PATHWISE, PROBABLE)  # kinds that are about single runs
 
 # What did best on the data of docs/data.md, by the kind of feedback.
 PRACTICE: dict[str, tuple[str, dict[str, float]]] = {
-    "full": ("op-ewa", {"kappa": 0.0}),
-    "bandit": ("bandit-op-ewa", {"kappa": 0.0}),
+    "full": ("paced-hedge", {}),
+    "bandit": ("squarecb-lewa", {}),
 }
 
 
@@ -150,7 +151,7 @@ def advise(
     choices = [choice for name in names(asked) for choice in tunings(name, asked) if choice.share is not None]
     ranked = tuple(sorted(choices, key=partial(rank, asked)))
     name, settings = PRACTICE[feedback]
-    practice = weigh(name if horizon else f"{name}+doubling", settings, asked)
+    practice = weigh(name, settings, asked)
     note = f"In practice {practice.called} did best on real data (docs/data.md); {_proved(practice, asked)}."
     if not ranked:
         return Advice(practice, None, _nothing(asked, practice), practice, note, asked, ranked)

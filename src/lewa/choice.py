@@ -2,15 +2,17 @@
 
 Two goals, and one restriction:
 
-- "practice": what did best on the data of docs/data.md for this kind of feedback, whatever is proved of it;
+- "practice": what did best on the data of docs/data.md for this kind of feedback, whatever is proved of it. It keeps its
+  constraints, follows change and needs no horizon;
 - "proved": the learner with the least proved bound for these numbers, as `lewa.advise` ranks them; where nothing is proved,
   the same as "practice".
 
-Without a horizon both may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is not
-chosen, since it forgets what it was taught: "proved" takes the best of the others, and where there is none, and always for
-"practice", an anytime learner of LEWA's family is taken, which needs no horizon and never starts afresh.
+Without a horizon "proved" may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is
+not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
+of LEWA's family.
 
-An agent asks for "proved" without restarts.
+`lewa play`, `lewa replay`, `lewa frontier` and an agent ask for "practice" unless they are told otherwise; an agent never
+restarts.
 """
 
 from collections.abc import Sequence
@@ -51,12 +53,12 @@ def choose_learner(
     goal : "practice" or "proved"
         What the choice is for; see the top of this module.
     restarts : bool
-        Whether a learner that starts afresh in epochs may be chosen where there is no horizon.
+        Whether a learner that starts afresh in epochs may be chosen where there is no horizon; "proved" only.
     setting : Setting, optional
         What is assumed of the world; "proved" only.
 
     >>> choose_learner("bandit", 10, 100_000, 0.6)
-    LearnerChoice(name='bandit-op-ewa', settings={'kappa': 0.0})
+    LearnerChoice(name='squarecb-lewa', settings={})
     >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
     LearnerChoice(name='anytime-op-ewa', settings={'epsilon': 1e-06})
     """
@@ -67,10 +69,7 @@ def choose_learner(
     if goal == "proved":
         floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
         return _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())
-    name, settings = PRACTICE[feedback]
-    if horizon is not None:
-        return LearnerChoice(name, settings)
-    return LearnerChoice(f"{name}+doubling", settings) if restarts else LearnerChoice(ANYTIME[feedback], {})
+    return LearnerChoice(*PRACTICE[feedback])
 
 
 @lru_cache(maxsize=256)

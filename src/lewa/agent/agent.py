@@ -38,9 +38,11 @@ class Agent:
     horizon : int, optional
         The number of decisions, if it is known.
     learner : str
-        A name of `lewa.learners.ALL`, or "auto": the learner that `lewa.choice.choose_learner` takes for the goal "proved".
+        A name of `lewa.learners.ALL`, or "auto": the learner that `lewa.choice.choose_learner` takes for the goal.
     seed : int
         The seed of the draws.
+    goal : "practice" or "proved"
+        For "auto": the learner that keeps its constraints and earns most on data, or the one with the least proved bound.
     settings : mapping, optional
         Settings of the learner's tuning, by name.
     feedback : "bandit" or "full"
@@ -54,8 +56,8 @@ class Agent:
         worst of the range if nothing is known; "expire" leaves the decision out; a mapping fills in these values,
         {"reward": 0}, and charges the rest.
     expected : mapping, optional
-        Values per action that are known in advance, by name. They are filled in until something was seen, and constraints
-        that no mixture of them meets are refused.
+        Values per action that are known in advance, by name. The learner starts from them, they are filled in until
+        something was seen, and constraints that no mixture of them meets are refused.
 
     Examples
     --------
@@ -83,6 +85,7 @@ class Agent:
         *,
         settings: Mapping[str, object] | None = None,
         feedback: str = "bandit",
+        goal: str = "practice",
         max_pending: int = 10_000,
         expire_after: int | None = None,
         unanswered: str | Mapping[str, float] = "charge",
@@ -92,8 +95,9 @@ class Agent:
         names = setup.field_names(items)
         known = setup.as_expected(expected, names, labels)
         setup.refuse_infeasible(items, known)
-        floor = [constraint.floor for constraint in items]
-        learner_name, tuned = setup.make_learner(learner, feedback, len(labels), rounds, floor, settings)
+        prior = setup.tuning_prior(items, reward_range, known, len(labels))
+        wish = setup.Wish(learner, feedback, goal, settings)
+        learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
         self._begin(
             AgentState.begin(
                 Setup(

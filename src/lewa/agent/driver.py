@@ -5,6 +5,7 @@ from typing import Self
 import numpy as np
 
 from lewa.agent.records import Plain
+from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
 from lewa.feedback import Feedback
 from lewa.kernels import dump, load, state_type
@@ -43,22 +44,25 @@ class Driver(Session):
         return action, propensity, play
 
     def draw_among(self, t: int, among: list[int]) -> tuple[int, float, Vector]:
-        """Return the same for the play restricted to these actions."""
-        choice = self.choose(t, np.isin(np.arange(self.actions), among))
-        return choice.action, choice.propensity, choice.play
+        """Return the same for the play over these actions."""
+        play = self.play_among(np.isin(np.arange(self.actions), among))
+        action = sample_action(play, self._uniform(t))
+        return action, float(play[action]), play
 
     def pending_play(self, play: Vector, masked: bool) -> Vector | None:
         """Return the play that an open decision carries for the learner; None if the learner needs none."""
         return None if self._draws_itself else self.play_to_learn(play, masked)
 
-    def learn_action(self, action: int, propensity: float, units: Vector, play: Vector | None) -> None:
+    def learn_action(self, action: int, propensity: float, units: Vector, play: Vector | None, charged: Vector) -> None:
         """Learn the units of the action drawn: the reward's, then one per constraint."""
-        self.steps.learn_bandit(self.memory, action, propensity, units.item(0), units[1:], NO_PLAY if play is None else play)
+        play = NO_PLAY if play is None else play
+        self.steps.learn_bandit(self.memory, action, propensity, units.item(0), units[1:], play, charged)
 
     def learn_all(self, units: Matrix, play: Vector) -> None:
         """Learn the units of every action: the rewards, then one row per constraint."""
         constraints = units[1:]
-        self.steps.learn_full(self.memory, units[0], constraints, np.clip(constraints @ play, 0, 1), play)
+        met = constraints @ play if self.learner.unbounded else np.clip(constraints @ play, 0, 1)
+        self.steps.learn_full(self.memory, units[0], constraints, met, play)
 
     def plain(self) -> Plain:
         """Return the learner's state as JSON has it."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from lewa.agent.records import Label, Plain, brief
 from lewa.choice import ANYTIME, choose_learner
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
-from lewa.learners import find, make
+from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.measures import best_fixed_play
 from lewa.types import Matrix
@@ -107,15 +107,24 @@ def clipped_unit(scale: Scale, value: float) -> float:
     return min(max(scale.unit(value), 0.0), 1.0)
 
 
+class Wish(NamedTuple):
+    """What a user says of the learner."""
+
+    name: str  # of a learner, or "auto"
+    feedback: str
+    goal: str
+    settings: Mapping[str, object] | None
+
+
 def make_learner(
-    name: str,
-    feedback: str,
-    actions: int,
-    horizon: int | None,
-    floor: list[float],
-    settings: Mapping[str, object] | None,
+    wish: Wish, actions: int, horizon: int | None, constraints: Sequence[Constraint], prior: Mapping[str, object]
 ) -> tuple[str, Learner]:
-    """Return the name of the learner, chosen if it is "auto", and the learner tuned."""
+    """Return the name of the learner, chosen if it is "auto", and the learner tuned.
+
+    `prior` is what is expected of each action, for a learner whose tuning has use for it.
+    """
+    name, feedback, goal, settings = wish
+    floor = [constraint.floor for constraint in constraints]
     if feedback not in ANYTIME:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {brief(feedback)}")
     if not isinstance(name, str):
@@ -124,8 +133,9 @@ def make_learner(
         raise ValueError(f"settings must be values by name, got {brief(settings)}")
     options: dict[str, object] = dict(settings or {})
     if name == "auto":
-        choice = choose_learner(feedback, actions, horizon, floor, goal="proved", restarts=False)
+        choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
         name, options = choice.name, {**choice.settings, **options}
+    options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
     if horizon is not None:
         return name, make(name, actions, horizon, floor, **options)
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
@@ -133,6 +143,25 @@ def make_learner(
         anytime = ANYTIME[feedback_kind(find(name)).observes]
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
     return name, short
+
+
+def tuning_prior(
+    constraints: Sequence[Constraint],
+    reward_range: tuple[float, float],
+    expected: Mapping[str, tuple[float, ...]],
+    actions: int,
+) -> dict[str, object]:
+    """Return what is expected of each action in the learner's units, as settings of a tuning that has use for it."""
+    if not expected:
+        return {}
+    low, high = as_range("the reward", reward_range)
+    scale, middle = Scale(low, high - low), 0.5
+    rewards = [clipped_unit(scale, value) for value in expected.get("reward", ())] or [middle] * actions
+    means = [
+        [clipped_unit(item.scale, value) for value in expected.get(item.name, ())] or [item.floor] * actions
+        for item in constraints
+    ]
+    return {"rewards": rewards, "means": means}
 
 
 def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:

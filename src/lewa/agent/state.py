@@ -13,6 +13,7 @@ from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.records import Decision, Input, Plain, Value, brief
 from lewa.agent.setup import Setup, clipped_unit, whole_number
 from lewa.agent.statistics import Statistics, add_action
+from lewa.feedback import NOTHING
 from lewa.kernels import DICE, keys
 from lewa.types import Vector
 from lewa.units import as_number
@@ -31,6 +32,7 @@ class Pending(NamedTuple):
     propensity: float
     play: Vector | None  # that the learner will learn from; None if it needs none
     units: Units | None = None  # what is known so far; None if nothing is
+    charged: Vector = NOTHING  # what the learner charged its constraints at the draw
 
     def known(self) -> list[int]:
         """Return the fields that are known."""
@@ -54,6 +56,7 @@ class AgentState:
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._prior_units = setup.prior_units()
+        self._unbounded = setup.learner.unbounded
         self._make_desk()
 
     @classmethod
@@ -80,7 +83,7 @@ class AgentState:
     def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> None:
         """Open one more decision; it may close the oldest ones."""
         self.rounds = t = self.rounds + 1
-        self.open[t] = Pending(action, propensity, play)
+        self.open[t] = Pending(action, propensity, play, None, self.driver.charge(action))
         if masked:
             self.counts["masked"] += 1
         if len(self.open) > self._max_pending:
@@ -158,13 +161,15 @@ class AgentState:
             self.counts["expired"] += 1
             return
         units, known = self._units_so_far(pending), pending.known()
+        guessed = pending.charged.size > 0 and not known and not self.setup.unanswered
         for f in range(len(self._fields)):
             if f not in known:
                 units[f] = self.expected_unit(pending, f)
                 self.charge_count[f] += 1
                 self.charge_total[f] += self.setup.scales[f].own(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
-        self._learn(pending, units)
+        if not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
+            self._learn(pending, units)
         self.counts["charged"] += 1
 
     def expected_unit(self, pending: Pending, f: int) -> Units:
@@ -173,6 +178,8 @@ class AgentState:
         width = len(self.setup.actions) if self.sees_all else ()
         if name in fixed:
             return np.full(width, clipped_unit(self.setup.scales[f], fixed[name]))
+        if f > 0 and pending.charged.size:
+            return np.asarray(1 - pending.charged[f - 1])
         count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self._prior_units[f]
         if not self.sees_all:
             i = pending.action
@@ -216,7 +223,7 @@ class AgentState:
             units = self._units_so_far(pending)
             for name, value in numbers.items():
                 f = self._fields[name]
-                units[f] = self.statistics.add_all(f, np.asarray(value), pending.play)
+                units[f] = self.statistics.add_all(f, np.asarray(value), pending.play, self._unbounded)
             if whole:
                 self.statistics.multiplier_sum[1:] += self.driver.multiplier
             return units
@@ -225,7 +232,8 @@ class AgentState:
             self._units[:] = np.nan if pending.units is None else pending.units
         for name, value in numbers.items():
             self._values[self._fields[name]] = value
-        add_action(self.statistics.table, self._desk, self.driver.multiplier, pending.action, pending.propensity, whole)
+        table, multiplier = self.statistics.table, self.driver.multiplier
+        add_action(table, self._desk, multiplier, pending.action, pending.propensity, self._unbounded, whole)
         return self._units
 
     def _learn(self, pending: Pending, units: Units) -> None:
@@ -233,7 +241,7 @@ class AgentState:
         if self.sees_all and pending.play is not None:
             self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
         else:
-            self.driver.learn_action(pending.action, pending.propensity, units, pending.play)  # type: ignore[arg-type]
+            self.driver.learn_action(pending.action, pending.propensity, units, pending.play, pending.charged)  # type: ignore[arg-type]
 
     def plain(self) -> Plain:
         """Return the state as JSON has it, by the names of version 1."""
@@ -257,7 +265,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.statistics = Statistics.from_plain(plain["book"], fields, K)
     state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
-    for number, action, propensity, play, units in plain["open"]:
+    for number, action, propensity, play, units, *charged in plain["open"]:
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
             raise ValueError(
                 f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
@@ -266,17 +274,20 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         if (probabilities is None) != (state.driver.pending_play(np.empty(0), False) is None):
             raise ValueError(f"decision {number} must carry a play if the learner needs it, and only then")
         known = None if units is None else _units_from_plain(units, fields, K if state.sees_all else None)
-        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known)
+        booked = np.array(charged[0] if charged else (), dtype=np.float64)
+        if booked.shape != state.driver.charged.shape:
+            raise ValueError(f"decision {number} must carry {state.driver.charged.size} charges, got {booked.size}")
+        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known, booked)
     return state
 
 
 def _plain_pending(number: int, pending: Pending) -> list[object]:
     play = None if pending.play is None else pending.play.tolist()
-    if pending.units is None:
-        return [number, pending.action, pending.propensity, play, None]
-    known = set(pending.known())
-    units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]
-    return [number, pending.action, pending.propensity, play, units]
+    units, charged = None, [pending.charged.tolist()] if pending.charged.size else []
+    if pending.units is not None:
+        known = set(pending.known())
+        units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]
+    return [number, pending.action, pending.propensity, play, units, *charged]
 
 
 def _units_from_plain(plain: Sequence[float | Sequence[float] | None], fields: int, width: int | None) -> Units:

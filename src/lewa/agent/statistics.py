@@ -31,6 +31,7 @@ PER_ACTION = {
 }
 ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM = range(10)
 WIDTH = len(PER_QUANTITY)
+LARGEST_UNIT = 1e6  # of a value that is learned as it is: its square stays a number that others can be added to
 
 
 class Statistics:
@@ -74,11 +75,11 @@ class Statistics:
         """Return a copy."""
         return Statistics(self.table.copy())
 
-    def add_all(self, f: int, values: Vector, play: Vector) -> Vector:
-        """Add one value per action to field f, for the play that they answer; return their units."""
-        units: Vector = (values - self.zero[f]) / self.span[f]
-        outside = (units < 0) | (units > 1)
-        units = np.clip(units, 0, 1)
+    def add_all(self, f: int, values: Vector, play: Vector, unbounded: bool) -> Vector:
+        """Add one value per action to field f, for the play that they answer; return their units, as `add_action` does."""
+        raw: Vector = (values - self.zero[f]) / self.span[f]
+        outside = (raw < 0) | (raw > 1)
+        units = np.clip(raw, 0, 1)
         mean, value = min(max(float(play @ units), 0.0), 1.0), float(play @ values)
         low, high = float(values.min()), float(values.max())
         if self.count[f] == 0:
@@ -94,7 +95,7 @@ class Statistics:
         self.action_sum[f] += units
         self.weight[f] += 1
         self.weighted_sum[f] += units
-        return units
+        return np.clip(raw, -LARGEST_UNIT, LARGEST_UNIT) if unbounded and f > 0 else units
 
     def plain(self) -> list[Plain]:
         """Return the rows as JSON has them."""
@@ -116,11 +117,14 @@ class Statistics:
         return statistics
 
 
-def _add_action(table: Matrix, desk: Matrix, multiplier: Vector, action: int, propensity: float, learn: bool) -> None:
-    """Add the values of one action, desk[0], to the table, and write their units to desk[1].
+def _add_action(
+    table: Matrix, desk: Matrix, multiplier: Vector, action: int, propensity: float, unbounded: bool, learn: bool
+) -> None:
+    """Add the values of one action, desk[0], to the table, and write the units that the learner learns to desk[1].
 
-    A value that is NaN is not there: nothing is added for it, and its unit stays as it is. Where the round is learned now,
-    the multiplier is added too.
+    A value that is NaN is not there: nothing is added for it, and its unit stays as it is. The statistics are of values
+    clipped to their range; an unbounded learner learns constraints as they are. Where the round is learned now, the
+    multiplier is added too.
     """
     fields, K = table.shape[0], (table.shape[1] - WIDTH) // 5
     for f in range(fields):
@@ -128,10 +132,11 @@ def _add_action(table: Matrix, desk: Matrix, multiplier: Vector, action: int, pr
         if np.isnan(d):
             continue
         x = (d - table[f, ZERO]) / table[f, SPAN]
+        raw = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
         if not 0 <= x <= 1:
             table[f, CLIP_COUNT] += 1
             x = min(max(x, 0.0), 1.0)
-        desk[1, f] = x
+        desk[1, f] = raw if unbounded and f > 0 else x
         if table[f, COUNT] == 0:
             table[f, LOWEST], table[f, HIGHEST] = d, d
         off = x - (0.5 + table[f, UNIT_SUM]) / (table[f, COUNT] + 1)
