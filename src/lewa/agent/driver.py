@@ -41,7 +41,7 @@ class Driver(Session):
             return action, propensity, self._play
         play = np.empty(self.actions)
         action, propensity = self.steps.choose(self.memory, self.dice, t, play)
-        return action, propensity, play
+        return action, float(propensity), play
 
     def draw_among(self, t: int, among: list[int]) -> tuple[int, float, Vector]:
         """Return the same for the play over these actions."""
