@@ -52,13 +52,21 @@ def test_the_learner_sees_units_and_the_user_never_does() -> None:
 
 
 def test_values_outside_their_range_are_clipped_for_the_learner_and_count_as_they_are() -> None:
-    agent, twin = small(), small()
+    agent, twin = (small(learner="anytime-bandit-lewa") for _ in range(2))
     agent.update(agent.pull(), reward=7.0, cost=0.5, quality=4.0)
     twin.update(twin.pull(), reward=1.0, cost=0.01, quality=4.0)
     assert agent.pull() == twin.pull()
     cost = agent.status().constraints[0]
-    assert (cost.average, cost.clipped, cost.low) == (0.5, 1, None)
+    assert (cost.average, cost.clipped, cost.high) == (0.5, 1, None)
     assert twin.status().constraints[0].clipped == 0
+
+
+def test_the_default_learner_takes_costs_outside_their_range_as_they_are() -> None:
+    agent = small(learner="auto")
+    agent.update(agent.pull(), reward=1.0, cost=0.5, quality=4.0)
+    debt = agent.snapshot()["state"]["learner"]["debt"]
+    constraint = agent.setup.constraints[0]
+    assert debt[0] == pytest.approx((0.5 - constraint.limit) / (constraint.high - constraint.low))
 
 
 @pytest.mark.parametrize(
@@ -152,13 +160,17 @@ def test_a_full_information_agent_makes_the_moves_of_the_batch_loop(name: str) -
 
 def test_auto_takes_the_learner_that_is_advised_for_what_an_application_sees() -> None:
     actions, lines = ["x", "y", "z"], [at_most("cost", 0.4)]
-    known = Agent(actions, lines, horizon=100_000)
+    known = Agent(actions, lines, horizon=100_000, goal="proved")
     advised = lewa.advise("bandit", 3, 100_000, [0.6]).learner
     assert known.setup.learner_name == advised.name
     assert repr(known.setup.learner) == repr(make(advised.name, 3, 100_000, [0.6], **advised.settings))
     for kind, name in (("bandit", "anytime-bandit-lewa"), ("full", "anytime-op-ewa")):  # which never start afresh
-        assert Agent(actions, lines, feedback=kind).setup.learner_name == name
-    assert Agent([*range(3000)], lines).setup.learner_name == "anytime-bandit-lewa"  # of which nothing is proved
+        assert Agent(actions, lines, feedback=kind, goal="proved").setup.learner_name == name
+    many = Agent([*range(3000)], lines, goal="proved")
+    assert many.setup.learner_name == "anytime-bandit-lewa"  # of which nothing is proved
+    for kind, name in (("bandit", "squarecb-lewa"), ("full", "paced-hedge")):
+        for horizon in (None, 100_000):
+            assert Agent(actions, lines, feedback=kind, horizon=horizon).setup.learner_name == name
 
 
 # Late, in parts, twice, never --------------------------------------------------------------------------------------------
@@ -265,7 +277,7 @@ REFUSED: list[tuple[Any, type[ValueError], str]] = [
     (lambda agent: agent.pull(available=["small", "huge"]), ValueError, "there is no action 'huge'"),
     (lambda agent: agent.pull(available="small"), ValueError, "a list of actions, got 'small'"),
     (lambda agent: agent.pull(available=3), ValueError, "a list of actions, got 3"),
-    (lambda agent: agent.apply({"kind": "verdict"}), ValueError, "a decision or a feedback"),
+    (lambda agent: agent.apply({"kind": "verdict"}), ValueError, "a decision, a feedback or a change"),
     (lambda agent: agent.apply({"kind": "feedback", "version": 2}), ValueError, "version 1 can be read, got version 2"),
     (lambda agent: agent.apply({"kind": "feedback", "version": 1, "decision": 3}), ValueError, "has the fields"),
     (lambda agent: agent.apply(Feedback(3, {"cost": nan})), ValueError, "finite number, got nan"),

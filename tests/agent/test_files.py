@@ -14,6 +14,8 @@ from lewa import Agent, at_least, at_most
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
+LATER = ("recent", "debt", "exposure", "changes", "shifts")  # than the first files of version 1
+
 
 def at_work(learner: str = "anytime-bandit-lewa", horizon: int | None = None, **more: Any) -> Agent:
     """An agent with answered, half-answered and unanswered decisions."""
@@ -65,7 +67,7 @@ def test_what_is_saved_is_plain_json_that_a_reader_finds_its_way_in(tmp_path: Pa
     assert saved["agent"]["setup"]["actions"] == ["small", "medium", "large"]
     assert saved["agent"]["setup"]["lines"][0] == {"name": "cost", "sense": "at most", "line": 0.002, "low": 0, "high": 0.01}
     state = saved["agent"]["state"]
-    assert set(state) == {"round", "dice", "learner", "book", "counts", "charges", "open"}
+    assert set(state) == {"round", "dice", "learner", "book", "counts", "charges", "open", *LATER}
     assert len(state["learner"]["multiplier"]) == 2
     assert len(state["open"]) == agent.status().open == 14
 

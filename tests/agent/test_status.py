@@ -50,8 +50,8 @@ def test_the_verdict_is_what_all_of_the_band_says() -> None:
     one = {"only": 0.003}
     assert routed(2000, one, {"only": 1}, line=0.004).status().constraints[0].verdict == "kept"
     assert routed(2000, one, {"only": 1}, line=0.002).status().constraints[0].verdict == "missed"
-    assert routed(2000, one, {"only": 1}, line=0.003).status().constraints[0].verdict == "open"
-    assert routed(1, one, {"only": 1}, line=0.009).status().constraints[0].verdict == "open"
+    assert routed(2000, one, {"only": 1}, line=0.003).status().constraints[0].verdict == "undecided"
+    assert routed(1, one, {"only": 1}, line=0.009).status().constraints[0].verdict == "undecided"
 
 
 def test_the_estimate_of_regret_is_labelled_and_near_the_truth() -> None:
@@ -91,7 +91,7 @@ def test_a_learner_without_a_dual_step_has_no_certificate() -> None:
 
 
 def test_the_guarantee_is_the_learners_for_the_rounds_so_far_and_in_the_users_units() -> None:
-    agent = routed(20_000, COSTS, REWARDS, line=0.0025)
+    agent = routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-bandit-lewa")
     status = agent.status()
     proved = lewa.guarantee(agent.setup.learner, 2, 20_000)
     assert status.guarantee == proved
@@ -130,7 +130,7 @@ def spoil(agent: Agent, how: str) -> None:
     ],
 )
 def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, said: str) -> None:
-    agent = routed(20_000, COSTS, REWARDS, line=0.0025)
+    agent = routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-bandit-lewa")
     assert agent.status().guarantee.regret is not None
     spoil(agent, how)
     status = agent.status()
@@ -163,22 +163,27 @@ def test_a_line_that_can_be_kept_is_not_called_infeasible() -> None:
 
 
 def test_clipping_is_warned_of_with_a_range_that_holds_the_values() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.2, range=(0, 0.5))], seed=1)
-    for n in range(10):
-        agent.update(agent.pull(), reward=0.5, cost=0.1 * n)
-    warning = agent.status().warnings[0]
-    assert warning.startswith("4 values of cost were clipped: they lay outside its range (0, 0.5)")
-    assert warning.endswith("a range of (0, 1) would fit")
+    for learner, ending in (
+        ("anytime-bandit-lewa", "they were clipped; a range of (0, 1) would fit"),
+        ("auto", "the learner takes them as they are; only the confidence band is one-sided"),
+    ):
+        agent = Agent(["a", "b"], [at_most("cost", 0.2, range=(0, 0.5))], learner=learner, seed=1)
+        for n in range(10):
+            agent.update(agent.pull(), reward=0.5, cost=0.1 * n)
+        warning = agent.status().warnings[0]
+        assert warning.startswith("4 values of cost lay outside its range (0, 0.5)")
+        assert warning.endswith(ending)
+        assert warning.code == "range"
 
 
 def test_a_range_far_wider_than_the_values_is_warned_of() -> None:
-    status = routed(200, COSTS, REWARDS, line=0.002, top=0.05).status()
+    status = routed(200, COSTS, REWARDS, line=0.002, top=0.05, learner="anytime-bandit-lewa").status()
     assert [warning for warning in status.warnings if "in a range of (0, 0.05)" in warning]
     assert status.warnings[0].endswith("a range of (0, 0.009) would fit")
 
 
 def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
-    status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009).status()
+    status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009, learner="anytime-bandit-lewa").status()
     assert status.warnings[0].startswith("the limit of cost, 0.00105, is near the best that an action has, 0.00")
 
 
@@ -214,7 +219,7 @@ def test_a_suggested_range_holds_what_was_seen(
 
 
 def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -> None:
-    agent = Agent(["a", "b"], [at_most("cost", 0.4)])
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved")
     for value in (1e308, -1e308, 5e-324):
         agent.update(agent.pull(), reward=value, cost=value)
     pattern = agent.pull()
@@ -222,13 +227,13 @@ def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -
         agent.apply(pattern._replace(id=number, round=number, probability=2.3e-308, play_bytes=b""))
         agent.update(number, reward=1.0, cost=0.5)
     status = agent.status()
-    assert "2 values of cost were clipped" in str(status)
+    assert "2 values of cost lay outside its range" in str(status)
     assert sum(agent.pull().play) == pytest.approx(1)
     assert Agent.restore(agent.snapshot()).snapshot() == agent.snapshot()
 
 
 def test_what_is_open_is_reserved_at_what_it_is_expected_to_have() -> None:
-    agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))])
+    agent = Agent(["a"], [at_most("cost", 0.4, range=(0, 10))], goal="proved")
     agent.pull()
     assert agent.status().constraints[0].reserved == 10  # nothing is known: the worst
     agent.update(1, reward=0.5, cost=2)
@@ -242,14 +247,15 @@ def test_what_is_open_is_reserved_at_what_it_is_expected_to_have() -> None:
 
 def test_a_status_is_text_and_json() -> None:
     agent = Agent(["a", "b"], [at_most("cost", 0.4), at_least("share", 0.1)])
-    assert str(agent.status()).splitlines()[0] == "0 decisions by anytime-bandit-lewa: none yet"
+    assert str(agent.status()).splitlines()[0] == "0 decisions by squarecb-lewa: none yet"
     agent.update(agent.pull(), reward=0.5, cost=0.3)
     text = str(agent.status())
-    assert "cost at most 0.4: 0.3 on average, in expectation 0 to 1 (95% at all times): open; multiplier 0" in text
+    assert (
+        "cost at most 0.4: 0.3 on average (below the limit), 0.3 recently, debt -0.1; "
+        "in expectation 0 to 1 (95% at all times): undecided; multiplier 0"
+    ) in text
     assert "share at least 0.1: nothing told yet; multiplier 0" in text
     plain: dict[str, Any] = json.loads(json.dumps(agent.status().plain()))
     assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"] == "no round was answered yet"
-    assert repr(agent).startswith(
-        "<Agent: 2 actions, cost at most 0.4, share at least 0.1; anytime-bandit-lewa; 1 decisions>"
-    )
+    assert repr(agent).startswith("<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa; 1 decisions>")

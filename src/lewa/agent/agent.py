@@ -8,8 +8,10 @@ from typing import Self
 import numpy as np
 
 from lewa.agent import files, setup, state
+from lewa.agent.changes import apply_change
 from lewa.agent.constraint import Constraint
-from lewa.agent.records import Decision, Feedback, Input, Label, Plain, Record, brief, record
+from lewa.agent.exposure import mask
+from lewa.agent.records import Change, Decision, Feedback, Input, Label, Plain, Record, brief, record
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
@@ -117,9 +119,17 @@ class Agent:
         )
 
     def _begin(self, state: AgentState) -> None:
-        self.setup, self._state, self._lock = state.setup, state, Lock()
+        self._state, self._lock = state, Lock()
+        self._know_actions()
+
+    def _know_actions(self) -> None:
         self._actions = self.setup.actions
         self._index = {label: i for i, label in enumerate(self._actions)}
+
+    @property
+    def setup(self) -> Setup:
+        """What the agent is made of now."""
+        return self._state.setup
 
     def __repr__(self) -> str:
         constraints = ", ".join(map(str, self.setup.constraints))
@@ -141,14 +151,13 @@ class Agent:
         """
         with self._lock:
             state = self._state
-            driver, t = state.driver, state.rounds
+            driver, t, exposure = state.driver, state.rounds, state.exposure
             among = None if available is None else self._among(available)
-            if among is None:
+            labels = None if among is None else tuple(self._actions[k] for k in among)
+            if among is None and exposure.plain_play and not exposure.retired:
                 i, propensity, play = driver.draw(t)
-                labels = None
             else:
-                i, propensity, play = driver.draw_among(t, among)
-                labels = tuple(self._actions[k] for k in among)
+                i, propensity, play = driver.draw_among(t, mask(driver.actions, among, exposure.retired), exposure)
             fields = (t + 1, self._actions[i], propensity, play.tobytes(), tuple(driver.multiplier.tolist()), t + 1, labels)
             masked = among is not None
             state.decide(i, propensity, driver.pending_play(play, masked), masked)
@@ -193,6 +202,72 @@ class Agent:
                 constraints["reward"] = reward
             return _new(Feedback, (number, self._state.answer(number, constraints), False))
 
+    def set_limit(self, name: str, limit: float, *, who: str = "", why: str = "") -> Change:
+        """Change the limit of a constraint from now on; what is owed stays owed."""
+        return self._make("limit", name, limit, who, why)
+
+    def set_range(self, name: str, ends: tuple[float, float], *, who: str = "", why: str = "") -> Change:
+        """Change the range in which the values of a constraint lie; the learner goes on in the new units."""
+        return self._make("range", name, list(ends), who, why)
+
+    def add_action(
+        self,
+        action: Label,
+        *,
+        like: Label | None = None,
+        expected: Mapping[str, float] | None = None,
+        share: float | None = None,
+        who: str = "",
+        why: str = "",
+    ) -> Change:
+        """Add an action.
+
+        Parameters
+        ----------
+        action : str or int
+            Its label. That of a retired action is never used again.
+        like : label, optional
+            An action that it starts as a copy of.
+        expected : mapping, optional
+            What it is expected to give, by name, in your units.
+        share : float, optional
+            A share of the decisions that it gets beside the learner's play, until `set_share` changes it.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
+        options = {"like": like, "expected": expected and dict(expected), "share": share}
+        return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
+
+    def retire_action(self, action: Label, *, who: str = "", why: str = "") -> Change:
+        """Draw an action no more; answers to its open decisions are still taken in."""
+        return self._make("retire", action, None, who, why)
+
+    def set_mode(self, mode: str, *, who: str = "", why: str = "") -> Change:
+        """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither)."""
+        return self._make("mode", None, mode, who, why)
+
+    def set_exposure(self, share: float, *, who: str = "", why: str = "") -> Change:
+        """Set the share of the decisions that the learner makes; the rest is the fallback's."""
+        return self._make("exposure", None, share, who, why)
+
+    def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
+        """Give an action a share of the decisions beside the learner's play; 0 takes it back."""
+        return self._make("share", action, share, who, why)
+
+    def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:
+        """Name the action that is played where the learner does not decide."""
+        return self._make("fallback", action, None, who, why)
+
+    def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
+        with self._lock:
+            change = Change(what, name, value, self._state.rounds, who, why)
+            self._change(change)
+            return change
+
+    def _change(self, change: Change) -> None:
+        apply_change(self._state, change)
+        self._know_actions()
+
     def close(self, decision: Decision | int) -> Feedback:
         """Treat a decision as unanswered from now on: no more will be told of it."""
         with self._lock:
@@ -202,8 +277,11 @@ class Agent:
 
     def apply(self, entry: Record | Plain) -> None:
         """Take over a record, as it is or as JSON has it; refuse one that does not fit, and change nothing then."""
-        item = entry if isinstance(entry, Decision | Feedback) else record(entry)
+        item = entry if isinstance(entry, Record) else record(entry)
         with self._lock:
+            if isinstance(item, Change):
+                self._change(item)
+                return
             if isinstance(item, Decision):
                 i, propensity, play = self._check_next(item)
                 masked = item.available is not None

@@ -34,7 +34,7 @@ def at_most(name: str, limit: float, range: tuple[float, float] = (0, 1)) -> Con
     >>> at_most("cost", 0.002, range=(0, 0.05)).floor
     0.96
     """
-    return _checked(name, "at most", limit, range)
+    return checked(name, "at most", limit, range)
 
 
 def at_least(name: str, limit: float, range: tuple[float, float] = (0, 1)) -> Constraint:  # noqa: A002
@@ -43,14 +43,14 @@ def at_least(name: str, limit: float, range: tuple[float, float] = (0, 1)) -> Co
     >>> at_least("quality", 4, range=(1, 5)).floor
     0.75
     """
-    return _checked(name, "at least", limit, range)
+    return checked(name, "at least", limit, range)
 
 
 def from_plain(name: str, sense: str, line: float, low: float, high: float) -> Constraint:
     """Return the constraint that `to_plain` wrote."""
     if sense not in ("at most", "at least"):
         raise ValueError(f"a constraint is 'at most' or 'at least', got {sense!r}")
-    return _checked(name, sense, line, (low, high))
+    return checked(name, sense, line, (low, high))
 
 
 def to_plain(constraint: Constraint) -> dict[str, str | float]:
@@ -58,7 +58,8 @@ def to_plain(constraint: Constraint) -> dict[str, str | float]:
     return {"line" if name == "limit" else name: value for name, value in constraint._asdict().items()}
 
 
-def _checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> Constraint:
+def checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> Constraint:
+    """Return a constraint; refuse what breaks a law."""
     if not isinstance(name, str) or not name or name == "reward":
         raise ValueError(f"a constraint needs a name, which is not 'reward', got {name!r}")
     low, high = as_range(name, ends)

@@ -8,42 +8,93 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play
 from lewa.measures.confidence_sequence import interval
+from lewa.types import Matrix
 
 LEVEL = 0.95  # of all the bands together, and of the finding that no mixture meets the constraints
 FEW = 50  # values below which nothing is said about a range
 NEAR = 0.05  # of the range: a limit that no action clears by more is near
+LATELY = 2000  # decisions during which a change is reported
 NARROW = 0.25  # of the range: values that fill less of it would do with another
 
 
-def find_problems(state: AgentState) -> list[str]:
+class StatusWarning(str):
+    """A warning in one sentence, with a code that programs can look for."""
+
+    code: str
+
+    def __new__(cls, code: str, text: str) -> "StatusWarning":
+        """Make a text with a code."""
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+
+def find_problems(state: AgentState) -> list[StatusWarning]:
     """Return the warnings of a status."""
-    setup, counts = state.setup, state.counts
-    problems = _infeasible(state)
+    setup, counts, problems = state.setup, state.counts, []
+
+    def warn(code: str, texts: list[str]) -> None:
+        problems.extend(StatusWarning(code, text) for text in texts)
+
+    warn("infeasible", _infeasible(state))
+    warn("masked-infeasible", _infeasible_among(state))
     for f, name in enumerate(setup.fields):
-        problems += _misfit(state, f, name) or (_near_limit(state, f) if f and not problems else [])
-    if setup.horizon is not None and state.rounds > setup.horizon:
-        problems.append(
-            f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
-        )
+        misfit = _misfit(state, f, name)
+        warn("range", misfit)
+        if f and not problems:
+            warn("near-limit", _near_limit(state, f))
+    warn("shift", _shifts(state))
+    if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
+        text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
+        warn("horizon", [text])
     lost = counts["charged"] + counts["expired"]
     if lost > 0.01 * state.rounds:
-        problems.append(f"{lost} of {state.rounds} decisions were not answered in full: see max_pending and expire_after")
+        text = f"{lost} of {state.rounds} decisions were not answered in full: see max_pending and expire_after"
+        warn("unanswered", [text])
     return problems
+
+
+def _shifts(state: AgentState) -> list[str]:
+    """Name the changes that were found in what actions give, during the last decisions."""
+    return [
+        f"the {shift.quantity} of {shift.action!r} changed from {shift.before:.4g} to {shift.after:.4g}; this was found at "
+        f"decision {shift.decision}"
+        for shift in state.shifts
+        if shift.decision > state.rounds - LATELY
+    ]
+
+
+def _infeasible_among(state: AgentState) -> list[str]:
+    """Check that the actions which are not retired can meet the constraints."""
+    retired = state.exposure.retired
+    if not retired:
+        return []
+    live = [i for i in range(len(state.setup.actions)) if i not in retired]
+    upper = _upper_ends(state)[:, live]
+    if best_fixed_play(np.zeros(len(live)), upper, state.setup.learner.floor).feasible:
+        return []
+    wishes = " and ".join(map(str, state.setup.constraints))
+    return [f"no mixture of the actions that are not retired seems to keep {wishes}"]
 
 
 def _infeasible(state: AgentState) -> list[str]:
     """Check that some play can meet the constraints, by the upper end of what each action may have."""
-    constraints, statistics = state.setup.constraints, state.statistics
-    K, m = len(state.setup.actions), len(constraints)
-    count, total, spread = statistics.action_count[1:], statistics.action_sum[1:], statistics.action_spread[1:]
-    upper = interval(count, total, spread, 2 * (1 - LEVEL) / (m * K))[1]  # one side only
-    best = best_fixed_play(np.zeros(K), upper, state.setup.learner.floor)
+    constraints, K = state.setup.constraints, len(state.setup.actions)
+    best = best_fixed_play(np.zeros(K), _upper_ends(state), state.setup.learner.floor)
     if best.feasible:
         return []
     pairs = zip(constraints, best.reachable.tolist(), strict=True)
     nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.own(unit):.3g}"))) for c, unit in pairs)
     wishes = " and ".join(map(str, constraints))
     return [f"no mixture of the actions seems to keep {wishes}; at best, with {LEVEL:.0%} confidence, {nearest}"]
+
+
+def _upper_ends(state: AgentState) -> Matrix:
+    """Return the upper end of what each action's constraints may have in the mean, in units."""
+    statistics = state.statistics
+    K, m = len(state.setup.actions), len(state.setup.constraints)
+    count, total, spread = statistics.action_count[1:], statistics.action_sum[1:], statistics.action_spread[1:]
+    return interval(count, total, spread, 2 * (1 - LEVEL) / (m * K))[1]  # type: ignore[return-value]  # one side only
 
 
 def _range(state: AgentState, f: int) -> tuple[float, float, Constraint | None]:
@@ -67,10 +118,15 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
     values = f"{float(statistics.lowest[f]):g} to {float(statistics.highest[f]):g}"
     if statistics.clip_count[f]:
         return [
-            f"{int(statistics.clip_count[f])} values of {name} were clipped: they lay outside its range ({low:g}, {high:g}),"
-            f" all were {values}; a range of ({bottom:g}, {top:g}) would fit"
+            f"{int(statistics.clip_count[f])} values of {name} lay outside its range ({low:g}, {high:g}), all {values}; "
+            + (
+                "the learner takes them as they are; only the confidence band is one-sided"
+                if f and state.setup.learner.unbounded
+                else f"they were clipped; a range of ({bottom:g}, {top:g}) would fit"
+            )
         ]
-    if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low):
+    bounded = f == 0 or not state.setup.learner.unbounded  # another learner does not mind how wide the range is
+    if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low) and bounded:
         return [
             f"{name} was only {values} in a range of ({low:g}, {high:g}): the learner learns slowly; "
             f"a range of ({bottom:g}, {top:g}) would fit"
@@ -85,7 +141,7 @@ def _near_limit(state: AgentState, f: int) -> list[str]:
     count, total = statistics.action_count[f], statistics.action_sum[f]
     often = count >= FEW / 5
     best = float((total[often] / count[often]).max()) if often.any() else 1.0
-    if statistics.count[f] < FEW or best - constraint.floor >= NEAR:
+    if statistics.count[f] < FEW or best - constraint.floor >= NEAR or state.setup.learner.unbounded:
         return []
     bottom, top = _better_range(state, f)
     wider = f"; a range of ({bottom:g}, {top:g}) would fit" if top - bottom < 0.8 * (high - low) else ""

@@ -4,6 +4,7 @@ from typing import Self
 
 import numpy as np
 
+from lewa.agent.exposure import Exposure
 from lewa.agent.records import Plain
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
@@ -22,6 +23,11 @@ class Driver(Session):
         super().__init__(learner, actions, dice, state)
         self._draws_itself = self.feedback is Feedback.BANDIT
         self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
+
+    def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
+        """Go on with other parameters, or one more action."""
+        super().adopt(learner, state, actions)
+        self._play = np.empty(self.actions if self.actions <= LARGEST_PLAY else 0)
 
     @classmethod
     def resume(cls, learner: Learner, actions: int, dice: Words, plain: Plain) -> Self:
@@ -43,9 +49,9 @@ class Driver(Session):
         action, propensity = self.steps.choose(self.memory, self.dice, t, play)
         return action, float(propensity), play
 
-    def draw_among(self, t: int, among: list[int]) -> tuple[int, float, Vector]:
-        """Return the same for the play over these actions."""
-        play = self.play_among(np.isin(np.arange(self.actions), among))
+    def draw_among(self, t: int, available: Vector, exposure: Exposure) -> tuple[int, float, Vector]:
+        """Return the same for the play over the available actions, as far as the learner is exposed."""
+        play = exposure.mix(self.play() if available.all() else self.play_among(available), available)
         action = sample_action(play, self._uniform(t))
         return action, float(play[action]), play
 

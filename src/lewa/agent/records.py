@@ -1,4 +1,4 @@
-"""The two records that change an agent. A list of them, applied in order, gives the same agent to the bit."""
+"""The records that change an agent. A list of them, applied in order, gives the same agent to the bit."""
 
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,23 @@ class Feedback(NamedTuple):
         return {**head, "decision": self.decision, "values": values, "closed": self.closed}
 
 
-Record = Decision | Feedback
+class Change(NamedTuple):
+    """What was changed, to what, at which decision; who did it and why, in the words of whoever did."""
+
+    what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share" or "fallback"
+    name: Label | None  # of the constraint or the action; None for a mode and an exposure
+    value: Any  # as JSON has it
+    decisions: int  # that were made before it
+    who: str = ""
+    why: str = ""
+
+    def plain(self) -> Plain:
+        """Return the record as JSON has it."""
+        return {"kind": "change", "version": VERSION, **self._asdict()}
+
+
+Record = Decision | Feedback | Change
+KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
 def record(plain: object) -> Record:
@@ -67,14 +83,16 @@ def record(plain: object) -> Record:
     >>> record({"kind": "feedback", "version": 1, "decision": 3, "values": {"cost": 0.25}, "closed": False})
     Feedback(decision=3, values={'cost': 0.25}, closed=False)
     """
-    if not isinstance(plain, Mapping) or plain.get("kind") not in ("decision", "feedback"):
-        raise ValueError(f"a record is a decision or a feedback, got {brief(plain)}")
+    if not isinstance(plain, Mapping) or plain.get("kind") not in KINDS:
+        raise ValueError(f"a record is a decision, a feedback or a change, got {brief(plain)}")
     if plain.get("version") != VERSION:
         raise ValueError(f"records of version {VERSION} can be read, got version {brief(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
-    names = [_public(name) for name in (Decision if plain["kind"] == "decision" else Feedback)._fields]
+    names = [_public(name) for name in KINDS[plain["kind"]]._fields]
     if set(fields) != set(names):
         raise ValueError(f"a {plain['kind']} has the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
+    if plain["kind"] == "change":
+        return Change(**fields)
     return _decision(fields) if plain["kind"] == "decision" else _feedback(fields)
 
 

@@ -102,6 +102,11 @@ def field_names(constraints: Iterable[Constraint]) -> tuple[str, ...]:
     return ("reward", *(constraint.name for constraint in constraints))
 
 
+def field_index(setup: Setup, name: str) -> int:
+    """Return the place of a value in an answer, by its name."""
+    return setup.fields.index(_field(name, setup.fields))
+
+
 def clipped_unit(scale: Scale, value: float) -> float:
     """Return the unit of a value, clipped to [0, 1]."""
     return min(max(scale.unit(value), 0.0), 1.0)

@@ -10,13 +10,15 @@ import numpy as np
 
 from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
-from lewa.agent.records import Decision, Input, Plain, Value, brief
+from lewa.agent.exposure import Exposure
+from lewa.agent.recent import KEPT_SHIFTS, STEP, Recent, Shift, find_shift
+from lewa.agent.records import Change, Decision, Input, Label, Plain, Value, brief, record
 from lewa.agent.setup import Setup, clipped_unit, whole_number
 from lewa.agent.statistics import Statistics, add_action
 from lewa.feedback import NOTHING
 from lewa.kernels import DICE, keys
-from lewa.types import Vector
-from lewa.units import as_number
+from lewa.types import State, Vector
+from lewa.units import Scale, as_number
 from lewa.validation import nearest
 
 COUNTS = ("answered", "late", "masked", "charged", "expired")
@@ -53,6 +55,9 @@ class AgentState:
         self.open: OrderedDict[int, Pending] = OrderedDict()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
+        self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
+        self.changes: list[Change] = []
+        self.shifts: list[Shift] = []
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._prior_units = setup.prior_units()
@@ -76,6 +81,8 @@ class AgentState:
         twin = copy(self)  # shares the setup and what else never changes
         twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
         twin.open, twin.counts = self.open.copy(), dict(self.counts)  # what is in `open` never changes either
+        twin.recent, twin.debt_base = self.recent.copy(), self.debt_base.copy()
+        twin.changes, twin.shifts = list(self.changes), list(self.shifts)
         twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
         twin._make_desk()
         return twin
@@ -83,7 +90,8 @@ class AgentState:
     def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> None:
         """Open one more decision; it may close the oldest ones."""
         self.rounds = t = self.rounds + 1
-        self.open[t] = Pending(action, propensity, play, None, self.driver.charge(action))
+        charged = self.driver.charge(action) if self.exposure.learns else self.driver.charged
+        self.open[t] = Pending(action, propensity, play, None, charged)
         if masked:
             self.counts["masked"] += 1
         if len(self.open) > self._max_pending:
@@ -113,7 +121,8 @@ class AgentState:
     def check_size(self, decision: Decision) -> None:
         """Refuse a decision that was made among another number of actions."""
         size, K = len(decision.play_bytes) // 8, self.driver.actions
-        if size and size != K:
+        added = sum(change.what == "add" for change in self.changes)
+        if size and not K - added <= size <= K:
             raise UnknownError(
                 f"decision {decision.id} is of an agent with another number of actions: it has {size}, this agent {K}"
             )
@@ -141,6 +150,7 @@ class AgentState:
 
         whole = len(known) + len(numbers) == len(self._fields)
         units = self._add(pending, numbers, whole)
+        self._notice(pending, numbers)
 
         if not whole:
             self.open[number] = pending._replace(units=units.copy())
@@ -236,8 +246,63 @@ class AgentState:
         add_action(table, self._desk, multiplier, pending.action, pending.propensity, self._unbounded, whole)
         return self._units
 
+    def _notice(self, pending: Pending, numbers: Mapping[str, float | Vector]) -> None:
+        """Add values to the recent ones, and look for a change in what actions give."""
+        statistics, play = self.statistics, pending.play
+        for name, value in numbers.items():
+            f = self._fields[name]
+            if isinstance(value, float):
+                self.recent.add(f, value)
+                if statistics.block_count[f, pending.action] % STEP == 0:
+                    self._compare(f, pending.action)
+            elif play is not None:
+                self.recent.add(f, float(play @ value))
+                if statistics.block_count[f, 0] % STEP == 0:
+                    for action in range(len(self.setup.actions)):
+                        self._compare(f, action)
+
+    def _compare(self, f: int, action: int) -> None:
+        shift = find_shift(self.statistics, f, action)
+        if shift is not None:
+            scale, names = self.setup.scales[f], self.setup
+            before, after = map(scale.own, shift)
+            self.shifts.append(Shift(self.rounds, names.fields[f], names.actions[action], before, after))
+            del self.shifts[:-KEPT_SHIFTS]
+
+    def index(self, label: Label | None) -> int:
+        """Return the place of an action, by its label."""
+        actions = self.setup.actions
+        if label not in actions:
+            raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, actions)))}")
+        return actions.index(label)
+
+    def extend(self, learner_state: State) -> None:
+        """Take one more action in, with this state of the learner; the setup has it already."""
+        setup, K = self.setup, len(self.setup.actions)
+        self.driver.adopt(setup.learner, learner_state, K)
+        self.statistics = self.statistics.extended(setup.scales)
+        self._prior_units = setup.prior_units()
+        for number, pending in self.open.items():
+            play = pending.play if pending.play is None or not pending.play.size else np.append(pending.play, 0.0)
+            self.open[number] = pending._replace(play=play)
+
+    def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
+        """Write what is open and what was seen of constraint j in units of another range."""
+        f = j + 1
+        for number, pending in self.open.items():
+            units, charged = pending.units, pending.charged.copy()
+            if charged.size:
+                charged[j] = ratio * charged[j] + shift
+            if units is not None:
+                units = units.copy()
+                units[f] = 1 - (ratio * (1 - units[f]) + shift)
+            self.open[number] = pending._replace(units=units, charged=charged)
+        self.statistics.rescale(f, scale, ratio, shift)
+
     def _learn(self, pending: Pending, units: Units) -> None:
-        """Let the learner learn a whole answer."""
+        """Let the learner learn a whole answer, unless the agent's mode is not to learn."""
+        if not self.exposure.learns:
+            return
         if self.sees_all and pending.play is not None:
             self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
         else:
@@ -252,6 +317,11 @@ class AgentState:
             "book": self.statistics.plain(),
             "counts": dict(self.counts),
             "charges": [self.charge_count.tolist(), self.charge_total.tolist()],
+            "recent": self.recent.plain(),
+            "debt": self.debt_base.tolist(),
+            "exposure": self.exposure.plain(),
+            "changes": [change.plain() for change in self.changes],
+            "shifts": [list(shift) for shift in self.shifts],
             "open": [_plain_pending(number, pending) for number, pending in self.open.items()],
         }
 
@@ -264,6 +334,12 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.rounds = whole_number("round", plain["round"], least=0)
     state.statistics = Statistics.from_plain(plain["book"], fields, K)
     state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
+    state.recent = Recent.from_plain(plain.get("recent"), fields)
+    state.debt_base[:] = plain.get("debt", 0.0)
+    state.exposure = Exposure.from_plain(plain.get("exposure")).check(K)
+    changes = [record(change) for change in plain.get("changes", ())]
+    state.changes = [change for change in changes if isinstance(change, Change)]
+    state.shifts = [Shift(*shift) for shift in plain.get("shifts", ())]
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
     for number, action, propensity, play, units, *charged in plain["open"]:
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):

@@ -21,6 +21,8 @@ PER_QUANTITY = {
     "highest": "high",
     "clip_count": "clipped",
     "multiplier_sum": "priced",
+    "clip_above": "clipped above",
+    "clip_below": "clipped below",
 }
 PER_ACTION = {
     "action_count": "seen",
@@ -28,9 +30,16 @@ PER_ACTION = {
     "action_spread": "varied",
     "weight": "weight",
     "weighted_sum": "weighted",
+    "block_count": "block seen",
+    "block_sum": "block gained",
+    "block_spread": "block varied",
+    "reference_count": "before seen",
+    "reference_sum": "before gained",
+    "reference_spread": "before varied",
 }
-ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM = range(10)
-WIDTH = len(PER_QUANTITY)
+ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM, CLIP_ABOVE, CLIP_BELOW = range(12)
+WIDTH, PARTS = len(PER_QUANTITY), len(PER_ACTION)
+ADDED = (*list(PER_QUANTITY)[-2:], *list(PER_ACTION)[-6:])  # that earlier files of version 1 do not have
 LARGEST_UNIT = 1e6  # of a value that is learned as it is: its square stays a number that others can be added to
 
 
@@ -49,12 +58,20 @@ class Statistics:
     lowest: Vector
     highest: Vector
     clip_count: Vector  # of the values outside their range
+    clip_above: Vector  # of those, the ones above it
+    clip_below: Vector
     multiplier_sum: Vector  # of the multiplier before each round that was learned
     action_count: Matrix  # (fields, K), like the next ones: the same for each action
     action_sum: Matrix
     action_spread: Matrix
     weight: Matrix  # sum of 1/propensity
     weighted_sum: Matrix  # sum of unit/propensity
+    block_count: Matrix  # of the answers since the last comparison: see recent.py
+    block_sum: Matrix
+    block_spread: Matrix
+    reference_count: Matrix  # of the answers that they will be compared with
+    reference_sum: Matrix
+    reference_spread: Matrix
 
     def __init__(self, table: Matrix) -> None:
         self.table = table
@@ -63,6 +80,8 @@ class Statistics:
             setattr(self, name, table[:, column])
         for block, name in enumerate(PER_ACTION):
             setattr(self, name, table[:, WIDTH + block * K : WIDTH + (block + 1) * K])
+        self.block = self.block_count, self.block_sum, self.block_spread
+        self.reference = self.reference_count, self.reference_sum, self.reference_spread
 
     @classmethod
     def empty(cls, scales: Sequence[Scale], actions: int) -> "Statistics":
@@ -70,6 +89,33 @@ class Statistics:
         statistics = cls(np.zeros((len(scales), WIDTH + len(PER_ACTION) * actions)))
         statistics.zero[:], statistics.span[:] = zip(*scales, strict=True)
         return statistics
+
+    def extended(self, scales: Sequence[Scale]) -> "Statistics":
+        """Return the statistics with one more action, of which nothing was seen."""
+        old = Statistics(self.table)
+        made = Statistics.empty(scales, self.action_count.shape[1] + 1)
+        made.table[:, :WIDTH] = old.table[:, :WIDTH]
+        for name in PER_ACTION:
+            getattr(made, name)[:, :-1] = getattr(old, name)
+        return made
+
+    def rescale(self, f: int, scale: Scale, ratio: float, shift: float) -> None:
+        """Write the sums of constraint f in units of another range: 1 - x becomes ratio (1 - x) + shift.
+
+        Spreads are kept, as if nothing were nearer: they are at most those of the new units if the range grew; if it
+        shrank, bands start again.
+        """
+        self.zero[f], self.span[f] = scale
+        for count, total in (
+            (self.count, self.unit_sum),
+            (self.action_count, self.action_sum),
+            (self.weight, self.weighted_sum),
+            (self.block_count, self.block_sum),
+            (self.reference_count, self.reference_sum),
+        ):
+            total[f] = count[f] - (ratio * (count[f] - total[f]) + shift * count[f])
+        for spread in (self.spread, self.action_spread, self.block_spread, self.reference_spread):
+            spread[f] *= ratio * ratio
 
     def copy(self) -> "Statistics":
         """Return a copy."""
@@ -86,6 +132,8 @@ class Statistics:
             self.lowest[f], self.highest[f] = low, high
         self.lowest[f], self.highest[f] = min(self.lowest[f], low), max(self.highest[f], high)
         self.clip_count[f] += outside.sum()
+        self.clip_above[f] += (outside & (values > self.middle(f))).sum()
+        self.clip_below[f] += (outside & (values < self.middle(f))).sum()
         self.spread[f] += (mean - (0.5 + self.unit_sum[f]) / (self.count[f] + 1)) ** 2
         self.count[f] += 1
         self.total[f] += value
@@ -95,7 +143,14 @@ class Statistics:
         self.action_sum[f] += units
         self.weight[f] += 1
         self.weighted_sum[f] += units
+        self.block_spread[f] += (units - (0.5 + self.block_sum[f]) / (self.block_count[f] + 1)) ** 2
+        self.block_count[f] += 1
+        self.block_sum[f] += units
         return np.clip(raw, -LARGEST_UNIT, LARGEST_UNIT) if unbounded and f > 0 else units
+
+    def middle(self, f: int) -> float:
+        """Return the middle of the range of field f."""
+        return float(self.zero[f] + self.span[f] / 2)
 
     def plain(self) -> list[Plain]:
         """Return the rows as JSON has them."""
@@ -110,10 +165,16 @@ class Statistics:
         statistics = cls(np.zeros((fields, WIDTH + len(PER_ACTION) * actions)))
         for f, row in enumerate(rows):
             for name, key in {**PER_QUANTITY, **PER_ACTION}.items():
+                if key not in row and name in ADDED:
+                    continue
                 numbers = np.array(row[key], dtype=np.float64)
                 if name in PER_ACTION and numbers.shape != (actions,):
                     raise ValueError(f"{key} has one number per action, {actions}, got {numbers.size}")
                 getattr(statistics, name)[f] = numbers
+            if statistics.clip_count[f] and not statistics.clip_above[f] + statistics.clip_below[f]:
+                ends = sorted((statistics.zero[f], statistics.zero[f] + statistics.span[f]))
+                statistics.clip_above[f] = statistics.highest[f] > ends[1]
+                statistics.clip_below[f] = statistics.lowest[f] < ends[0]
         return statistics
 
 
@@ -126,7 +187,7 @@ def _add_action(
     clipped to their range; an unbounded learner learns constraints as they are. Where the round is learned now, the
     multiplier is added too.
     """
-    fields, K = table.shape[0], (table.shape[1] - WIDTH) // 5
+    fields, K = table.shape[0], (table.shape[1] - WIDTH) // PARTS
     for f in range(fields):
         d = desk[0, f]
         if np.isnan(d):
@@ -135,6 +196,7 @@ def _add_action(
         raw = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
         if not 0 <= x <= 1:
             table[f, CLIP_COUNT] += 1
+            table[f, CLIP_ABOVE if d > table[f, ZERO] + table[f, SPAN] / 2 else CLIP_BELOW] += 1
             x = min(max(x, 0.0), 1.0)
         desk[1, f] = raw if unbounded and f > 0 else x
         if table[f, COUNT] == 0:
@@ -152,6 +214,10 @@ def _add_action(
         table[f, i + 2 * K] += off * off
         table[f, i + 3 * K] += 1 / propensity
         table[f, i + 4 * K] += x / propensity
+        off = x - (0.5 + table[f, i + 6 * K]) / (table[f, i + 5 * K] + 1)
+        table[f, i + 5 * K] += 1
+        table[f, i + 6 * K] += x
+        table[f, i + 7 * K] += off * off
     if learn:
         for j in range(fields - 1):
             table[j + 1, MULTIPLIER_SUM] += multiplier[j]

@@ -6,8 +6,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lewa.agent.constraint import Constraint
-from lewa.agent.diagnostics import LEVEL, find_problems
-from lewa.agent.records import Plain
+from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
+from lewa.agent.metrics import metrics_text
+from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play, dual_certificate
 from lewa.measures.confidence_sequence import interval
@@ -33,9 +34,14 @@ class ConstraintStatus(NamedTuple):
     sense: str
     limit: float
     average: float | None  # of what was told; None before that
-    low: float | None  # confidence band for the expected average of the decisions; None if values were clipped
+    low: float | None  # confidence band for the expected average of the decisions; an end is None where clipped
+    # values say nothing of it: values above the range make the average look smaller, so that its lower end still holds
     high: float | None
-    verdict: str  # "kept" or "missed", if the whole band is on one side of the limit, else "open"
+    verdict: str  # "kept" or "missed", if the whole band is on one side of the limit, else "undecided"
+    side: str  # of the limit that the plain average is on: "above", "below" or "at"; "" before anything was told
+    recent: float | None  # the mean of the last 500 values told
+    smooth: float | None  # their exponential average, over some 200 values
+    debt: float  # the sum of what was told beyond the limit, less what was saved; positive on the wrong side
     reserved: float | None  # the average with open and charged decisions at what they are expected to have
     multiplier: float
     price: float  # the multiplier in units of the reward per unit of this quantity
@@ -61,7 +67,9 @@ class Status(NamedTuple):
     guarantee: Guarantee
     promise: tuple[str, ...]  # the guarantee in the user's units
     promise_is: str  # what the promise is about; empty where there is none
-    warnings: tuple[str, ...]
+    warnings: tuple[StatusWarning, ...]
+    changes: tuple[Change, ...]  # that were made so far
+    mode: str
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
@@ -73,8 +81,14 @@ class Status(NamedTuple):
         constraints = [
             {**item._asdict(), "certificate": item.certificate and item.certificate._asdict()} for item in self.constraints
         ]
-        lists = {"promise": list(self.promise), "warnings": list(self.warnings)}
+        lists: Plain = {"promise": list(self.promise), "warnings": list(self.warnings)}
+        lists["changes"] = [change.plain() for change in self.changes]
+        lists["codes"] = [warning.code for warning in self.warnings]
         return {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
+
+    def metrics(self, agent: str = "") -> str:
+        """Return the status as Prometheus reads it, with the agent's name as a label."""
+        return metrics_text(self, agent)
 
     def __str__(self) -> str:
         counts = {name: getattr(self, name) for name in ("answered", "open", "charged", "expired", "late", "masked")}
@@ -83,9 +97,10 @@ class Status(NamedTuple):
         if self.reward is not None:
             text.append(f"reward {self.reward:.4g} on average")
         for item in self.constraints:
-            average = "nothing told yet" if item.average is None else f"{item.average:.4g} on average"
-            if item.low is not None:
-                average += f", in expectation {item.low:.4g} to {item.high:.4g} ({LEVEL:.0%} at all times): {item.verdict}"
+            average = "nothing told yet"
+            if item.average is not None:
+                average = f"{item.average:.4g} on average ({item.side} the limit), {item.recent:.4g} recently"
+                average += f", debt {item.debt:.4g}; {_band(item)}: {item.verdict}"
             text.append(f"{item.name} {item.sense} {item.limit:g}: {average}; multiplier {item.multiplier:.4g}")
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
@@ -94,6 +109,18 @@ class Status(NamedTuple):
         else:
             text.append(f"proved: nothing: {self.guarantee.reason}")
         return "\n".join([*text, *(f"warning: {warning}" for warning in self.warnings)])
+
+
+def _band(item: ConstraintStatus) -> str:
+    """Return the band in words."""
+    level = f"({LEVEL:.0%} at all times)"
+    if item.low is None and item.high is None:
+        return f"in expectation anything {level}, as values were clipped on both sides"
+    if item.low is None:
+        return f"in expectation at most {item.high:.4g} {level}"
+    if item.high is None:
+        return f"in expectation at least {item.low:.4g} {level}"
+    return f"in expectation {item.low:.4g} to {item.high:.4g} {level}"
 
 
 @np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
@@ -115,6 +142,8 @@ def report(state: AgentState) -> Status:
         promise=_promise(state, statement),
         promise_is="" if statement.regret is None else describe_scope(state, statement),
         warnings=tuple(find_problems(state)),
+        changes=tuple(state.changes),
+        mode=state.exposure.mode,
     )
 
 
@@ -125,27 +154,49 @@ def _mean(total: float, count: float) -> float | None:
 def _constraint(state: AgentState, f: int, constraint: Constraint) -> ConstraintStatus:
     statistics, scale, m = state.statistics, constraint.scale, len(state.setup.constraints)
     n, clipped, multiplier = statistics.count[f], int(statistics.clip_count[f]), float(state.driver.multiplier[f - 1])
-    low = high = None
-    verdict = "open"
-    if n and not clipped:
-        lower, upper = (float(end) for end in interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m))
-        verdict = "kept" if lower >= constraint.floor else "missed" if upper < constraint.floor else "open"
-        low, high = sorted((scale.own(lower), scale.own(upper)))
+    low, high, verdict = None, None, "undecided"
+    average, sign = _mean(statistics.total[f], n), 1 if constraint.sense == "at most" else -1
+    if n:
+        ends = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
+        least, most = sorted(scale.own(float(end)) for end in ends)
+        low = None if statistics.clip_below[f] else least
+        high = None if statistics.clip_above[f] else most
+        verdict = _verdict(constraint, low, high)
+    debt = float(state.debt_base[f - 1] + sign * (statistics.total[f] - n * constraint.limit))
     worst, best = state.setup.reward_range
     return ConstraintStatus(
         name=constraint.name,
         sense=constraint.sense,
         limit=constraint.limit,
-        average=_mean(statistics.total[f], n),
+        average=average,
         low=low,
         high=high,
         verdict=verdict,
+        side="" if average is None else _side(average, constraint.limit),
+        recent=state.recent.mean(f),
+        smooth=state.recent.average(f),
+        debt=debt,
         reserved=_reserved(state, f, scale),
         multiplier=multiplier,
         price=multiplier * (best - worst) / (constraint.high - constraint.low),
         clipped=clipped,
         certificate=_certificate(state, f, constraint),
     )
+
+
+def _verdict(constraint: Constraint, low: float | None, high: float | None) -> str:
+    """Return what the ends of the band that hold say of the limit."""
+    kept, missed = (high, low) if constraint.sense == "at most" else (low, high)
+    sign = 1 if constraint.sense == "at most" else -1
+    if kept is not None and sign * (kept - constraint.limit) <= 0:
+        return "kept"
+    if missed is not None and sign * (missed - constraint.limit) > 0:
+        return "missed"
+    return "undecided"
+
+
+def _side(average: float, limit: float) -> str:
+    return "above" if average > limit else "below" if average < limit else "at"
 
 
 def _reserved(state: AgentState, f: int, scale: Scale) -> float | None:

@@ -36,7 +36,11 @@ class Session:
 
     def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: State | None = None) -> None:
         """Start at the first round, or from a copy of a state."""
-        self.learner, self.actions, self.dice = check_learner(learner), as_count("actions", actions), dice
+        self.dice = dice
+        self._begin(check_learner(learner), as_count("actions", actions), state)
+
+    def _begin(self, learner: Learner, actions: int, state: State | None) -> None:
+        self.learner, self.actions = learner, actions
         kind = type(self.learner)
         first: State = self.learner.start(self.actions)  # also refuses parameters that break a law
         values = pack(self.learner, first if state is None else state)
@@ -52,6 +56,10 @@ class Session:
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
         self._charged: Vector | None = getattr(self.state, "charged", None)  # None: the learner does not charge
         self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
+
+    def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
+        """Go on with a learner of the same class with other parameters, from a state, perhaps of other actions."""
+        self._begin(learner, self.actions if actions is None else actions, state)
 
     def copy(self) -> Self:
         """Return a session that goes on from here by itself."""

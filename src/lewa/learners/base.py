@@ -1,6 +1,6 @@
 """What a learner is, in one page, and the laws its parameters obey."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -133,6 +133,23 @@ class Learner:
     def relabelled(self, order: Sequence[int]) -> Self:
         """Return the same learner where action k is what was action order[k]: another only if some action is special."""
         return self
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        """Return the same learner for one more action, the last one, which is like another, or expected to be so.
+
+        `expected` has the reward at 0 and the constraints from 1 on, as far as they are known.
+        """
+        return self
+
+    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
+        """Return the learner and its state where a cost z = 1 - c of constraint j is written ratio z + shift from now on.
+
+        A multiplier is a price per unit of the cost.
+        """
+        if hasattr(s, "multiplier"):
+            s = s._replace(multiplier=np.array(s.multiplier))
+            s.multiplier[j] /= ratio
+        return self, s
 
     @classmethod
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:

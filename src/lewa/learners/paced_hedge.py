@@ -1,5 +1,6 @@
 """Paced hedge: the leaders of several memories, weighed by AdaHedge, under a paced price; full information."""
 
+from copy import deepcopy
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import NamedTuple, Self
@@ -125,6 +126,14 @@ class PacedHedge(Learner):
         for i in range(N):
             remember_round(s, i, m, self.memories[i], seen.rewards, seen.constraints)
         mix_memories(s, self.memories, m)  # q_M, p
+
+    def rescaled(self, s: PacedHedgeState, j: int, ratio: float, shift: float) -> tuple[Self, PacedHedgeState]:
+        state, m = deepcopy(s), self.floor.size
+        state.multiplier[j] /= ratio
+        state.debt[j] *= ratio
+        state.cost[j::m] = ratio * state.cost[j::m] + shift
+        state.error[:, 1 + j] *= ratio * ratio
+        return self, state
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return practical.paced("Paced hedge")

@@ -1,6 +1,7 @@
 """SquareCB-LEWA: forecasts with several memories, inverse gap weighting, and a paced price, for bandit feedback."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import NamedTuple, Self
@@ -188,6 +189,22 @@ class SquareCbLewa(Learner):
 
     def relabelled(self, order: Sequence[int]) -> Self:
         return self.replace(prior=self.prior[:, list(order)])
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        column = np.concatenate([[0.5], 1 - self.floor]) if like is None else self.prior[:, like].copy()
+        for o, x in expected.items():
+            column[o] = x if o == 0 else 1 - x
+        return self.replace(prior=np.column_stack([self.prior, column]))
+
+    def rescaled(self, s: SquareCbLewaState, j: int, ratio: float, shift: float) -> tuple[Self, SquareCbLewaState]:
+        prior, state, targets = self.prior.copy(), deepcopy(s), self.prior.shape[0]
+        prior[1 + j] = np.maximum(ratio * prior[1 + j] + shift, 0.0)
+        state.multiplier[j] /= ratio
+        state.debt[j] *= ratio
+        state.forecasts.sums[1 + j :: targets] *= ratio
+        state.squares[1 + j] *= ratio * ratio
+        state.charged[j] = ratio * state.charged[j] + shift
+        return self.replace(prior=prior), state
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return practical.paced("SquareCB-LEWA")

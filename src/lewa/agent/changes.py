@@ -1,0 +1,153 @@
+"""Changes of a running agent: a new limit or range, an action added or retired, another mode. Each is a record."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lewa.agent.constraint import Constraint, checked
+from lewa.agent.records import Change, brief
+from lewa.agent.setup import Setup, as_actions, clipped_unit, field_index, refuse_infeasible
+from lewa.engine.extend import extend
+from lewa.units import as_number, as_range
+from lewa.validation import nearest
+
+if TYPE_CHECKING:
+    from lewa.agent.state import AgentState
+
+
+def apply_change(state: "AgentState", change: Change) -> None:
+    """Change the agent's state; refuse what breaks a law, and leave the state as it was then."""
+    if not isinstance(change.who, str) or not isinstance(change.why, str):
+        raise ValueError(f"who and why must be texts, got {brief(change.who)} and {brief(change.why)}")
+    if change.decisions != state.rounds:
+        raise ValueError(
+            f"the change was made after {brief(change.decisions)} decisions, this agent has made {state.rounds}"
+        )
+    if change.what not in CHANGES:
+        raise ValueError(f"there is no change {brief(change.what)}{nearest(str(change.what), list(CHANGES))}")
+    CHANGES[change.what](state, change)
+    state.changes.append(change)
+
+
+def _set_limit(state: "AgentState", change: Change) -> None:
+    setup, j = state.setup, _constraint(state.setup, change.name)
+    old = setup.constraints[j]
+    new = checked(old.name, old.sense, as_number(f"the limit of {old.name}", change.value), (old.low, old.high))
+    _adopt(state, j, new)
+    sign = 1 if old.sense == "at most" else -1
+    # What was owed stays owed: the debt before the change is measured by the limit of then.
+    state.debt_base[j] += sign * state.statistics.count[j + 1] * (new.limit - old.limit)
+
+
+def _set_range(state: "AgentState", change: Change) -> None:
+    setup, j = state.setup, _constraint(state.setup, change.name)
+    old = setup.constraints[j]
+    new = checked(old.name, old.sense, old.limit, as_range(old.name, change.value))
+    lowest, highest = state.statistics.lowest[j + 1], state.statistics.highest[j + 1]
+    if state.statistics.count[j + 1] and not (new.low <= max(lowest, old.low) and new.high >= min(highest, old.high)):
+        raise ValueError(
+            f"the range of {old.name} must hold what was told so far, {lowest:g} to {highest:g}, "
+            f"got ({new.low:g}, {new.high:g})"
+        )
+    ratio = (old.high - old.low) / (new.high - new.low)  # a cost z becomes ratio z + shift
+    shift = ((old.low - new.low) if old.sense == "at most" else (new.high - old.high)) / (new.high - new.low)
+    learner, learner_state = setup.learner.rescaled(state.driver.state, j, ratio, shift)
+    _check_constraints(setup, j, new)
+    state.rescale(j, new.scale, ratio, shift)
+    state.driver.adopt(learner, learner_state)
+    _adopt(state, j, new)
+
+
+def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
+    setup = state.setup
+    constraints = _check_constraints(setup, j, new)
+    learner = state.driver.learner.replace(floor=[constraint.floor for constraint in constraints])
+    state.driver.adopt(learner, state.driver.state)
+    state.setup = replace(setup, constraints=constraints, learner=learner)
+
+
+def _check_constraints(setup: Setup, j: int, new: Constraint) -> tuple[Constraint, ...]:
+    constraints = (*setup.constraints[:j], new, *setup.constraints[j + 1 :])
+    refuse_infeasible(constraints, setup.expected)
+    return constraints
+
+
+def _add(state: "AgentState", change: Change) -> None:
+    setup, options = state.setup, change.value
+    label = change.name
+    if not isinstance(options, Mapping) or set(options) - {"like", "expected", "share"}:
+        raise ValueError(f"an action is added like another, with expected values, or with a share, got {brief(options)}")
+    if label in setup.actions:
+        again = (
+            "is retired: a name is never used again" if state.index(label) in state.exposure.retired else "is there already"
+        )
+        raise ValueError(f"action {label!r} {again}")
+    actions, K = as_actions((*setup.actions, label)), len(setup.actions)
+    like = None if options.get("like") is None else state.index(options["like"])
+    expected = options.get("expected") or {}
+    column = {name: as_number(f"the expected {name}", value) for name, value in expected.items()}
+    units = [clipped_unit(setup.scales[field_index(setup, name)], value) for name, value in column.items()]
+    guess = {field_index(setup, name): unit for name, unit in zip(column, units, strict=True)}
+    learner = state.driver.learner.extended(like, guess)
+    exposure = state.exposure
+    if options.get("share") is not None:
+        share = as_number("share", options["share"])
+        exposure = exposure._replace(minimum={**exposure.minimum, K: share}).check(K + 1)
+    known = {
+        name: (*values, column.get(name, values[like] if like is not None else float(np.mean(values))))
+        for name, values in setup.expected.items()
+    }
+    learner_state = extend(state.driver.learner, learner, state.driver.state, K, like)
+    state.setup = replace(setup, actions=actions, learner=learner, expected=known)
+    state.extend(learner_state)
+    state.exposure = exposure
+
+
+def _retire(state: "AgentState", change: Change) -> None:
+    action, exposure = state.index(change.name), state.exposure
+    if action in exposure.retired:
+        raise ValueError(f"action {change.name!r} is retired already")
+    minimum = {a: share for a, share in exposure.minimum.items() if a != action}
+    state.exposure = exposure._replace(retired=exposure.retired | {action}, minimum=minimum).check(len(state.setup.actions))
+
+
+def _set_mode(state: "AgentState", change: Change) -> None:
+    state.exposure = state.exposure._replace(mode=change.value).check(len(state.setup.actions))
+
+
+def _set_exposure(state: "AgentState", change: Change) -> None:
+    share = as_number("exposure", change.value)
+    state.exposure = state.exposure._replace(share=share).check(len(state.setup.actions))
+
+
+def _set_share(state: "AgentState", change: Change) -> None:
+    action, share = state.index(change.name), as_number("the minimum share", change.value)
+    minimum = {**state.exposure.minimum, action: share}
+    if share == 0:
+        del minimum[action]
+    state.exposure = state.exposure._replace(minimum=minimum).check(len(state.setup.actions))
+
+
+def _set_fallback(state: "AgentState", change: Change) -> None:
+    state.exposure = state.exposure._replace(fallback=state.index(change.name)).check(len(state.setup.actions))
+
+
+CHANGES = {
+    "limit": _set_limit,
+    "range": _set_range,
+    "add": _add,
+    "retire": _retire,
+    "mode": _set_mode,
+    "exposure": _set_exposure,
+    "share": _set_share,
+    "fallback": _set_fallback,
+}
+
+
+def _constraint(setup: Setup, name: object) -> int:
+    names = [constraint.name for constraint in setup.constraints]
+    if name not in names:
+        raise ValueError(f"there is no constraint {brief(name)}{nearest(str(name), names)}")
+    return names.index(str(name))

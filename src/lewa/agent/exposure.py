@@ -1,0 +1,97 @@
+"""How much of its traffic an agent decides: its mode, its exposure, minimum shares, a fallback, and retired actions.
+
+All of it is part of the play that the action is drawn from, so that the propensity of a decision is right.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.agent.records import Plain
+from lewa.types import Vector
+from lewa.validation import nearest
+
+MODES = ("live", "shadow", "frozen", "off")
+
+
+class Exposure(NamedTuple):
+    """What is done with the learner's play before an action is drawn.
+
+    live: draw from it. shadow: play the fallback, and learn. frozen: draw from it, and learn nothing. off: play the
+    fallback, and learn nothing.
+    """
+
+    mode: str = "live"
+    share: float = 1.0  # of the decisions that the learner makes; the rest is the fallback's
+    minimum: Mapping[int, float] = {}  # shares that actions get beside the learner's play
+    fallback: int | None = None
+    retired: frozenset[int] = frozenset()
+
+    @property
+    def plain_play(self) -> bool:
+        """Whether the learner's play is drawn from as it is."""
+        return self.mode in ("live", "frozen") and self.share == 1.0 and not self.minimum
+
+    @property
+    def learns(self) -> bool:
+        """Whether answers are learned."""
+        return self.mode in ("live", "shadow")
+
+    def mix(self, play: Vector, available: Vector) -> Vector:
+        """Return the play that is drawn from; `available` has 1 for each action that can be drawn."""
+        mixed: Vector = play.copy()
+        minimum = {a: share for a, share in self.minimum.items() if available[a]}
+        if minimum:
+            mixed *= 1 - sum(minimum.values())
+            for a, share in minimum.items():
+                mixed[a] += share
+        share = self.share if self.mode in ("live", "frozen") else 0.0
+        if share < 1 and self.fallback is not None and available[self.fallback]:
+            mixed *= share
+            mixed[self.fallback] += 1 - share
+        return mixed / mixed.sum()
+
+    def check(self, actions: int) -> "Exposure":
+        """Return it; refuse what breaks a law."""
+        if self.mode not in MODES:
+            raise ValueError(f"mode must be live, shadow, frozen or off, got {self.mode!r}{nearest(self.mode, list(MODES))}")
+        if not 0 <= self.share <= 1:
+            raise ValueError(f"exposure must lie in [0, 1], got {self.share}")
+        if self.fallback is None and (self.share < 1 or self.mode in ("shadow", "off")):
+            raise ValueError(f"mode {self.mode} with exposure {self.share:g} needs a fallback action: set_fallback names it")
+        total = sum(self.minimum.values())
+        if not (all(0 <= share <= 1 for share in self.minimum.values()) and total < 1):
+            raise ValueError(f"minimum shares must lie in [0, 1] and sum to less than 1, got a sum of {total:g}")
+        if len(self.retired) >= actions:
+            raise ValueError("one action must be left: the last one cannot be retired")
+        if self.fallback in self.retired or self.retired & set(self.minimum):
+            raise ValueError("a retired action can neither be the fallback nor have a minimum share")
+        return self
+
+    def plain(self) -> Plain:
+        """Return it as JSON has it."""
+        return {
+            "mode": self.mode,
+            "share": self.share,
+            "minimum": sorted([a, share] for a, share in self.minimum.items()),
+            "fallback": self.fallback,
+            "retired": sorted(self.retired),
+        }
+
+    @classmethod
+    def from_plain(cls, plain: Plain | None) -> "Exposure":
+        """Return what `plain` wrote."""
+        if plain is None:
+            return cls()
+        minimum = {int(a): float(share) for a, share in plain["minimum"]}
+        return cls(plain["mode"], float(plain["share"]), minimum, plain["fallback"], frozenset(plain["retired"]))
+
+
+def mask(actions: int, among: list[int] | None, retired: frozenset[int]) -> Vector:
+    """Return 1 for each action that can be drawn now."""
+    available = np.ones(actions) if among is None else np.isin(np.arange(actions), among).astype(np.float64)
+    available[list(retired)] = 0.0
+    if not available.any():
+        raise ValueError("available must name at least one action that is not retired")
+    return available

@@ -1,0 +1,101 @@
+"""What was told lately: a window and an exponential average per quantity, and changes found in what an action gives."""
+
+from math import pi
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.agent.records import Plain
+from lewa.agent.statistics import Statistics
+from lewa.measures.confidence_sequence import interval
+from lewa.types import Matrix, Vector
+
+WINDOW = 500  # values
+MEMORY = 200  # values of the exponential average
+BLOCK = 400  # answers of an action that are compared with those before them
+STEP = 50  # answers after which they are compared
+FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
+KEPT_SHIFTS = 100  # the newest ones
+
+
+class Shift(NamedTuple):
+    """A change found in what an action gives: its mean before, and in the answers since."""
+
+    decision: int  # at which it was found
+    quantity: str
+    action: str | int
+    before: float
+    after: float
+
+
+class Recent:
+    """The last values of each quantity, in the user's units."""
+
+    def __init__(self, fields: int) -> None:
+        self.values: Matrix = np.full((fields, WINDOW), np.nan)
+        self.count, self.smooth = np.zeros(fields, dtype=np.int64), np.zeros(fields)
+
+    def add(self, f: int, value: float) -> None:
+        """Add one value."""
+        n = int(self.count[f])
+        self.values[f, n % WINDOW] = value
+        self.count[f] = n + 1
+        weight = 1 / min(n + 1, MEMORY)
+        self.smooth[f] = (1 - weight) * self.smooth[f] + weight * value
+
+    def mean(self, f: int) -> float | None:
+        """Return the mean of the window; None if nothing was told."""
+        n = int(min(self.count[f], WINDOW))
+        return float(self.values[f, :n].mean()) if n else None
+
+    def average(self, f: int) -> float | None:
+        """Return the exponential average; None if nothing was told."""
+        return float(self.smooth[f]) if self.count[f] else None
+
+    def copy(self) -> "Recent":
+        """Return a copy."""
+        twin = Recent(len(self.count))
+        twin.values[:], twin.count[:], twin.smooth[:] = self.values, self.count, self.smooth
+        return twin
+
+    def plain(self) -> Plain:
+        """Return it as JSON has it."""
+        rows = [row[: min(int(n), WINDOW)].tolist() for row, n in zip(self.values, self.count, strict=True)]
+        return {"values": rows, "count": self.count.tolist(), "smooth": self.smooth.tolist()}
+
+    @classmethod
+    def from_plain(cls, plain: Plain | None, fields: int) -> "Recent":
+        """Return what `plain` wrote; nothing, for a file that was written before there was a window."""
+        recent = cls(fields)
+        if plain is not None:
+            recent.count[:], recent.smooth[:] = plain["count"], plain["smooth"]
+            for row, values in zip(recent.values, plain["values"], strict=True):
+                row[: len(values)] = values
+        return recent
+
+
+def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, float] | None:
+    """Compare an action's newest answers with those before them; return both means, in units, if they differ.
+
+    The newest answers are a block, which is compared every STEP answers and joins those before it when it is full. Both
+    bands hold at all times, with the probability that is left for the k-th block of this quantity and action, 6/(pi k)^2 of
+    its share: while an action's mean does not change, the probability that a change is ever reported is at most FALSE_ALARM.
+    """
+    fields, K = statistics.block_count.shape
+    k = 1 + statistics.action_count[f, action] // BLOCK
+    level = FALSE_ALARM / (fields * K) * 6 / (pi * k) ** 2
+    block: Vector = np.array([column[f, action] for column in statistics.block])
+    before: Vector = np.array([column[f, action] for column in statistics.reference])
+    shift = None
+    if before[0] > 0:
+        low, high = interval(*before, level / 2)
+        lower, upper = interval(*block, level / 2)
+        if lower > high or upper < low:
+            shift = float(before[1] / before[0]), float(block[1] / block[0])
+            before[:] = 0.0
+    if shift or block[0] >= BLOCK:
+        for reference, old, new in zip(statistics.reference, before, block, strict=True):
+            reference[f, action] = old + new
+        for column in statistics.block:
+            column[f, action] = 0.0
+    return shift

@@ -1,0 +1,228 @@
+"""An agent that is changed while it runs: limits, ranges, actions, modes. Changes are records and replay to the bit."""
+
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from lewa import Agent, at_least, at_most
+from lewa.agent.records import Change, Record
+
+LEARNERS = ("auto", "bandit-lewa", "anytime-bandit-lewa", "bandit-op-ewa", "lewa-ix", "ucb1", "exp3")
+
+
+def fresh(learner: str = "auto", seed: int = 3) -> Agent:
+    return Agent(["x", "y"], [at_most("cost", 0.4)], learner=learner, horizon=1000, seed=seed)
+
+
+def answer(agent: Agent, rounds: int, dice: np.random.Generator, records: list[Record]) -> None:
+    for _ in range(rounds):
+        decision = agent.pull()
+        records.append(decision)
+        reward, cost = dice.random(2).tolist()
+        records.append(agent.update(decision, reward=reward, cost=0.6 * cost))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_changes_replay_to_the_bit(learner: str) -> None:
+    agent, dice = fresh(learner), np.random.default_rng(0)
+    records: list[Record] = []
+    changes: list[Callable[[], Change]] = [
+        lambda: agent.set_limit("cost", 0.3, who="ops", why="a smaller budget"),
+        lambda: agent.add_action("z", like="x"),
+        lambda: agent.add_action("w", share=0.1),
+        lambda: agent.set_range("cost", (0, 2)),
+        lambda: agent.retire_action("y"),
+        lambda: agent.set_fallback("x"),
+        lambda: agent.set_mode("shadow"),
+        lambda: agent.set_mode("frozen"),
+        lambda: agent.set_mode("live"),
+        lambda: agent.set_exposure(0.5),
+        lambda: agent.set_share("w", 0),
+    ]
+    for change in changes:
+        open_one = agent.pull()
+        records.append(open_one)
+        records.append(change())
+        answer(agent, 20, dice, records)
+        records.append(agent.update(open_one, reward=0.5, cost=0.5))
+    again = fresh(learner).replay(json.loads(json.dumps([record.plain() for record in records])))
+    assert again.snapshot() == agent.snapshot()
+    restored = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    assert restored.pull() == again.pull() == agent.pull()
+    assert [change.what for change in agent.status().changes] == [c.what for c in records if isinstance(c, Change)]
+
+
+def test_a_new_limit_is_the_learners_and_what_was_owed_stays_owed() -> None:
+    agent, dice = fresh(), np.random.default_rng(1)
+    answer(agent, 100, dice, [])
+    before = agent.status().constraints[0]
+    change = agent.set_limit("cost", 0.15, who="finance")
+    after = agent.status().constraints[0]
+    assert change == Change("limit", "cost", 0.15, 100, "finance", "")
+    assert agent.setup.learner.floor.tolist() == pytest.approx([0.85])
+    assert (after.limit, after.average) == (0.15, before.average)
+    assert after.debt == pytest.approx(before.debt)
+
+
+def test_the_average_follows_a_new_limit() -> None:
+    agent, dice = fresh(), np.random.default_rng(2)
+    costs = {"x": 0.05, "y": 0.6}
+    spent = []
+    for t in range(12_000):
+        if t == 6000:
+            agent.set_limit("cost", 0.15)
+        decision = agent.pull()
+        cost = costs[str(decision.action)] * 2 * dice.random()
+        spent.append(cost)
+        agent.update(decision, reward=float(dice.random() < {"x": 0.4, "y": 0.8}[str(decision.action)]), cost=cost)
+    assert abs(np.mean(spent[:6000]) - 0.4) < 0.01
+    assert abs(np.mean(spent[6000:]) - 0.15) < 0.01
+
+
+@pytest.mark.parametrize("learner", ["auto", "bandit-lewa"])
+def test_a_wider_range_changes_units_and_nothing_else(learner: str) -> None:
+    one, other, dice = fresh(learner), fresh(learner), np.random.default_rng(4)
+    for agent in (one, other):
+        answer(agent, 50, np.random.default_rng(5), [])
+    other.set_range("cost", (0, 4))
+    prices = [agent.status().constraints[0].price for agent in (one, other)]
+    assert prices[0] == pytest.approx(prices[1])  # per unit of the user's
+    assert one.status().constraints[0].average == other.status().constraints[0].average
+    if learner == "auto":  # it learns true values: the range is a matter of the band alone
+        for _ in range(200):
+            mine, yours = one.pull(), other.pull()
+            assert np.allclose(mine.play, yours.play, atol=1e-6)
+            reward, cost = dice.random(2).tolist()
+            one.update(mine, reward=reward, cost=cost)
+            other.update(yours, reward=reward, cost=cost)
+
+
+def test_an_action_that_is_added_gets_its_share_and_keeps_what_the_others_learned() -> None:
+    agent, dice = fresh(), np.random.default_rng(6)
+    answer(agent, 500, dice, [])
+    multiplier = agent.pull().multipliers
+    agent.add_action("new", share=0.02, expected={"cost": 0.2})
+    decision = agent.pull()
+    assert decision.multipliers == pytest.approx(multiplier, abs=0.05)
+    assert decision.play[2] >= 0.02
+    assert sum(decision.play) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("away", [1000, 5000])
+def test_an_action_that_was_away_comes_back_without_taking_the_traffic(away: int) -> None:
+    quality, cost = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
+    agent, dice = Agent(list(quality), [at_most("cost", 0.4)], seed=1), np.random.default_rng(0)
+    drawn, spent = [], []
+    for t in range(away + 3000):
+        decision = agent.pull(available=["good", "cheap"] if t < away else None)
+        name = str(decision.action)
+        drawn.append(name == "new")
+        spent.append(cost[name])
+        agent.update(decision, reward=float(dice.random() < quality[name]), cost=cost[name])
+    assert np.mean(drawn[away : away + 1000]) <= 0.02
+    assert abs(np.mean(spent) - 0.4) < 0.01
+    assert abs(np.mean(spent[:away]) - 0.4) < 0.02
+
+
+def test_modes_are_in_the_recorded_propensity() -> None:
+    agent = fresh()
+    agent.set_fallback("y")
+    agent.set_exposure(0.25)
+    decision = agent.pull()
+    assert decision.play[1] == pytest.approx(0.75 + 0.25 * 0.5)
+    assert decision.probability == decision.play[("x", "y").index(str(decision.action))]
+    agent.set_mode("off")
+    assert agent.pull().play == (0.0, 1.0)
+    before = agent.snapshot()["state"]["learner"]
+    agent.update(agent.pull(), reward=1.0, cost=1.0)
+    assert agent.snapshot()["state"]["learner"] == before  # nothing was learned
+    agent.set_mode("shadow")
+    agent.update(agent.pull(), reward=1.0, cost=1.0)
+    assert agent.snapshot()["state"]["learner"] != before
+
+
+REFUSED: list[tuple[Callable[[Agent], object], str]] = [
+    (lambda agent: agent.set_limit("costs", 0.1), "there is no constraint 'costs'"),
+    (lambda agent: agent.set_limit("cost", 2), "must lie in its range"),
+    (lambda agent: agent.set_limit("cost", float("nan")), "must be a finite number"),
+    (lambda agent: agent.set_range("cost", (0, 0.01)), "must lie in its range"),
+    (lambda agent: agent.add_action("x"), "is there already"),
+    (lambda agent: agent.add_action("z", like="q"), "there is no action 'q'"),
+    (lambda agent: agent.add_action("z", share=1.5), "minimum shares must lie in"),
+    (lambda agent: agent.add_action("z", expected={"price": 1}), "there is no 'price' here"),
+    (lambda agent: agent.retire_action("q"), "there is no action 'q'"),
+    (lambda agent: agent.set_mode("on"), "mode must be live, shadow, frozen or off"),
+    (lambda agent: agent.set_mode("off"), "needs a fallback action"),
+    (lambda agent: agent.set_exposure(2), "exposure must lie in"),
+    (lambda agent: agent.set_exposure(0.5), "needs a fallback action"),
+    (lambda agent: agent.apply(Change("limit", "cost", 0.3, 7)), "the change was made after 7 decisions"),
+    (lambda agent: agent.apply({"kind": "change", "version": 1}), "a change has the fields"),
+    (lambda agent: agent.set_limit("cost", 0.3, who=3), "who and why must be texts"),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("call", "sentence"), REFUSED)
+def test_a_wrong_change_is_refused_in_one_sentence_and_changes_nothing(
+    call: Callable[[Agent], object], sentence: str
+) -> None:
+    agent = fresh()
+    before = agent.snapshot()
+    with pytest.raises(ValueError, match=sentence) as error:
+        call(agent)
+    assert "\n" not in str(error.value)
+    assert agent.snapshot() == before
+
+
+def test_the_last_action_cannot_be_retired_and_a_retired_name_is_never_used_again() -> None:
+    agent = fresh()
+    agent.retire_action("x")
+    with pytest.raises(ValueError, match="the last one cannot be retired"):
+        agent.retire_action("y")
+    with pytest.raises(ValueError, match="a name is never used again"):
+        agent.add_action("x")
+    assert all(agent.pull().action == "y" for _ in range(20))
+    with pytest.raises(ValueError, match="at least one action that is not retired"):
+        agent.pull(available=["x"])
+
+
+# What a status shows of the recent past ----------------------------------------------------------------------------------
+
+
+def test_recent_values_debt_and_side() -> None:
+    agent = Agent(["x"], [at_most("cost", 0.4), at_least("quality", 0.5)])
+    for n in range(600):
+        agent.update(agent.pull(), reward=0.5, cost=0.2 if n < 100 else 0.6, quality=0.75)
+    cost, quality = agent.status().constraints
+    assert (cost.recent, cost.side, quality.side) == (pytest.approx(0.6), "above", "above")
+    assert cost.debt == pytest.approx(100 * (0.2 - 0.4) + 500 * (0.6 - 0.4))
+    assert quality.debt == pytest.approx(-600 * 0.25)
+    assert cost.smooth == pytest.approx(0.6, abs=0.1)
+    assert 'lewa_constraint_debt{agent="r",constraint="cost"} ' in agent.status().metrics("r")
+
+
+def test_clipped_values_leave_a_one_sided_verdict() -> None:
+    """Values above the range make the average look smaller: that a limit is missed stays provable, that it is kept not."""
+    for cost, clipped, verdict in ((0.9, 1.5, "missed"), (0.05, 1.5, "undecided")):
+        agent = Agent(["x"], [at_most("cost", 0.4)])
+        for n in range(3000):
+            agent.update(agent.pull(), reward=0.5, cost=clipped if n == 1000 else cost)
+        line = agent.status().constraints[0]
+        assert line.verdict == verdict
+        assert line.high is None
+        assert line.low is not None
+
+
+def test_a_change_of_prices_is_reported_and_constant_prices_never_are() -> None:
+    def shifts(factor: float) -> list[tuple[str, str]]:
+        agent, dice = Agent(["good", "cheap"], [at_most("cost", 0.4, range=(0, 2))], seed=2), np.random.default_rng(2)
+        prices = {"good": 0.9, "cheap": 0.1}
+        for t in range(5000):
+            decision = agent.pull()
+            cost = prices[str(decision.action)] * (factor if t >= 3000 else 1) * (0.5 + dice.random())
+            agent.update(decision, reward=float(dice.random() < 0.6), cost=cost)
+        return [(warning.code, str(warning)[:21]) for warning in agent.status().warnings]
+
+    assert shifts(1.0) == []
+    assert ("shift", "the cost of 'good' ch") in shifts(2.0)
