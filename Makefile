@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test quick lint types tests wheel falsify fuzz golden guarantees data docs bench clean
+.PHONY: install reproduce test quick lint types tests wheel falsify fuzz golden guarantees data shocks docs bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -83,6 +83,10 @@ docs: $(VENV)/tested
 # Every learner on real data, which is not part of this repository: DATA names the folder. Writes docs/data.md.
 data: $(VENV)/tested
 	$(BIN)/python -m tools.data $${DATA:-../shared/data}
+
+# Agents in worlds that change: prices, tails, late answers. Writes docs/shocks.md and its figures; RUNS says how many each.
+shocks: $(VENV)/tested
+	$(BIN)/python -m tools.shocks $${RUNS:-4}
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

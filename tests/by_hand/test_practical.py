@@ -1,0 +1,149 @@
+"""The boxes of the practical learners once more, in plain floats, one action and one memory at a time."""
+
+from math import exp, log, sqrt
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa import functional
+
+FLOOR = (0.6, 0.3)
+REWARDS = [[0.9, 0.2, 0.4], [0.1, 0.8, 0.5], [1.0, 0.0, 0.3], [0.6, 0.7, 0.2], [0.5, 0.5, 0.9]]
+CONSTRAINTS = [
+    [[0.1, 0.9, 0.5], [0.6, 0.2, 0.7]],
+    [[0.3, 0.8, 0.9], [0.1, 0.4, 0.9]],
+    [[0.0, 1.0, 0.6], [0.5, 0.5, 0.5]],
+    [[0.2, 0.7, 0.4], [0.9, 0.3, 0.8]],
+    [[0.4, 0.6, 0.1], [0.2, 0.1, 0.6]],
+]
+DRAWN = (0, 2, 1, 0, 0)
+
+
+def solve(scores: dict[int, float], g: float) -> dict[int, float]:
+    """The nu of inverse gap weighting by bisection."""
+    top, low, high = max(scores.values()), 1.0, float(len(scores))
+    for _ in range(200):
+        nu = (low + high) / 2
+        low, high = (nu, high) if sum(1 / (nu + g * (top - s)) for s in scores.values()) > 1 else (low, nu)
+    return {k: 1 / (high + g * (top - s)) for k, s in scores.items()}
+
+
+def test_squarecb_lewa_is_its_box() -> None:
+    learner = lewa.learners.SquareCbLewa.tuned(3, 100, FLOOR)
+    state = functional.start(learner, 3)
+    b, memories = [1 - c0 for c0 in FLOOR], (50, 500, 5000, 1e18)
+    answers: list[tuple[int, list[float]]] = []  # an action and its targets
+    weights = {a: [0.0] * 4 for a in range(3)}  # logarithms
+    lam, debt, n = [0.0, 0.0], [0.0, 0.0], [0.0] * 3
+    squares, N, H = [2 * 0.09, *(2 * x * (1 - x) for x in b)], 2.0, 0.0
+    prior = [0.5, *b]
+
+    def memory_means(a: int, o: int) -> list[float]:
+        means, longer = [0.0] * 4, 0.0
+        for i in (3, 2, 1, 0):
+            w, total, count = (0.1 if i == 3 else 1.0), 0.0, 0.0
+            for age, (action, y) in enumerate(reversed(answers)):
+                if action == a:
+                    total += (1 - 1 / memories[i]) ** age * (y[o] - prior[o])
+                    count += (1 - 1 / memories[i]) ** age
+            means[i] = longer = (total + w * longer) / (count + w)
+        return means
+
+    def forecast(a: int, o: int) -> float:
+        share = [exp(x) for x in weights[a]]
+        x = prior[o] + sum(w * m for w, m in zip(share, memory_means(a, o), strict=True)) / sum(share)
+        return min(max(x, 0), 1) if o == 0 else max(x, 0)
+
+    for t, (rewards, constraints, i) in enumerate(zip(REWARDS, CONSTRAINTS, DRAWN, strict=True)):
+        e = (squares[0] + sum(x * x * s for x, s in zip(lam, squares[1:], strict=True))) / N
+        score = {a: forecast(a, 0) - sum(lam[j] * forecast(a, 1 + j) for j in range(2)) for a in range(3)}
+        width = {a: 2 * sqrt(e / (n[a] + 0.1)) for a in range(3)}
+        least = max(score[a] - width[a] for a in range(3))
+        may = {a: s for a, s in score.items() if min(s + width[a], 1) >= least}
+        p = solve(may, 8 * sqrt(2 * max(t, 1) / max(e * H, 1e-12)))
+        play = functional.play(learner, state)
+        assert play == pytest.approx([p.get(a, 0) for a in range(3)], abs=1e-8)
+
+        charged = [forecast(i, 1), forecast(i, 2)]
+        for j in range(2):
+            debt[j] += charged[j] - b[j]
+            now = min(max(b[j] - debt[j] / 1000, b[j] / 20), 2 * b[j])
+            lam[j] = max(lam[j] + 0.005 / b[j] ** 2 * (charged[j] - now), 0)
+        state = functional.charge(learner, state, i)
+        assert state.charged == pytest.approx(charged)
+
+        y = [rewards[i], *(1 - row[i] for row in constraints)]
+        e = (squares[0] + sum(x * x * s for x, s in zip(lam, squares[1:], strict=True))) / N
+        leverage = 1 / (1 + n[i] + 0.1)
+        off = [y[o] - forecast(i, o) for o in range(3)]
+        for o in range(3):
+            price = 1 if o == 0 else lam[o - 1]
+            for m, mean in enumerate(memory_means(i, o)):
+                weights[i][m] -= (price * (y[o] - prior[o] - mean)) ** 2 / (2 * e)
+        weights[i] = [max(x - max(weights[i]), -log(4 * (2 + t))) for x in weights[i]]
+        for o in range(3):
+            squares[o] = (1 - 1 / 5000) * squares[o] + off[o] ** 2 * (1 - leverage)
+        for j in range(2):
+            debt[j] += y[1 + j] - charged[j]
+        N, H = (1 - 1 / 5000) * N + 1, (1 - 1 / 5000) * H + leverage
+        n = [(1 - 1 / 5000) * x + (a == i) for a, x in enumerate(n)]
+        answers.append((i, y))
+        seen = functional.Bandit(
+            i, play[i] or 1.0, rewards[i], np.array([row[i] for row in constraints]), play, state.charged
+        )
+        if play[i] == 0:
+            pytest.fail("the action drawn must have a share")
+        state = functional.learn(learner, state, seen)
+        assert state.debt == pytest.approx(debt)
+        assert state.multiplier == pytest.approx(lam)
+
+
+def test_paced_hedge_is_its_box() -> None:
+    learner = lewa.learners.PacedHedge.tuned(3, 100, FLOOR)
+    state = functional.start(learner, 3)
+    b, memories = [1 - c0 for c0 in FLOOR], (1, 24, 200, 5000, 1e18)
+    r = [[0.5] * 3 for _ in memories]
+    z = [[[x] * 3 for x in b] for _ in memories]
+    error = [[0.0] * 3 for _ in memories]
+    q = [[1 / 3] * 3 for _ in memories]
+    W, behind, gap = [0.2] * 5, [0.0] * 5, 0.0
+    lam, debt = [0.0, 0.0], [0.0, 0.0]
+    for t, (rewards, constraints) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
+        p = [sum(W[i] * q[i][k] for i in range(5)) for k in range(3)]
+        play = functional.play(learner, state)
+        assert play == pytest.approx(p)
+        cost = [[1 - x for x in row] for row in constraints]
+        gains = [
+            sum(q[i][k] * (rewards[k] - sum(lam[j] * cost[j][k] for j in range(2))) for k in range(3)) for i in range(5)
+        ]
+        eta = min(log(5) / gap, 1e9) if gap else 1e9
+        best = max(gains)
+        mixed = best + log(sum(w * exp(max(eta * (g - best), -700)) for w, g in zip(W, gains, strict=True))) / eta
+        gap += max(mixed - sum(w * g for w, g in zip(W, gains, strict=True)), 0)
+        eta = min(log(5) / gap, 1e9) if gap else 1e9
+        behind = [x + g for x, g in zip(behind, gains, strict=True)]
+        behind = [max(x - max(behind), -log(5 * (1 + t)) / eta) for x in behind]
+        for j in range(2):
+            foreseen = sum(W[i] * q[i][k] * z[i][j][k] for i in range(5) for k in range(3))
+            debt[j] += sum(p[k] * cost[j][k] for k in range(3)) - b[j]
+            now = min(max(b[j] - debt[j] / 1000, b[j] / 20), 2 * b[j])
+            lam[j] = max(lam[j] + 0.005 / b[j] ** 2 * (foreseen - now), 0)
+        for i, memory in enumerate(memories):
+            for o in range(3):
+                means, values = (r[i], rewards) if o == 0 else (z[i][o - 1], cost[o - 1])
+                off = [x - mean for x, mean in zip(values, means, strict=True)]
+                apart = sum((x - sum(off) / 3) ** 2 for x in off) / 2
+                error[i][o] += (apart - error[i][o]) / max(1, min(t - 1, memory))
+                for k in range(3):
+                    means[k] += off[k] / min(t, memory)
+            e = error[i][0] + sum(lam[j] ** 2 * error[i][1 + j] for j in range(2))
+            sharp = sqrt(log(3) * min(t, memory) / max(e, 1e-18))
+            score = [r[i][k] - sum(lam[j] * z[i][j][k] for j in range(2)) for k in range(3)]
+            raw = [exp(max(sharp * (s - max(score)), -700)) for s in score]
+            q[i] = [x / sum(raw) for x in raw]
+        raw = [exp(eta * x) for x in behind]
+        W = [x / sum(raw) for x in raw]
+        state = functional.learn(learner, state, functional.full_feedback(rewards, constraints, play))
+        assert state.debt == pytest.approx(debt)
+        assert state.multiplier == pytest.approx(lam)

@@ -1,0 +1,230 @@
+"""What agents do when the world changes under them: what `make shocks` runs.
+
+    python -m tools.shocks [RUNS]        writes docs/shocks.md and its figures
+
+Every world is played by agents as an application would: pull, act, update. Nothing is asserted; the page has the figures.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import lewa
+from lewa import learners
+from lewa.measures import best_fixed_play
+from lewa.types import Matrix, Vector
+
+ROOT = Path(__file__).parent.parent
+FIGURES = ROOT / "docs" / "assets" / "shocks"
+T, RUNS, WINDOW, LIMIT = 24_000, 4, 500, 0.4
+CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp")
+CALLED = {"auto": "default agent", "anytime-bandit-lewa": "default before (`anytime-bandit-lewa`)"}
+
+
+class World(NamedTuple):
+    """Mean reward and cost of each action in each round, and what happens besides."""
+
+    title: str
+    about: str
+    rewards: Matrix  # (T, K)
+    costs: Matrix  # (T, K)
+    noise: Callable[[np.random.Generator], Vector] = lambda rng: 0.5 + rng.random(T)  # a factor of every cost, mean 1
+    limits: tuple[tuple[int, float], ...] = ((0, LIMIT),)  # the limit from each round on
+    absent: tuple[int, int, int] = (0, 0, 0)  # an action, and the rounds between which it is away
+    added: tuple[int, int] | None = None  # an action, and the round in which it is added
+    delay: int = 0
+    missing: float = 0.0
+    range: tuple[float, float] = (0.0, 2.0)
+
+
+class Run(NamedTuple):
+    """One run: what was spent and earned, and the limit, round by round."""
+
+    cost: Vector
+    reward: Vector
+    limit: Vector
+
+
+def constant(rewards: list[float], costs: list[float]) -> tuple[Matrix, Matrix]:
+    return np.tile(rewards, (T, 1)), np.tile(costs, (T, 1))
+
+
+def worlds() -> Iterator[World]:
+    half, names = T // 2, ([0.35, 0.6, 0.8], [0.1, 0.5, 0.9])
+    rewards, costs = constant(*names)
+    costs[half:] *= 2
+    yield World("Prices double", "All prices double half-way.", rewards, costs, range=(0.0, 4.0))
+    rewards, costs = constant(*names)
+    rewards[half:, 2] = 0.0
+    yield World("The best action breaks", "The reward of the dearest action drops to 0 half-way.", rewards, costs)
+    rewards, costs = constant(*names)
+    yield World(
+        "An action leaves and returns",
+        "The middle action cannot be taken in the second third.",
+        rewards,
+        costs,
+        absent=(1, T // 3, 2 * T // 3),
+    )
+    rewards, costs = constant([0.5, 0.6], [0.1, 0.9])
+    yield World(
+        "Heavy tails",
+        "Costs have a Pareto tail (index 1.6); the dearest is 200 limits, and the range says (0, 1).",
+        rewards,
+        costs,
+        noise=lambda rng: np.minimum((rng.pareto(1.6, T) + 1) * 0.6 / 1.6, 80 / 0.9),
+        range=(0.0, 1.0),
+    )
+    rewards, costs = constant(*names)
+    yield World(
+        "Late and missing answers",
+        "Answers come 200 decisions late, and 30 % never.",
+        rewards,
+        costs,
+        delay=200,
+        missing=0.3,
+    )
+    rewards, costs = constant(*names)
+    wave = 1 + 0.5 * np.sin(2 * np.pi * np.arange(T) / 4000)
+    yield World("Seasons", "Prices go up and down by half, every 4,000 decisions.", rewards, costs * wave[:, None])
+    rewards, costs = constant([0.35, 0.6, 0.8, 0.75], [0.1, 0.5, 0.9, 0.4])
+    yield World("An action is added", "A better action is added half-way.", rewards, costs, added=(3, half))
+    rewards, costs = constant(*names)
+    yield World(
+        "The limit is changed",
+        "The limit is lowered half-way, from 0.4 to 0.25.",
+        rewards,
+        costs,
+        limits=((0, 0.4), (half, 0.25)),
+    )
+
+
+def play(world: World, learner: str, seed: int) -> Run:
+    """Play a world by an agent."""
+    rng = np.random.default_rng(seed)
+    noise, coins, lost = world.noise(rng), rng.random(world.rewards.shape), rng.random(T) < world.missing
+    K = world.rewards.shape[1]
+    first = [k for k in range(K) if world.added is None or k != world.added[0]]
+    agent = lewa.Agent(first, [lewa.at_most("cost", world.limits[0][1], range=world.range)], learner=learner, seed=seed)
+    limits, (gone, start, stop) = dict(world.limits), world.absent
+    cost, reward, limit, waiting = np.empty(T), np.empty(T), np.empty(T), []
+    for t in range(T):
+        if t in limits and t:
+            agent.set_limit("cost", limits[t])
+        if world.added and t == world.added[1]:
+            agent.add_action(world.added[0])
+        decision = agent.pull(available=[k for k in first if k != gone] if start <= t < stop else None)
+        k = int(decision.action)
+        cost[t], reward[t] = world.costs[t, k] * noise[t], float(coins[t, k] < world.rewards[t, k])
+        limit[t] = agent.setup.constraints[0].limit
+        waiting.append(decision)
+        due = t - world.delay
+        if due >= 0 and not lost[due]:
+            agent.update(waiting[due], reward=float(reward[due]), cost=float(cost[due]))
+        elif due >= 0:
+            agent.close(waiting[due])
+    return Run(cost, reward, limit)
+
+
+def optimum(world: World) -> Vector:
+    """Return what the best fixed mixture of each phase earns, round by round; a phase is an eighth of the rounds."""
+    best = np.empty(T)
+    for part in np.array_split(np.arange(T), 8):
+        rewards, costs, limit = world.rewards[part], world.costs[part], [b for t, b in world.limits if t <= part[0]][-1]
+        gone, start, stop = world.absent
+        there = np.ones(rewards.shape[1], dtype=bool)
+        if start < stop and start <= part[0] < stop:
+            there[gone] = False
+        if world.added and part[0] < world.added[1]:
+            there[world.added[0]] = False
+        scale = 1.001 * max(float(costs.max()), limit)
+        means = 1 - costs.mean(axis=0)[there][None] / scale
+        best[part] = best_fixed_play(rewards.mean(axis=0)[there], means, [1 - limit / scale]).value
+    return best
+
+
+def row(world: World, runs: list[Run]) -> list[str]:
+    """Return the cells of a table: spending over the limit, the worst window, and reward as a share of the optimum."""
+    best = optimum(world)
+    ratio = [run.cost.sum() / run.limit.sum() for run in runs]
+    eighths = [
+        [
+            part_cost.sum() / part_limit.sum()
+            for part_cost, part_limit in zip(np.array_split(run.cost, 8), np.array_split(run.limit, 8), strict=True)
+        ]
+        for run in runs
+    ]
+    shares = [
+        [part.sum() / of.sum() for part, of in zip(np.array_split(run.reward, 8), np.array_split(best, 8), strict=True)]
+        for run in runs
+    ]
+    late = np.array(shares)[:, 1:]
+    debt = [float((run.cost - run.limit).sum()) for run in runs]
+    return [
+        f"{np.mean(ratio):.3f}",
+        f"{max(ratio):.3f}",
+        " ".join(f"{x:.2f}" for x in np.mean(eighths, axis=0)),
+        f"{max(debt):+.0f}",
+        f"{late.mean():.3f}",
+        f"{late.mean(axis=0).min():.3f}",
+    ]
+
+
+def draw(world: World, runs: dict[str, list[Run]], path: Path) -> None:
+    """Draw the running average and the recent window of one run of each contestant."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    mpl.rcParams["svg.hashsalt"] = "lewa"
+    figure = Figure(figsize=(9, 2.8), layout="constrained")
+    axes = figure.subplots(1, 2, sharey=True)
+    rounds = np.arange(1, T + 1)
+    for name, its in runs.items():
+        cost = its[0].cost
+        axes[0].plot(rounds[::50], (np.cumsum(cost) / rounds)[::50], label=CALLED.get(name, name).replace("`", ""))
+        window = np.convolve(cost, np.ones(WINDOW) / WINDOW, mode="valid")
+        axes[1].plot(rounds[WINDOW - 1 :: 50], window[::50])
+    limit = runs["auto"][0].limit
+    axes[0].plot(rounds, np.cumsum(limit) / rounds, "k--", linewidth=1)
+    axes[1].plot(rounds, limit, "k--", linewidth=1)
+    axes[0].set(title="cost, average so far", xlabel="decision", ylim=(0, 2.2 * LIMIT))
+    axes[1].set(title=f"cost, last {WINDOW}", xlabel="decision")
+    axes[0].legend(fontsize=7)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+
+
+def write(runs: int) -> None:
+    names = [name for name in CONTESTANTS if name == "auto" or name in learners.ALL]
+    text = [INTRODUCTION.format(T=T, runs=runs, LIMIT=LIMIT)]
+    for world in worlds():
+        print(world.title, flush=True)
+        played = {name: [play(world, name, seed) for seed in range(runs)] for name in names}
+        slug = world.title.lower().replace(" ", "-")
+        draw(world, played, FIGURES / f"{slug}.svg")
+        text += [f"## {world.title}", "", world.about, "", f"![{world.title}](assets/shocks/{slug}.svg)", "", *HEAD]
+        text += [f"| {CALLED.get(name, f'`{name}`')} | {' | '.join(row(world, its))} |" for name, its in played.items()]
+        text.append("")
+    (ROOT / "docs" / "shocks.md").write_text("\n".join(text))
+
+
+HEAD = [
+    "| agent | cost/limit | worst run | by eighths | largest debt | reward | least eighth |",
+    "|---|---|---|---|---|---|---|",
+]
+INTRODUCTION = """# When the world changes
+
+Eight worlds, each with {T:,} decisions and a limit of {LIMIT} on the average cost unless it says so; {runs} runs each.
+`make shocks` plays them by the agent, as an application would, and writes this page. Costs vary by half around their mean.
+
+- **cost/limit**: what was spent in all, over what was allowed; 1 is the limit. **worst run**: its largest value.
+- **by eighths**: the same for each eighth of the decisions.
+- **largest debt**: what the worst run owed in the end, in units of cost; negative is saved.
+- **reward**: what was earned after the first eighth, as a share of the best fixed mixture of each eighth;
+  **least eighth**: the least share. An agent that spends too much can exceed 1.
+"""
+
+if __name__ == "__main__":
+    write(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)
