@@ -10,7 +10,8 @@ Without a horizon both may choose NAME+doubling, which starts afresh in epochs. 
 chosen, since it forgets what it was taught: "proved" takes the best of the others, and where there is none, and always for
 "practice", an anytime learner of LEWA's family is taken, which needs no horizon and never starts afresh.
 
-An agent asks for "proved" without restarts.
+An agent asks for "proved" without restarts. `lewa play` asks for "proved" in the setting of the game, and for "practice"
+where no theorem is about it; `lewa replay` and `lewa frontier`, which have data and know of no setting, ask for "practice".
 """
 
 from collections.abc import Sequence
@@ -29,6 +30,11 @@ class LearnerChoice(NamedTuple):
 
     name: str
     settings: dict[str, float]
+
+    @property
+    def called(self) -> str:
+        """The name with its settings, as a user writes them."""
+        return " ".join((self.name, *(f"{name}={value:.4g}" for name, value in self.settings.items())))
 
 
 def choose_learner(
