@@ -262,6 +262,9 @@ def test_where_the_package_proves_something_it_is_advised() -> None:
         assert (advice.learner.share or 1) < 0.02
         assert advice.learner.settings["corruption"] == 100
         assert any(choice.name == "explore-then-project" for choice in advice.ranked)
+        bandit = lewa.advise("bandit", 10, T, 0.6, every_round=every_round, epsilon=epsilon, corruption=100.0)
+        assert (bandit.learner.name, bandit.learner.settings["corruption"]) == ("bandit-op-ewa", 100)
+        assert (bandit.learner.share or 1) < 0.07
     wide = made("explore-then-project", 10, T, 0.6, {"epsilon": 5e-4, "explore": 31_622})
     known = lewa.guarantee(wide, 10, T, epsilon=0.05, corruption=100.0)
     advice = lewa.advise("full", 10, T, 0.6, every_round=True, epsilon=0.05, corruption=100.0)

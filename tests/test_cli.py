@@ -300,6 +300,7 @@ def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp
     for name in ("stars against dollars at most: 40 rounds", "gain per extra unit of dollars", "net violation", "positive"):
         assert name in printed
     assert (tmp_path / "found.csv").read_text().startswith("dollars at most,who,dollars price,stars,")
+    assert "folds are of a log" in lewa_(*words, "--folds", "halves")[2]
 
 
 def test_names_are_printed_as_they_are(lewa_: Any, tmp_path: Path) -> None:
@@ -318,6 +319,11 @@ def test_frontier_for_people_shows_a_log_with_intervals_and_what_they_are(lewa_:
     assert status == 0
     for name in ("inverse propensities", "self-normalised", "doubly robust", "proved, 95%", "held out", "approximations"):
         assert name in printed
+    words = ("frontier", file, "--points", 2, "--folds", "halves")
+    assert "the first half of the rows chooses and the second values" in " ".join(lewa_(*words)[1].split())
+    status, _, complaint = lewa_("frontier", file, "--folds", "odd")
+    assert (status, complaint.count("\n")) == (2, 1)
+    assert "folds must be 'auto', 'halves' or 'shuffled', got 'odd'" in complaint
 
 
 BERNOULLI = ("play", "bernoulli", "--learner", "lewa")

@@ -11,8 +11,8 @@ Without a horizon "proved" may choose NAME+doubling, which starts afresh in epoc
 not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
 of LEWA's family.
 
-`lewa play`, `lewa replay`, `lewa frontier` and an agent ask for "practice" unless they are told otherwise; an agent never
-restarts.
+An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts. `lewa
+play` asks for "proved" in the setting of the game, which a simulation knows, and for "practice" where no theorem is about it.
 """
 
 from collections.abc import Sequence
@@ -31,6 +31,11 @@ class LearnerChoice(NamedTuple):
 
     name: str
     settings: dict[str, float]
+
+    @property
+    def called(self) -> str:
+        """The name with its settings, as a user writes them."""
+        return " ".join((self.name, *(f"{name}={value:.4g}" for name, value in self.settings.items())))
 
 
 def choose_learner(

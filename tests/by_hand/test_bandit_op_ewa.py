@@ -49,12 +49,15 @@ def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tupl
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize(("kappa", "level"), [(1.0, 0.01), (0.3, 0.5), (0.0, 1.0), (-1.0, 0.02), (-1.0, 0.2)])
+@pytest.mark.parametrize(
+    ("kappa", "level", "corruption"),
+    [(1.0, 0.01, 0.0), (0.3, 0.5, 0.0), (0.0, 1.0, 0.0), (-1.0, 0.02, 0.0), (-1.0, 0.2, 0.0), (0.3, 0.02, 0.1)],
+)
 @pytest.mark.parametrize("floor", [[0.6], [0.55, 0.45]])
-def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed: int) -> None:
+def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, corruption: float, seed: int) -> None:
     eta, m = 0.4, len(floor)
     kept = [[action[:m] for action in row] for row in KEPT]
-    learner = lewa.learners.BanditOpEwa(eta, level, kappa, np.array(floor))
+    learner = lewa.learners.BanditOpEwa(eta, level, kappa, np.array(floor), corruption)
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), seeds=[seed], every_round=True)
 
     p, lam = [1 / 3] * 3, [0.0] * m
@@ -74,8 +77,8 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, level: float, seed
                 row = []
                 for i in range(3):
                     n = len(seen[i])
-                    u = sum(x[j] for x in seen[i]) / n + bonus * math.sqrt(level / (2 * n)) if n else 1.0
-                    row.append(min(max(u, 0.0), 1.0))
+                    wide = bonus * math.sqrt(level / (2 * n)) + corruption / n if n else 1.0
+                    row.append(min(max(sum(x[j] for x in seen[i]) / max(n, 1) + wide, 0.0), 1.0))
                 upper.append(row)
             found = nearest(w, upper, floor)
             if found is not None:

@@ -49,10 +49,19 @@ def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tupl
 
 
 @pytest.mark.parametrize(
-    ("kappa", "share", "radius"), [(1.0, 0.0, 0.1), (0.0, 0.1, 0.2), (-1.0, 0.01, 0.15), (0.5, 0.0, 0.05), (-1.0, 0.0, 2.0)]
+    ("kappa", "share", "radius", "corruption"),
+    [
+        (1.0, 0.0, 0.1, 0.0),
+        (0.0, 0.1, 0.2, 0.0),
+        (-1.0, 0.01, 0.15, 0.0),
+        (0.5, 0.0, 0.05, 0.0),
+        (-1.0, 0.0, 2.0, 0.0),
+        (0.5, 0.0, 0.05, 0.2),
+        (-1.0, 0.0, 2.0, 0.1),
+    ],
 )
 @pytest.mark.parametrize("floor", [[0.6], [0.5, 0.4], [0.7, 0.0]])
-def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radius: float) -> None:
+def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radius: float, corruption: float) -> None:
     eta, m = 0.7, len(floor)
     kept = [[action[:m] for action in row] for row in KEPT]
     p, lam = [1 / 3] * 3, [0.0] * m
@@ -67,7 +76,8 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radi
         p, lam = [x / sum(w) for x in w], [0.0] * m
         for bonus in (kappa, 1.0):
             lines = [j for j in range(m) if floor[j] > 0]
-            found = nearest(w, [mean[j] for j in lines], [floor[j] - bonus * radius / math.sqrt(t) for j in lines])
+            eased = [floor[j] - bonus * radius / math.sqrt(t) - corruption / t for j in lines]
+            found = nearest(w, [mean[j] for j in lines], eased)
             if found is not None:
                 p = found[0]
                 for j, theta in zip(lines, found[1]):
@@ -77,7 +87,7 @@ def test_six_rounds_by_hand(floor: list[float], kappa: float, share: float, radi
         p = [max(x, share / 3) for x in p]
         p = [x / sum(p) for x in p]
 
-    learner = lewa.learners.OpEwa(eta, radius, kappa, share, np.array(floor))
+    learner = lewa.learners.OpEwa(eta, radius, kappa, share, np.array(floor), corruption)
     trace: Any = lewa.play(learner, lewa.games.Table(REWARDS, kept), every_round=True)
     assert used  # some rounds were projected
     want: dict[str, Any] = {
@@ -103,7 +113,14 @@ def test_the_tunings() -> None:
     assert tuple(cautious.parameters.values())[:4] == pytest.approx((eta, radius, -1, 1 / T), rel=1e-12)
 
 
-@pytest.mark.parametrize(("wrong", "law"), [({"kappa": 1.5}, "kappa must lie in"), ({"share": 1.0}, "share must lie in")])
+@pytest.mark.parametrize(
+    ("wrong", "law"),
+    [
+        ({"kappa": 1.5}, "kappa must lie in"),
+        ({"share": 1.0}, "share must lie in"),
+        ({"corruption": -1.0}, "corruption must be at least 0"),
+    ],
+)
 def test_what_makes_no_sense_is_refused(wrong: dict[str, float], law: str) -> None:
     with pytest.raises(ValueError, match=law):
         lewa.learners.OpEwa.tuned(3, 100, 0.5, **wrong)

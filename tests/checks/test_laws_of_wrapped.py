@@ -6,6 +6,14 @@ import lewa
 from lewa.checks import learners
 
 
+def test_a_wrapper_inside_a_wrapper_is_tried_on_the_examples_of_the_one_inside() -> None:
+    """Those of `doubling` have epochs of several rounds: after an epoch of one round nothing of it could be seen."""
+    kind = lewa.learners.find("lewa+doubling+tightened")
+    assert len(kind.examples()) == len(lewa.learners.find("lewa+doubling").examples())
+    for learner, actions in kind.examples():
+        learners.the_action_that_alone_pays_gains(learner, actions)
+
+
 @pytest.mark.parametrize("name", ["lewa+doubling", "bandit-lewa+doubling", "lewa+tightened", "bandit-lewa+tightened"])
 def test_wrapped_learner(name: str) -> None:
     results = learners.check(lewa.learners.find(name))

@@ -114,13 +114,26 @@ def test_where_constraints_stay_the_guarantee_is_kept_on_every_path(
 
 
 @law
-@given(instances(slater=True), RADIUS, st.floats(-1, 1), scales(-9, -3), scales(-3, 4))
+@given(
+    instances(slater=True),
+    RADIUS,
+    st.floats(-1, 1),
+    SHARE,
+    scales(-3, 4),
+    st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+    st.booleans(),
+)
 def test_corrupted_constraints_cost_what_is_said(
-    x: Instance, radius: float, kappa: float, share: float, corruption: float
+    x: Instance, radius: float, kappa: float, share: float, corruption: float, known: float, slack_known: bool
 ) -> None:
+    """The bonus covers a part of the corruption, or all of it, or more; where it covers all, no slack is asked for."""
     T, _, K = x.shape
     S = slack(x)
-    assume(K > 1 and S > 0.05 and x.rewards not in ("least likely", "rivals", "penalty breaker", "tempter"))
+    assume(
+        K > 1
+        and (-1e-12 if known >= 1 else 0.05) < S
+        and x.rewards not in ("least likely", "rivals", "penalty breaker", "tempter")
+    )
     rng, c, c0 = np.random.default_rng(x.seed), np.array(x.constraints), np.array(x.floor)
     table = np.tile(c, (T, 1, 1))
     left = corruption
@@ -128,12 +141,15 @@ def test_corrupted_constraints_cost_what_is_said(
         table[t] = np.clip(1 - c, np.maximum(c - left, 0), np.minimum(c + left, 1)) if rng.random() < 0.8 else c
         left = max(left - abs(table[t] - c).max(), 0)
     spent = float(abs(table - c).max(axis=(1, 2)).sum())
-    learner = OpEwa(x.eta, radius, kappa, share, c0)
-    said = lewa.guarantee(learner, K, T, constraints="constant", slater=min(S, 1 - max(x.floor)), corruption=spent)
-    if said.regret is not None:
-        rewards = run(OpEwa, x, radius=radius, kappa=kappa, share=share).rewards
-        trace: Any = lewa.play(learner, lewa.games.Table(rewards, table.transpose(0, 2, 1)), every_round=True)
-        keeps(x, trace.plays[0], rewards, said)
+    learner = OpEwa(x.eta, radius, kappa, share, c0, known * spent)
+    rewards = run(OpEwa, x, radius=radius, kappa=kappa, share=share).rewards
+    trace: Any = lewa.play(learner, lewa.games.Table(rewards, table.transpose(0, 2, 1)), every_round=True)
+    slater = min(S, 1 - max(x.floor)) if slack_known and S > 0.05 else None
+    statement = lewa.guarantee(learner, K, T, constraints="constant", slater=slater, corruption=spent)
+    if slater is None and known < 1 and spent and max(x.floor):
+        assert statement.regret is None
+    if statement.regret is not None:
+        keeps(x, trace.plays[0], rewards, statement)
 
 
 @law

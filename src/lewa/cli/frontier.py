@@ -46,6 +46,9 @@ def frontier(
     lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: where the line of another constraint stays.")] = [],  # noqa: B006
     learner: Names = ["auto"],  # noqa: B006
     seeds: Seeds = 8,
+    folds: Annotated[
+        str, typer.Option(help="Which rows of a log choose a play, and which value it: auto, halves or shuffled.")
+    ] = "auto",
     out_file: Annotated[
         Path | None, typer.Option("--out", help="Also write a figure (.svg, .png, .pdf) or the numbers (.json, .csv).")
     ] = None,
@@ -71,6 +74,7 @@ def frontier(
                 lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},
                 learner=learner[0] if len(learner) == 1 else learner,
                 seeds=seeds,
+                folds=folds,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
             )
         except KeyboardInterrupt:

@@ -1,10 +1,10 @@
-"""The learners that a command line names, with their settings; `auto` is the advised one."""
+"""The learners that a command line names, with their settings; `auto` is what `lewa.choice` chooses."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from lewa import learners
-from lewa.advice import Choice, advise
+from lewa.choice import LearnerChoice, choose_learner
 from lewa.cli.options import Values
 from lewa.cli.shared import say
 from lewa.feedback import feedback_kind
@@ -29,7 +29,7 @@ def make_learners(
     """Return the learners by name. A setting goes to those that know it; `others` are whose settings were taken before."""
     advice: dict[str, dict[str, float]] = {}
     if "auto" in names:
-        choice = _advised(problem)
+        choice = _choose(problem)
         advice[choice.name] = choice.settings
         names = [choice.name if name == "auto" else name for name in names]
         say(f"auto: {choice.called}")
@@ -53,12 +53,12 @@ def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
             raise ValueError(f"{' or '.join(known)} has no parameter {key!r}{nearest(key, every)}")
 
 
-def _advised(problem: Problem) -> Choice:
-    """Return what is proved best in the setting of a game; for data, of unknown setting, what did best in practice."""
+def _choose(problem: Problem) -> LearnerChoice:
+    """Choose what is proved best in the setting of a game; for data, of unknown setting, what did best in practice."""
     feedback, setting = problem.feedback or "full", problem.setting
     numbers = problem.actions, problem.rounds, problem.floor
     if setting is None or setting.constraints == "arbitrary" or setting.outside_theory:
-        return advise(feedback, *numbers).practice
-    constraints, adversary, corruption = setting.constraints, setting.adversary, setting.corruption
-    advice = advise(feedback, *numbers, constraints=constraints, adversary=adversary, corruption=corruption)
-    return advice.learner
+        return choose_learner(feedback, *numbers)
+    # What a game knows besides, such as its slack, a user of the learner would not know.
+    known = Setting(setting.constraints, setting.adversary, corruption=setting.corruption)
+    return choose_learner(feedback, *numbers, goal="proved", setting=known)

@@ -88,6 +88,10 @@ def frontier(
     names = texts("learners", learner)
     limits = Budgets.of(named, budgets, points, lines)
     if not isinstance(named.game, Log):
+        if folds != "auto":
+            raise ValueError(
+                f"folds are of a log, and these data show every action of every round, got folds={short_repr(folds)}"
+            )
         return of_table(named, named.game, limits, level, names, as_seeds(seeds), progress)
     if names != ["auto"]:
         raise ValueError(

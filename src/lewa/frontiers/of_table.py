@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa import learners
-from lewa.advice import PRACTICE
+from lewa.choice import LearnerChoice, choose_learner
 from lewa.data.columns import Data
 from lewa.feedback import feedback_kind
 from lewa.frontiers.budgets import Budgets
@@ -39,11 +39,11 @@ def of_table(
     progress: Callable[[int, int], None] | None,
 ) -> Frontier:
     """Return the frontier of a table, with learners replayed on it."""
-    replays = _replays(names, seeds)
     T = game.length
     rewards = game.mean_rewards(T)
     constraints: Matrix = np.asarray(game.rows.mean(axis=0, dtype=np.float64))
     levels = budgets.levels(rewards, constraints)
+    replays = _replays(names, game, budgets.floors_at(levels[0]), seeds)
     advance = _counter(progress, T * len(levels) * sum(len(replay.seeds) for replay in replays.values()))
     points = []
     for floor in levels:
@@ -73,15 +73,19 @@ def of_table(
     )
 
 
-def _replays(names: Sequence[str], seeds: tuple[int, ...]) -> dict[str, _Replay]:
-    """Return the learners by what they are called; "auto" stands for those that did best in practice."""
+def _replays(names: Sequence[str], game: Table, floors: Vector, seeds: tuple[int, ...]) -> dict[str, _Replay]:
+    """Return the learners by what they are called; "auto" is one of each kind of feedback, the same at every line."""
+    floor = tuple(floors.tolist())
     replays = {}
     for text in names:
-        for name, settings in PRACTICE.values() if text == "auto" else [(text, {})]:
-            called = " ".join((name, *(f"{setting}={value:g}" for setting, value in settings.items())))
-            feedback = feedback_kind(learners.find(name)).observes
+        choices = [LearnerChoice(text, {})]
+        if text == "auto":
+            choices = [choose_learner(kind, game.actions, game.length, floor) for kind in ("full", "bandit")]
+        for choice in choices:
+            feedback = feedback_kind(learners.find(choice.name)).observes
             # With full information a learner draws nothing: one run says all.
-            replays[called] = _Replay(name, settings, feedback, seeds if feedback == "bandit" else seeds[:1])
+            used = seeds if feedback == "bandit" else seeds[:1]
+            replays[choice.called] = _Replay(choice.name, choice.settings, feedback, used)
     return replays
 
 

@@ -2,26 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
+from lewa import schema
 from lewa.data.columns import Quantity
 from lewa.data.off_policy import Value
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantity, and by the estimator: ips, snips, dr
-JSON_FIELDS = (  # the contract for scripts; the other fields are for figures
-    "kind",
-    "rounds",
-    "actions",
-    "reward",
-    "constraints",
-    "varied",
-    "level",
-    "learners",
-    "points",
-    "actions_alone",
-    "notes",
-)
+JSON_FIELDS = tuple(schema.Frontier.__annotations__)  # the other fields are for figures
 
 
 class Mean(NamedTuple):
@@ -137,9 +126,9 @@ class Frontier:
         """Return over how many seeds means are taken; 0 where no learner is replayed."""
         return max((len(result.reward.per_seed) for result in self.points[0].learners.values()), default=0)
 
-    def plain(self) -> dict[str, Json]:
+    def plain(self) -> schema.Frontier:
         """Return the numbers as JSON has them."""
-        return {name: _plain(getattr(self, name)) for name in JSON_FIELDS}
+        return cast(schema.Frontier, {name: _plain(getattr(self, name)) for name in JSON_FIELDS})
 
 
 def _plain(value: object) -> Json:

@@ -67,21 +67,25 @@ def update_clipped_mean(total: Vector, n: float, mean: Vector, p: Vector, least:
 
 
 @rule
-def confidence_bound(mean: float, n: float, level: float, kappa: float, untried: float) -> float:
-    """mean + kappa sqrt(level / (2 n)), clipped to [0, 1]; `untried` while n = 0"""
-    return min(max(mean + kappa * sqrt(level / (2 * n)), 0.0), 1.0) if n > 0 else untried
+def confidence_bound(mean: float, n: float, level: float, kappa: float, corruption: float, untried: float) -> float:
+    """mean + kappa sqrt(level / (2 n)) + corruption / n, clipped to [0, 1]; `untried` while n = 0"""
+    return min(max(mean + kappa * sqrt(level / (2 * n)) + corruption / n, 0.0), 1.0) if n > 0 else untried
 
 
 @rule
-def confidence_bounds(mean: Matrix, n: Vector, level: float, kappa: float, untried: float, bound: Matrix) -> None:
+def confidence_bounds(
+    mean: Matrix, n: Vector, level: float, kappa: float, corruption: float, untried: float, bound: Matrix
+) -> None:
     """bound_{j,i} <- the confidence bound of every constraint j and action i"""
     for j in range(mean.shape[0]):
         for i in range(n.size):
-            bound[j, i] = confidence_bound(mean[j, i], n[i], level, kappa, untried)
+            bound[j, i] = confidence_bound(mean[j, i], n[i], level, kappa, corruption, untried)
 
 
 @rule
-def confidence_bound_of(mean: Matrix, i: int, n: float, level: float, kappa: float, bound: Matrix) -> None:
+def confidence_bound_of(
+    mean: Matrix, i: int, n: float, level: float, kappa: float, corruption: float, bound: Matrix
+) -> None:
     """bound_{j,i} <- the confidence bound of every constraint j of the one action i, which was drawn n > 0 times"""
     for j in range(mean.shape[0]):
-        bound[j, i] = confidence_bound(mean[j, i], n, level, kappa, 1.0)
+        bound[j, i] = confidence_bound(mean[j, i], n, level, kappa, corruption, 1.0)

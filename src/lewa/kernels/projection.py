@@ -41,18 +41,18 @@ def ease_floors(floor: Vector, radius: float, least: Vector) -> None:
 
 @rule
 def project_or_relax(
-    w: Weights, mean: Matrix, floor: Vector, kappa: float, radius: float, least: Vector, tilt: Tilt
+    w: Weights, mean: Matrix, floor: Vector, kappa: float, radius: float, extra: float, least: Vector, tilt: Tilt
 ) -> None:
-    """w <- the weights of the nearest play with p.mean_j >= c0_j - kappa radius; with 1 for kappa, if there is none"""
+    """w <- the weights of the nearest play with p.mean_j >= c0_j - kappa radius - extra; with 1 for kappa, if none is"""
     for share in (kappa, 1.0):
-        ease_floors(floor, share * radius, least)
+        ease_floors(floor, share * radius + extra, least)
         if project(w, mean, least, tilt) != EMPTY:
             break
 
 
 @rule
 def project_or_relax_bounds(
-    w: Weights, bound: Matrix, mean: Matrix, n: Vector, level: float, floor: Vector, tilt: Tilt
+    w: Weights, bound: Matrix, mean: Matrix, n: Vector, level: float, corruption: float, floor: Vector, tilt: Tilt
 ) -> bool:
     """w <- the weights of the nearest play with p.bound_j >= c0_j; if there is none, of one with bound + its whole radius.
 
@@ -60,7 +60,7 @@ def project_or_relax_bounds(
     """
     relax = project(w, bound, floor, tilt) == EMPTY
     if relax:
-        confidence_bounds(mean, n, level, 1.0, 1.0, bound)
+        confidence_bounds(mean, n, level, 1.0, corruption, 1.0, bound)
         project(w, bound, floor, tilt)
     return relax
 

@@ -8,24 +8,22 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import (
-    EMPTY,
     Tilt,
     Weights,
     comparable,
-    ease_floors,
     grow,
     no_tilt,
     normalize,
     ones,
     prices,
-    project,
+    project_or_relax,
     stitched,
     temper,
     update_means,
 )
 from lewa.learners.anytime_ewa import AnytimeEwa
-from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions, require
-from lewa.learners.op_ewa import check_bonus
+from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.op_ewa import check_bonus, check_corruption
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -117,7 +115,7 @@ class AnytimeOpEwa(Learner):
     def check(self) -> None:
         check_positive(eta=self.eta, level=self.level)
         check_bonus(self.kappa, 0.0)
-        require(0 <= self.corruption < np.inf, "corruption must be at least 0, and finite", corruption=self.corruption)
+        check_corruption(self.corruption)
 
     def start(self, actions: int) -> AnytimeOpEwaState:
         K, m = self.sizes(actions)
@@ -133,10 +131,8 @@ class AnytimeOpEwa(Learner):
         update_means(s.mean, seen.constraints, t)  # cbar <- cbar + (c - cbar)/t
         grow(s.weights, self.eta / sqrt(t), seen.rewards)  # w <- p exp(eta_t r)
         temper(s.weights, sqrt(t / (t + 1)))  # w <- w^(eta_{t+1}/eta_t)
-        for kappa in (self.kappa, 1.0):  # w <- the nearest with p.cbar >= c0 - alpha_t
-            ease_floors(self.floor, kappa * radius + self.corruption / t, s.least)
-            if project(s.weights, s.mean, s.least, s.tilt) != EMPTY:
-                break
+        # w <- the nearest with p.cbar >= c0 - kappa radius - C/t
+        project_or_relax(s.weights, s.mean, self.floor, self.kappa, radius, self.corruption / t, s.least, s.tilt)
         prices(s.tilt, self.eta / sqrt(t + 1), s.multiplier)
 
     @property

@@ -125,8 +125,10 @@ class BanditEpochProject(Learner):
         shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - r)/(p_i + eta/2))
         N[i] += 1
         update_mean_of(s.mean, i, seen.constraints, N[i])
-        confidence_bounds(s.mean, N, self.level, self.optimism, (1 + self.optimism) / 2, u)
-        project_or_relax_bounds(s.weights, u, s.mean, N, self.level, self.floor, s.tilt)  # w <- the nearest with p.u >= c0
+        confidence_bounds(s.mean, N, self.level, self.optimism, 0.0, (1 + self.optimism) / 2, u)
+        project_or_relax_bounds(
+            s.weights, u, s.mean, N, self.level, 0.0, self.floor, s.tilt
+        )  # w <- the nearest with p.u >= c0
         prices(s.tilt, self.eta, s.multiplier)
         s.clock[1] += 1
         if s.clock[1] > ceil(sqrt(s.clock[0])):  # the next epoch

@@ -133,9 +133,11 @@ class BanditExploreThenProject(Learner):
         if s.clock[0] <= self.explore:
             N[i] += 1
             update_mean_of(s.mean, i, seen.constraints, N[i])
-            confidence_bound_of(s.mean, i, N[i], self.level, self.optimism, u)  # u_i = mean_i + optimism sqrt(L/(2 N_i))
+            confidence_bound_of(
+                s.mean, i, N[i], self.level, self.optimism, 0.0, u
+            )  # u_i = mean_i + optimism sqrt(L/(2 N_i))
         if s.clock[0] >= self.explore:  # w <- the nearest with p.u >= c0, or with 1 for optimism
-            project_or_relax_bounds(s.weights, u, s.mean, N, self.level, self.floor, s.tilt)
+            project_or_relax_bounds(s.weights, u, s.mean, N, self.level, 0.0, self.floor, s.tilt)
             prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

@@ -23,7 +23,7 @@ from lewa.kernels import (
     update_mean_of,
 )
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem, log_actions
-from lewa.learners.op_ewa import check_bonus
+from lewa.learners.op_ewa import check_bonus, check_corruption
 from lewa.theory import bandit, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -50,21 +50,24 @@ class BanditOpEwa(Learner):
     action drawn from p_t::
 
         w_{t+1,i}   = p_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))           (the other weights are those of p_t)
-        u_{t+1,k}   = mean_k + kappa sqrt(L/(2 N_k)), held to [0, 1]          (1 while N_k = 0)
+        u_{t+1,k}   = mean_k + kappa sqrt(L/(2 N_k)) + C/N_k, held to [0, 1]  (1 while N_k = 0)
         p_{t+1}     = the play nearest to w_{t+1} / sum w_{t+1}, in relative entropy, with p.u_{t+1} >= c0
                       (with 1 for kappa, if there is none; w itself, if there still is none)
 
     Order: u_{t+1} contains round t. The chance p_{t,i} is that of the moment of the draw: it travels with the feedback. The
     next step starts from the projected play. For m constraints there are m lines.
 
-    Parameters: eta = eta > 0; L = level > 0; kappa = kappa in [-1, 1], the bonus; c0 = floor, each in [0, 1].
+    Parameters: eta = eta > 0; L = level > 0; kappa = kappa in [-1, 1], the bonus; c0 = floor, each in [0, 1]; C =
+    corruption >= 0, how much of the constraints may be corrupted in all.
 
     Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon). kappa = 1 is the theorem: with probability
     1 - epsilon, against rewards that react, for all plays that meet the floors at once, regret <= 2 sqrt(K T (ln K +
     ln(4K/epsilon))) + ln(4/epsilon), and the sum of all shortfalls is at most K + 2 sqrt(2 L K T) + sqrt((T/2)
-    ln(4/epsilon)), without slack. Below 1 nothing is proved, as plays that meet the floors may be cut off and what was
-    cut off is not looked at again; in practice 0 falls short by much less. At any kappa an action that was not tried yet
-    is taken to meet every floor, so that it is tried. Proof: docs/theory_projected.md, 3.
+    ln(4/epsilon)), without slack. Where constraints are corrupted by at most C in all, which has to be known, regret is the
+    same and shortfalls grow by (K + 1) C (1 + ln T). Where constraints are the same every round and C = 0, every kappa >= 0
+    has a theorem: 0 falls short by K in all, on average. Elsewhere nothing is proved below 1, as plays that meet the floors
+    may be cut off and what was cut off is not looked at again; in practice 0 falls short by much less. At any kappa an
+    action that was not tried yet is taken to meet every floor, so that it is tried. Proof: docs/theory_projected.md, 3.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -86,6 +89,7 @@ class BanditOpEwa(Learner):
     level: float
     kappa: float
     floor: Vector
+    corruption: float = 0.0
 
     @classmethod
     def tuned(
@@ -94,13 +98,14 @@ class BanditOpEwa(Learner):
         horizon: int,
         floor: object,
         kappa: float = 1.0,
+        corruption: float = 0.0,
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
         """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), kappa, floor)
+        return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), kappa, floor, corruption)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -108,11 +113,13 @@ class BanditOpEwa(Learner):
             *super().examples(),
             (cls.tuned(4, 100, 0.6).replace(level=0.01), 4),
             (cls.tuned(4, 100, (0.4, 0.5), kappa=-1).replace(level=0.01), 4),
+            (cls.tuned(4, 100, 0.6, corruption=0.5).replace(level=0.01), 4),
         ]
 
     def check(self) -> None:
         check_positive(eta=self.eta, level=self.level)
         check_bonus(self.kappa, 0.0)
+        check_corruption(self.corruption)
 
     def start(self, actions: int) -> BanditOpEwaState:
         K, m = self.sizes(actions)
@@ -122,14 +129,14 @@ class BanditOpEwa(Learner):
         normalize(s.weights, p)  # p = w / sum w
 
     def learn(self, s: BanditOpEwaState, seen: Bandit) -> None:
-        i, N, u, L = seen.action, s.drawn, s.upper, self.level
+        i, N, u, L, C = seen.action, s.drawn, s.upper, self.level, self.corruption
         loss = ix_loss(self.eta * (1 - seen.reward), seen.propensity, self.eta / 2)
         shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - r)/(p_i + eta/2))
         N[i] += 1
         update_mean_of(s.mean, i, seen.constraints, N[i])
-        confidence_bound_of(s.mean, i, N[i], L, self.kappa, u)  # u_i = mean_i + kappa sqrt(L/(2 N_i)), in [0, 1]
-        if project_or_relax_bounds(s.weights, u, s.mean, N, L, self.floor, s.tilt):  # p.u >= c0, or with 1 for kappa
-            confidence_bounds(s.mean, N, L, self.kappa, 1.0, u)
+        confidence_bound_of(s.mean, i, N[i], L, self.kappa, C, u)  # u_i = mean_i + kappa sqrt(L/(2 N_i)) + C/N_i
+        if project_or_relax_bounds(s.weights, u, s.mean, N, L, C, self.floor, s.tilt):  # p.u >= c0, or with 1 for kappa
+            confidence_bounds(s.mean, N, L, self.kappa, C, 1.0, u)
         prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

@@ -133,8 +133,8 @@ class BanditSafeMixing(WithSafeAction):
         shrink_one(s.weights, i, loss)  # w_i <- w_i exp(-eta (1 - sigma) (1 - r)/(p_i + eta/2))
         N[i] += 1
         update_mean_of(s.mean, i, seen.constraints, N[i])
-        confidence_bound_of(s.mean, i, N[i], self.level, 1.0, s.upper)  # u_i = mean_i + sqrt(L/(2 N_i)), in [0, 1]
-        confidence_bound_of(s.mean, i, N[i], self.level, -1.0, s.lower)  # v_i = mean_i - sqrt(L/(2 N_i)), in [0, 1]
+        confidence_bound_of(s.mean, i, N[i], self.level, 1.0, 0.0, s.upper)  # u_i = mean_i + sqrt(L/(2 N_i)), in [0, 1]
+        confidence_bound_of(s.mean, i, N[i], self.level, -1.0, 0.0, s.lower)  # v_i = mean_i - sqrt(L/(2 N_i)), in [0, 1]
         project(s.weights, s.upper, c0, s.tilt)  # w <- the nearest with p.u >= c0
         prices(s.tilt, self.eta, s.multiplier)
         s.safety[0] = 0.0

@@ -128,7 +128,7 @@ class ExploreThenProject(Learner):
             update_means(s.mean, seen.constraints, s.clock[0])  # cbar <- cbar + (c - cbar)/t
         if s.clock[0] >= self.explore:  # w <- the nearest with p.cbar >= c0 - optimism alpha
             alpha = self.radius / sqrt(self.explore)
-            project_or_relax(s.weights, s.mean, self.floor, self.optimism, alpha, s.least, s.tilt)
+            project_or_relax(s.weights, s.mean, self.floor, self.optimism, alpha, 0.0, s.least, s.tilt)
             prices(s.tilt, self.eta, s.multiplier)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

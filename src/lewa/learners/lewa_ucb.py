@@ -111,7 +111,7 @@ class LewaUcb(PrimalDual):
         s.drawn[i] += 1
         for j in range(lam.size):  # u_i = min(1, mean_i + sqrt(L/(2 N_i)))
             s.sums[j, i] += seen.constraints[j]
-            u[j, i] = confidence_bound(s.sums[j, i] / s.drawn[i], s.drawn[i], self.level, 1.0, 1.0)
+            u[j, i] = confidence_bound(s.sums[j, i] / s.drawn[i], s.drawn[i], self.level, 1.0, 0.0, 1.0)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return bandit.lewa_ucb(self, actions, rounds, setting)

@@ -46,7 +46,7 @@ class OpEwa(Learner):
     No box of the paper. With p_1 even, in round t::
 
         cbar_t  = (c_1 + ... + c_t) / t
-        X_t     = {p : p.cbar_t >= c0 - kappa radius/sqrt(t)}, or with 1 for kappa if there is no such play
+        X_t     = {p : p.cbar_t >= c0 - kappa radius/sqrt(t) - C/t}, or with 1 for kappa if there is no such play
         w_{t+1} = p_t exp(eta r_t)
         p_{t+1} = the play of X_t nearest to w_{t+1} / sum w_{t+1}, in relative entropy     (w itself, if X_t is empty)
                 = p_t exp(eta (r_t + lambda_{t+1} cbar_t)) / sum, with the least lambda_{t+1} >= 0 that leads into X_t
@@ -56,7 +56,7 @@ class OpEwa(Learner):
     (lazy) there is no theorem. For m constraints X_t has m lines and lambda m entries.
 
     Parameters: eta = eta > 0; radius = radius > 0; kappa = kappa in [-1, 1], the bonus; share = share in [0, 1); c0 =
-    floor, each in [0, 1]; a floor of 0 is no line.
+    floor, each in [0, 1]; a floor of 0 is no line; C = corruption >= 0, how much of the constraints may be corrupted in all.
 
     Reading: radius = sqrt(ln(2KmT/epsilon)/2), eta = sqrt(8 ln K/T). kappa = 1 is the theorem: with probability 1 -
     epsilon regret <= sqrt(T ln K/2) and the sum of all shortfalls, sum [c0 - p_t.c]+, is at most c0 + sqrt(8 T
@@ -65,7 +65,8 @@ class OpEwa(Learner):
     only where some play exceeds the floors by S, known or not, and only with a share, which is then 1/T; cautious play
     falls short by O(ln T/S) in all. A share costs share T/eta; without one an action that an unlucky estimate cut off
     may be gone for good. The fixed share of Stradi et al. mixes, (1 - share) p + share/K; lifting what is below has the
-    same proof and needs no logarithms. Proofs: docs/theory_projected.md, 2.
+    same proof and needs no logarithms. Where constraints are corrupted by at most C in all, which has to be known, kappa = 1
+    has the same regret, without slack, and shortfalls grow by 2C (1 + ln T). Proofs: docs/theory_projected.md, 2.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -88,6 +89,7 @@ class OpEwa(Learner):
     kappa: float
     share: float
     floor: Vector
+    corruption: float = 0.0
 
     @classmethod
     def tuned(
@@ -97,6 +99,7 @@ class OpEwa(Learner):
         floor: object,
         kappa: float = 1.0,
         share: float | None = None,
+        corruption: float = 0.0,
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
@@ -108,7 +111,8 @@ class OpEwa(Learner):
         behind = log_actions(K)  # how far behind an action may be when its turn comes
         if kappa < 1 and share > 0:
             behind += log((1 + share) / share)
-        return cls(sqrt(8 * (behind / T + share)), paper.hp_radius(K, T, floor.size, epsilon), kappa, share, floor)
+        eta, radius = sqrt(8 * (behind / T + share)), paper.hp_radius(K, T, floor.size, epsilon)
+        return cls(eta, radius, kappa, share, floor, corruption)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -116,11 +120,13 @@ class OpEwa(Learner):
             *super().examples(),
             (cls.tuned(4, 100, 0.6, kappa=0).replace(radius=0.05), 4),
             (cls.tuned(4, 100, (0.3, 0.5), kappa=-1).replace(radius=0.05), 4),
+            (cls.tuned(4, 100, 0.6, corruption=0.5).replace(radius=0.05), 4),
         ]
 
     def check(self) -> None:
         check_positive(eta=self.eta, radius=self.radius)
         check_bonus(self.kappa, self.share)
+        check_corruption(self.corruption)
 
     def start(self, actions: int) -> OpEwaState:
         K, m = self.sizes(actions)
@@ -131,10 +137,12 @@ class OpEwa(Learner):
 
     def learn(self, s: OpEwaState, seen: Full) -> None:
         s.clock[0] += 1
-        alpha = self.radius / sqrt(s.clock[0])
-        update_means(s.mean, seen.constraints, s.clock[0])  # cbar <- cbar + (c - cbar)/t
+        t = s.clock[0]
+        alpha = self.radius / sqrt(t)
+        update_means(s.mean, seen.constraints, t)  # cbar <- cbar + (c - cbar)/t
         grow(s.weights, self.eta, seen.rewards)  # w <- p exp(eta r)
-        project_or_relax(s.weights, s.mean, self.floor, self.kappa, alpha, s.least, s.tilt)  # p.cbar >= c0 - kappa alpha
+        # w <- the nearest with p.cbar >= c0 - kappa alpha - C/t
+        project_or_relax(s.weights, s.mean, self.floor, self.kappa, alpha, self.corruption / t, s.least, s.tilt)
         if self.share > 0:
             lift(s.weights, self.share)  # w <- max(w, share/K sum w)
         prices(s.tilt, self.eta, s.multiplier)
@@ -152,3 +160,8 @@ def check_bonus(kappa: float, share: float) -> None:
     """Of how much of its radius an estimate is given, and what share no action falls below."""
     require(-1 <= kappa <= 1, "kappa must lie in [-1, 1]", kappa=kappa)
     require(0 <= share < 1, "share must lie in [0, 1)", share=share)
+
+
+def check_corruption(corruption: float) -> None:
+    """How much of the constraints a bonus allows to be corrupted in all."""
+    require(0 <= corruption < np.inf, "corruption must be at least 0, and finite", corruption=corruption)

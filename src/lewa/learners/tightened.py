@@ -91,11 +91,13 @@ class Tightened(Wrapper):
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        return [
-            (cls.tuned(3, 200, 0.5, slack=0.1), 3),
-            (cls.tuned(5, 100, (0.4, 0.2), slack=0.3), 5),
-            (cls.tuned(1, 50, 0.5), 1),
-        ]
+        """The examples of the learner inside, whose floors are the raised ones."""
+        examples = []
+        for learner, actions in cls.kind.examples():
+            slack = min(0.1, float(learner.floor.min(where=learner.floor > 0, initial=1.0)) / 2)
+            floor = np.where(learner.floor > 0, learner.floor - slack, 0.0)
+            examples.append((cls(**{**learner.parameters, "floor": floor}, slack=slack), actions))  # type: ignore[call-arg]
+        return examples
 
     def held(self) -> Learner:
         """Return the learner inside."""

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from lewa.frontiers.tables import sentences, tables
 from lewa.report.charts import draw
 from lewa.report.frontier_figure import figure_title, panels
 from lewa.report.tables import table
+from lewa.schema import json_text
 
 KINDS = (".svg", ".png", ".pdf", ".json", ".csv")
 
@@ -66,7 +66,7 @@ def _spreadsheet_rows(frontier: Frontier, point: Point, names: list[str]) -> lis
 def write_frontier(frontier: Frontier, path: Path) -> None:
     """Write the figure (.svg, .png, .pdf), the numbers (.json) or a spreadsheet (.csv), by the file's name."""
     if path.suffix == ".json":
-        path.write_text(json.dumps(frontier.plain()) + "\n")
+        path.write_text(json_text(frontier.plain()) + "\n")
     elif path.suffix == ".csv":
         path.write_text(spreadsheet(frontier))
     else:

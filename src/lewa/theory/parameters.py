@@ -147,11 +147,11 @@ class FixedShareLewa(Dual, Share, Protocol):
     """The parameters of `fixed-share-lewa`."""
 
 
-class OpEwa(Eta, Radius, Kappa, Share, Protocol):
+class OpEwa(Eta, Radius, Kappa, Share, Corruption, Protocol):
     """The parameters of `op-ewa`."""
 
 
-class BanditOpEwa(Eta, Level, Kappa, Protocol):
+class BanditOpEwa(Eta, Level, Kappa, Corruption, Protocol):
     """The parameters of `bandit-op-ewa`."""
 
 

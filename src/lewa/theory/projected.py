@@ -69,7 +69,10 @@ def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
 
 
 def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Optimistic: regret <= (ln K + share T)/eta + eta T/8, without slack. Else only with slack, and violation without."""
+    """Optimistic: regret <= (ln K + share T)/eta + eta T/8, without slack. Else only with slack, and violation without.
+
+    The bonus covers a corruption of G; the constraints are corrupted by C. What is left uncovered is [C - G]+.
+    """
     floor, eta, radius, kappa, share = learner.floor, learner.eta, learner.radius, learner.kappa, learner.share
     if actions == 1:
         return one_action(floor)
@@ -83,33 +86,34 @@ def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Settin
     event = _event(radius, K * m * T, "radius >= sqrt(ln(2*K*m*T/epsilon)/2)", setting)
     if event.lacks:
         return (none(source, event.lacks),)
-    C, S, noise = setting.corruption or 0.0, setting.slater, event.noise
-    bonus = kappa * radius
-    short = max(noise - bonus, 0.0)  # a play that meets the floors may miss the lines by short/sqrt(t) + C/t
+    G, C, S, noise = learner.corruption, setting.corruption or 0.0, setting.slater, event.noise
+    bonus, bare, spoilt = kappa * radius, max(C - G, 0.0), (G + C) * (1 + log(T))
+    short = max(noise - bonus, 0.0)  # a play that meets the floors may miss the lines by short/sqrt(t) + bare/t
     world = (FEASIBLE, steady(setting), *several(floor))
-    if short <= 1e-12 * radius and C == 0:
-        V = tuple(c0 * (1 + share * T) + 2 * (bonus + noise) * sqrt(T) for c0 in floor.tolist())
+    if short <= 1e-12 * radius and bare == 0:
+        V = tuple(c0 * (1 + share * T) + 2 * (bonus + noise) * sqrt(T) + spoilt for c0 in floor.tolist())
         return (throughout(conclude(Bound(plain, V, V), T, floor, event.kind, source, world, event.epsilon)),)
     trivial = f"regret: only the trivial bound, as kappa*radius={bonus:.4g} is below {noise:.4g}"
-    if S is None and C == 0:
-        V = tuple(c0 * (1 + share * T) + 2 * (radius + noise) * sqrt(T) for c0 in floor.tolist())
+    if S is None and bare == 0:
+        V = tuple(c0 * (1 + share * T) + 2 * (radius + noise) * sqrt(T) + spoilt for c0 in floor.tolist())
         statement = conclude(Bound(inf, V, V), T, floor, event.kind, source, (*world, trivial), event.epsilon)
         return (throughout(statement),)
-    if S is None or (C > 0 and share == 0):
-        return (none(source, f"under corruption it needs a share and slater, got {share=:g}, slater={S}"),)
+    if S is None or (bare > 0 and share == 0):
+        needs = f"under corruption it needs a share and slater, or a bonus that covers it: corruption >= {C:g}"
+        return (none(source, f"{needs}; got {share=:g}, slater={S}, corruption={G:g}"),)
     regret = inf
     if share > 0:
         trivial = ""
         behind = log(K * (1 + share) / share)
         for part in (n / 20 for n in range(1, 20)):  # from round n on plays miss the lines by at most part S
-            n = _first(short, C, part * S)
+            n = _first(short, bare, part * S)
             if n <= T:
-                missed = 2 * short * (sqrt(T) - sqrt(n - 1)) + C * (1 / n + log(T / n))
+                missed = 2 * short * (sqrt(T) - sqrt(n - 1)) + bare * (1 / n + log(T / n))
                 worth = (1 + eta / 8 + share / eta) * missed / ((1 - part) * S)
                 regret = min(regret, n - 1 + (behind / (1 - part) + share * T) / eta + eta * T / 8 + worth)
-    n = min(_first(short, C, S), T + 1)  # from then on the lines of kappa are met by some play; before, those of 1
+    n = min(_first(short, bare, S), T + 1)  # from then on the lines of kappa are met by some play; before, those of 1
     early, late = 2 * (radius + noise) * sqrt(n - 1), 2 * max(bonus + noise, 0.0) * (sqrt(T) - sqrt(n - 1))
-    V = tuple(c0 * (1 + share * T + C / S) + early + late + C * (1 + log(T)) for c0 in floor.tolist())
+    V = tuple(c0 * (1 + share * T + bare / S) + early + late + spoilt for c0 in floor.tolist())
     world = (exceeded(setting), steady(setting), *several(floor), *((trivial,) if trivial else ()))
     return (throughout(conclude(Bound(regret, V, V), T, floor, event.kind, f"{source}, slack", world, event.epsilon)),)
 
@@ -135,22 +139,24 @@ def _first(root: float, whole: float, least: float) -> int:
 
 def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """Regret <= (ln K + ln(4K/epsilon))/eta + eta K T + ln(4/epsilon); violation by the radii of the actions drawn."""
-    floor, eta, level, kappa = learner.floor, learner.eta, learner.level, learner.kappa
+    floor, eta, level, kappa, G = learner.floor, learner.eta, learner.level, learner.kappa, learner.corruption
     if actions == 1:
         return one_action(floor)
-    source, K, T = "Bandit OP-EWA", actions, rounds
-    if setting.constraints == "constant" and kappa >= 0 and not setting.corruption:
+    source, K, T, C = "Bandit OP-EWA", actions, rounds, setting.corruption or 0.0
+    if setting.constraints == "constant" and kappa >= 0 and G == C == 0:
         return _known_when_seen(K, T, floor, eta, level, kappa, setting)
     if kappa < 1:
         lost = "plays that meet the floors may be cut off, and what is cut off is not looked at again"
-        needs = "kappa = 1" if setting.constraints != "constant" else "kappa >= 0"
+        needs = "kappa = 1" if setting.constraints != "constant" or G or C else "kappa >= 0"
         return (none(source, f"the theorem is about {needs}; below it {lost}, got {kappa=:g}"),)
+    if G < C:
+        return (none(source, f"needs corruption >= {C:g}, or the bonus does not cover what is corrupted; got {G:g}"),)
     epsilon, lacks = covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
-    V = drawn_radii(K, T, level, epsilon)
+    V = drawn_radii(K, T, level, epsilon) + (K * G + C) * (1 + log(T))  # one action a round: the actions share C
     bound = Bound(ix_regret(K, T, eta, epsilon), V, V)
-    world = (FEASIBLE, MEAN, UNSEEN, *several(floor))
+    world = (FEASIBLE, steady(setting), UNSEEN, *several(floor))
     return (conclude(bound, T, floor, PROBABLE, source, world, epsilon),)
 
 
