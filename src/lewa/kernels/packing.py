@@ -22,22 +22,18 @@ from lewa.types import Matrix, Vector
 RULE = ("start", "play", "choose", "learn", "inside", "State", "feedback")  # what a compiled form has of its learner
 
 
-# These three are inlined before typing: a function without reference counts may not return a new view.
-@numba.njit(inline="always")
 def scalar(memory: Vector, n: int) -> float:
     """Return leaf n, a number."""
     x: float = memory[int(memory[3 * n])]
     return x
 
 
-@numba.njit(inline="always")
 def vector(memory: Vector, n: int) -> Vector:
     """Return leaf n, a view."""
     start = int(memory[3 * n])
     return memory[start : start + int(memory[3 * n + 2])]
 
 
-@numba.njit(inline="always")
 def matrix(memory: Vector, n: int) -> Matrix:
     """Return leaf n, a view in two dimensions."""
     start, rows, columns = int(memory[3 * n]), int(memory[3 * n + 1]), int(memory[3 * n + 2])
@@ -80,12 +76,18 @@ def pack(*records: object) -> Vector:
 def unpack(learner: type, memory: Vector) -> Any:
     """Return the learner in its compiled form, and its state; their arrays are views of the buffer."""
     form = compiled_form(learner)
-    return _reader(form)(form, memory)
+    return _reader(form, scalar, vector, matrix)(form, memory)
 
 
-@overload(unpack, inline="always", strict=False)
-def _unpack(learner: Any, memory: Any) -> Any:
-    return _reader(learner.instance_class)
+@cache
+def compiled_unpack(form: Any) -> Any:
+    """Return `unpack` for compiled code that handles learners of this form.
+
+    It is inlined before typing, as a function without reference counts may not return a new view. An `overload` of `unpack`
+    would do the same, and take a second longer to compile wherever it is called.
+    """
+    inlined = numba.njit(inline="always")
+    return inlined(_reader(form, inlined(scalar), inlined(vector), inlined(matrix)))
 
 
 def restore(record: object, saved: Vector) -> None:
@@ -125,7 +127,7 @@ def put(leaf: Any, saved: Vector, start: int) -> int:
 
 
 @cache
-def _reader(form: Any) -> Any:
+def _reader(form: Any, scalar: Any, vector: Any, matrix: Any) -> Any:
     """Return a function that rebuilds (learner, state), written out as one expression: Numba has no other way to build a
     tuple of so many types that compiles as fast."""
     names: dict[str, Any] = {"scalar": scalar, "vector": vector, "matrix": matrix}
