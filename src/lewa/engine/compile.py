@@ -27,7 +27,7 @@ from lewa.engine.steps import (
     play_step,
 )
 from lewa.feedback import Feedback, feedback_kind
-from lewa.kernels import compiled_form, compiled_unpack
+from lewa.kernels import compiled_form
 from lewa.kernels.jit import program
 from lewa.learners.base import Learner
 
@@ -54,11 +54,11 @@ def compile_learner(learner: type[Learner]) -> CompiledLearner:
 @cache
 def _compile(learner: type[Learner]) -> CompiledLearner:
     form = compiled_form(learner)
-    stamp, feedback, read = stamp_of(form), feedback_kind(learner), compiled_unpack(form)
+    stamp, feedback = stamp_of(form), feedback_kind(learner)
 
     def named(name: str, function: F) -> F:
         code = cast(FunctionType, function)
-        copy = FunctionType(code.__code__, {**code.__globals__, "unpack": read}, code.__name__, None, code.__closure__)
+        copy = FunctionType(code.__code__, code.__globals__, code.__name__, None, code.__closure__)
         copy.__module__ = __name__
         copy.__qualname__ = f"{name}.{learner.__module__}.{learner.__qualname__}.{stamp[:16]}"
         # A single step keeps Python's lock: it is then atomic, and faster.

@@ -26,7 +26,7 @@ from lewa.kernels.estimates import (
 )
 from lewa.kernels.exponential import exp
 from lewa.kernels.jit import exact, program, routine, rule
-from lewa.kernels.packing import compiled_form, compiled_unpack, pack, restore, unpack
+from lewa.kernels.packing import compiled_form, pack, restore, unpack
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -89,7 +89,6 @@ __all__ = [
     "anytime_dual_step",
     "comparable",
     "compiled_form",
-    "compiled_unpack",
     "confidence_bound",
     "confidence_bound_of",
     "confidence_bounds",
