@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 # Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
 SUMS = {"reassoc", "contract", "nsz"}
 # A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
-OPTIONS: Any = {"error_model": "numpy", "_nrt": False}
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 INLINE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
 
 

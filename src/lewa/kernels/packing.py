@@ -10,10 +10,10 @@ import itertools
 from functools import cache
 from typing import Any, NamedTuple, get_args
 
-import numba
 import numpy as np
 from numba import types
-from numba.extending import overload
+from numba.extending import lower_builtin, overload, type_callable
+from numba.np.arrayobj import populate_array
 
 from lewa.kernels.jit import INLINE
 from lewa.kernels.records import field_types, is_record, leaves, state_type
@@ -29,28 +29,6 @@ RULE = (
     "State",
     "feedback",
 )  # what a compiled form has of its learner
-
-
-# These three are inlined before typing: a function without reference counts may not return a new view.
-@numba.njit(inline="always")
-def scalar(memory: Vector, n: int) -> float:
-    """Return leaf n, a number."""
-    x: float = memory[int(memory[3 * n])]
-    return x
-
-
-@numba.njit(inline="always")
-def vector(memory: Vector, n: int) -> Vector:
-    """Return leaf n, a view."""
-    start = int(memory[3 * n])
-    return memory[start : start + int(memory[3 * n + 2])]
-
-
-@numba.njit(inline="always")
-def matrix(memory: Vector, n: int) -> Matrix:
-    """Return leaf n, a view in two dimensions."""
-    start, rows, columns = int(memory[3 * n]), int(memory[3 * n + 1]), int(memory[3 * n + 2])
-    return memory[start : start + rows * columns].reshape((rows, columns))
 
 
 def compiled_form(learner: type) -> Any:
@@ -92,9 +70,49 @@ def unpack(learner: type, memory: Vector) -> Any:
     return _reader(form)(form, memory)
 
 
-@overload(unpack, inline="always", strict=False)
-def _unpack(learner: Any, memory: Any) -> Any:
-    return _reader(learner.instance_class)
+# For compiled code `unpack` is written in LLVM's terms, by hand: as Numba's own slices it took most of the time that a
+# single step takes to compile. The views hold no reference to the buffer, which belongs to whoever called the step.
+@type_callable(unpack)
+def _type_of_unpack(context: Any) -> Any:
+    def typer(learner: Any, memory: Any) -> Any:
+        form = learner.instance_class
+        return types.Tuple((_numba_type(form), _numba_type(state_type(form))))
+
+    return typer
+
+
+def _numba_type(kind: Any) -> Any:
+    if kind is float:
+        return types.float64
+    if is_record(kind):
+        return types.BaseTuple.from_types([_numba_type(field) for field in field_types(kind).values()], kind)
+    return types.Array(types.float64, dimensions(kind), "C")
+
+
+@lower_builtin(unpack, types.NamedTupleClass, types.Array)
+def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    memory = context.make_array(signature.args[1])(context, builder, arguments[1]).data
+    header, size = itertools.count(), context.get_constant(types.intp, 8)
+
+    def number() -> Any:
+        return builder.load(builder.gep(memory, [context.get_constant(types.intp, next(header))]))
+
+    def index() -> Any:
+        return builder.fptosi(number(), size.type)
+
+    def read(kind: Any) -> Any:
+        if isinstance(kind, types.BaseTuple):
+            return context.make_tuple(builder, kind, [read(field) for field in kind.types])
+        data, rows, columns = builder.gep(memory, [index()]), index(), index()
+        if kind is types.float64:
+            return builder.load(data)
+        shape = [rows, columns][-kind.ndim :]
+        strides = [builder.mul(columns, size), size][-kind.ndim :]
+        array = context.make_array(kind)(context, builder)
+        populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+        return array._getvalue()
+
+    return read(signature.return_type)
 
 
 def restore(record: object, saved: Vector) -> None:
@@ -133,11 +151,15 @@ def put(leaf: Any, saved: Vector, start: int) -> int:
     return start + size
 
 
+def dimensions(kind: Any) -> int:
+    """Return how many a `Vector` or `Matrix` has, by its annotation."""
+    return len(get_args(get_args(kind)[0]))
+
+
 @cache
 def _reader(form: Any) -> Any:
-    """Return a function that rebuilds (learner, state), written out as one expression: Numba has no other way to build a
-    tuple of so many types that compiles as fast."""
-    names: dict[str, Any] = {"scalar": scalar, "vector": vector, "matrix": matrix}
+    """Return a function that rebuilds (learner, state), written out as one expression: plain Python calls it every round."""
+    names: dict[str, Any] = {"scalar": _scalar, "vector": _vector, "matrix": _matrix}
     count = itertools.count()
 
     def build(kind: Any) -> str:
@@ -147,7 +169,21 @@ def _reader(form: Any) -> Any:
             name = f"{kind.__name__}_{len(names)}"
             names[name] = kind
             return f"{name}({', '.join(map(build, field_types(kind).values()))})"
-        read = {1: "vector", 2: "matrix"}[len(get_args(get_args(kind)[0]))]
-        return f"{read}(memory, {next(count)})"
+        return f"{('vector', 'matrix')[dimensions(kind) - 1]}(memory, {next(count)})"
 
     return eval(f"lambda learner, memory: ({build(form)}, {build(state_type(form))})", names)
+
+
+def _scalar(memory: Vector, n: int) -> float:
+    x: float = memory[int(memory[3 * n])]  # NumPy's, which divides like compiled code
+    return x
+
+
+def _vector(memory: Vector, n: int) -> Vector:
+    start = int(memory[3 * n])
+    return memory[start : start + int(memory[3 * n + 2])]
+
+
+def _matrix(memory: Vector, n: int) -> Matrix:
+    start, rows, columns = int(memory[3 * n]), int(memory[3 * n + 1]), int(memory[3 * n + 2])
+    return memory[start : start + rows * columns].reshape((rows, columns))
