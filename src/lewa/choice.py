@@ -11,8 +11,9 @@ Without a horizon "proved" may choose NAME+doubling, which starts afresh in epoc
 not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
 of LEWA's family.
 
-An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts. `lewa
-play` asks for "proved" in the setting of the game, which a simulation knows, and for "practice" where no theorem is about it.
+An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts.
+`lewa play` asks for "proved" in the setting of the game, which a simulation knows, and for "practice" where no
+theorem is about it.
 """
 
 from collections.abc import Sequence

@@ -77,6 +77,8 @@ def _check_constraints(setup: Setup, j: int, new: Constraint) -> tuple[Constrain
 def _add(state: "AgentState", change: Change) -> None:
     setup, options = state.setup, change.value
     label = change.name
+    if label is None:
+        raise ValueError("an action that is added needs a label, got None")
     if not isinstance(options, Mapping) or set(options) - {"like", "expected", "share"}:
         raise ValueError(f"an action is added like another, with expected values, or with a share, got {brief(options)}")
     if label in setup.actions:

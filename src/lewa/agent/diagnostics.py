@@ -31,7 +31,8 @@ class StatusWarning(str):
 
 def find_problems(state: AgentState) -> list[StatusWarning]:
     """Return the warnings of a status."""
-    setup, counts, problems = state.setup, state.counts, []
+    setup, counts = state.setup, state.counts
+    problems: list[StatusWarning] = []
 
     def warn(code: str, texts: list[str]) -> None:
         problems.extend(StatusWarning(code, text) for text in texts)
@@ -94,7 +95,7 @@ def _upper_ends(state: AgentState) -> Matrix:
     statistics = state.statistics
     K, m = len(state.setup.actions), len(state.setup.constraints)
     count, total, spread = statistics.action_count[1:], statistics.action_sum[1:], statistics.action_spread[1:]
-    return interval(count, total, spread, 2 * (1 - LEVEL) / (m * K))[1]  # type: ignore[return-value]  # one side only
+    return interval(count, total, spread, 2 * (1 - LEVEL) / (m * K))[1]  # one side only
 
 
 def _range(state: AgentState, f: int) -> tuple[float, float, Constraint | None]:

@@ -50,7 +50,8 @@ class Exposure(NamedTuple):
         if share < 1 and self.fallback is not None and available[self.fallback]:
             mixed *= share
             mixed[self.fallback] += 1 - share
-        return mixed / mixed.sum()
+        mixed /= mixed.sum()
+        return mixed
 
     def check(self, actions: int) -> "Exposure":
         """Return it; refuse what breaks a law."""

@@ -1,5 +1,6 @@
 """The status of an agent as Prometheus reads it."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ def metrics_text(status: "Status", agent: str) -> str:
     """Return one sample a line; names and units are those of the status."""
     lines = []
 
-    def sample(name: str, kind: str, items: list[tuple[dict[str, str], float | None]]) -> None:
+    def sample(name: str, kind: str, items: Sequence[tuple[dict[str, str], float | None]]) -> None:
         lines.append(f"# TYPE lewa_{name} {kind}")
         for labels, value in items:
             if value is not None:

@@ -88,8 +88,8 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
     before: Vector = np.array([column[f, action] for column in statistics.reference])
     shift = None
     if before[0] > 0:
-        low, high = interval(*before, level / 2)
-        lower, upper = interval(*block, level / 2)
+        low, high = interval(before[0], before[1], before[2], level / 2)
+        lower, upper = interval(block[0], block[1], block[2], level / 2)
         if lower > high or upper < low:
             shift = float(before[1] / before[0]), float(block[1] / block[0])
             before[:] = 0.0

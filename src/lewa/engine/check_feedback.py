@@ -69,7 +69,8 @@ def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     given = np.asarray(charged, dtype=np.float64)
     if given.shape != expected.shape or not np.isfinite(given).all():
         raise ValueError(f"charged must be {expected.size} numbers, what the learner charged at the draw, got {charged}")
-    return plain(given)
+    charges: Vector = plain(given)
+    return charges
 
 
 def _check_shapes(**arrays: tuple[Vector, tuple[int, ...]]) -> None:

@@ -21,7 +21,7 @@ PRIOR = 0.1  # the weight of the prior of the longest memory, in answers
 class Forecasts(NamedTuple):
     """N memories of 1 + m targets (the reward, then a cost per constraint) for each action."""
 
-    count: Matrix  # (N, K)        answers, discounted
+    counts: Matrix  # (N, K)       answers, discounted
     sums: Matrix  # (N (1+m), K)  of y - prior, discounted: row i (1+m) + o
     evidence: Matrix  # (N, K)        logarithm of each memory's weight, less the largest
     weight: Matrix  # (N, K)
@@ -40,25 +40,25 @@ def no_forecasts(memories: int, targets: int, actions: int) -> Forecasts:
 @rule
 def memory_mean(f: Forecasts, i: int, row: int, a: int, longer: float) -> float:
     """(sum + w longer)/(count + w): the mean in memory i, less the prior; `longer` is that of the next longer memory."""
-    w = PRIOR if i == f.count.shape[0] - 1 else 1.0
-    return (f.sums[row, a] + w * longer) / (f.count[i, a] + w)
+    w = PRIOR if i == f.counts.shape[0] - 1 else 1.0
+    return float((f.sums[row, a] + w * longer) / (f.counts[i, a] + w))
 
 
 @rule
 def forecast(f: Forecasts, prior: Matrix, o: int, a: int) -> float:
     """prior + sum_i W_i mean_i of target o of action a: a reward in [0, 1], a cost of at least 0"""
     targets, mean, x = prior.shape[0], 0.0, prior[o, a]
-    for i in range(f.count.shape[0] - 1, -1, -1):
+    for i in range(f.counts.shape[0] - 1, -1, -1):
         mean = memory_mean(f, i, i * targets + o, a, mean)
         x += f.weight[i, a] * mean
-    return min(max(x, 0.0), 1.0) if o == 0 else max(x, 0.0)
+    return float(min(max(x, 0.0), 1.0) if o == 0 else max(x, 0.0))
 
 
 @rule
 def weigh_memories(f: Forecasts, o: int, targets: int, a: int, y: float, price: float, variance: float) -> None:
     """evidence_i -= (price (y - mean_i))^2/(2 variance), for every memory i of action a; y is less its prior"""
     mean = 0.0
-    for i in range(f.count.shape[0] - 1, -1, -1):
+    for i in range(f.counts.shape[0] - 1, -1, -1):
         mean = memory_mean(f, i, i * targets + o, a, mean)
         off = price * (y - mean)
         f.evidence[i, a] -= off * off / (2 * variance)
@@ -67,7 +67,7 @@ def weigh_memories(f: Forecasts, o: int, targets: int, a: int, y: float, price: 
 @rule
 def keep_shares(f: Forecasts, a: int, t: float) -> None:
     """weight ~ exp(evidence), where no memory of action a falls below a share of about 1/(N (1 + t))"""
-    N, top, total = f.count.shape[0], f.evidence[0, a], 0.0
+    N, top, total = f.counts.shape[0], f.evidence[0, a], 0.0
     for i in range(N):
         top = max(top, f.evidence[i, a])
     for i in range(N):
@@ -83,7 +83,7 @@ def remember(f: Forecasts, memories: Vector, a: int, o: int, targets: int, y: fl
     """sums_i <- (1 - 1/M_i) sums_i, and + y for action a, of target o; y is less its prior"""
     for i in range(memories.size):
         row = i * targets + o
-        for k in range(f.count.shape[1]):
+        for k in range(f.counts.shape[1]):
             f.sums[row, k] *= 1 - 1 / memories[i]
         f.sums[row, a] += y
 
@@ -92,6 +92,6 @@ def remember(f: Forecasts, memories: Vector, a: int, o: int, targets: int, y: fl
 def count_answer(f: Forecasts, memories: Vector, a: int) -> None:
     """count_i <- (1 - 1/M_i) count_i, and + 1 for action a"""
     for i in range(memories.size):
-        for k in range(f.count.shape[1]):
-            f.count[i, k] *= 1 - 1 / memories[i]
-        f.count[i, a] += 1
+        for k in range(f.counts.shape[1]):
+            f.counts[i, k] *= 1 - 1 / memories[i]
+        f.counts[i, a] += 1

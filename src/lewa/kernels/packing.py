@@ -11,13 +11,19 @@ from functools import cache
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
-from numba import types
-from numba.extending import lower_builtin, overload, type_callable
-from numba.np.arrayobj import populate_array
+from numba import extending
+from numba import types as numba_types
+from numba.extending import overload, type_callable
+from numba.np import arrayobj
 
 from lewa.kernels.jit import INLINE
 from lewa.kernels.records import field_types, is_record, leaves, state_type
 from lewa.types import Matrix, Vector
+
+# Numba ships no types.
+types: Any = numba_types
+_extending: Any = extending
+_arrays: Any = arrayobj
 
 RULE = (
     "start",
@@ -89,7 +95,6 @@ def _numba_type(kind: Any) -> Any:
     return types.Array(types.float64, dimensions(kind), "C")
 
 
-@lower_builtin(unpack, types.NamedTupleClass, types.Array)
 def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
     memory = context.make_array(signature.args[1])(context, builder, arguments[1]).data
     header, size = itertools.count(), context.get_constant(types.intp, 8)
@@ -109,10 +114,13 @@ def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Any) ->
         shape = [rows, columns][-kind.ndim :]
         strides = [builder.mul(columns, size), size][-kind.ndim :]
         array = context.make_array(kind)(context, builder)
-        populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+        _arrays.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
         return array._getvalue()
 
     return read(signature.return_type)
+
+
+_extending.lower_builtin(unpack, types.NamedTupleClass, types.Array)(_lower_unpack)
 
 
 def restore(record: object, saved: Vector) -> None:

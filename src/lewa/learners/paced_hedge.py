@@ -85,7 +85,7 @@ class PacedHedge(Learner):
 
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay)
-        rising = self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all()
+        rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
         require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
 
     def start(self, actions: int) -> PacedHedgeState:

@@ -118,11 +118,11 @@ class SquareCbLewa(Learner):
 
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
-        rising = self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all()
+        rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
         require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
         shape = (1 + self.floor.size, self.prior.shape[-1])
         require(
-            self.prior.shape == shape and np.isfinite(self.prior).all() and (self.prior >= 0).all(),
+            self.prior.shape == shape and bool((np.isfinite(self.prior) & (self.prior >= 0)).all()),
             f"the prior must be {shape[0]} rows of numbers of at least 0, the reward and a cost per constraint",
             prior=self.prior.tolist(),
         )
@@ -216,4 +216,4 @@ def score_error(s: SquareCbLewaState) -> float:
     e = s.squares[0]
     for j in range(s.multiplier.size):
         e += s.multiplier[j] * s.multiplier[j] * s.squares[1 + j]
-    return max(e / s.totals[ANSWERS], 1e-12)
+    return float(max(e / s.totals[ANSWERS], 1e-12))
