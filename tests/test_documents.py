@@ -1,9 +1,11 @@
 """Every example in README and docs is run."""
 
 import doctest
+import re
 from pathlib import Path
 
 import pytest
+from tools import example_table
 
 ROOT = Path(__file__).parent.parent
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -17,3 +19,22 @@ def test_examples_run_and_print_what_they_say(document: Path) -> None:
 
 def test_changelog_names_this_release_or_what_is_unreleased() -> None:
     assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_the_first_page_is_short() -> None:
+    text = re.sub("```.*?```", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    prose = [line for line in text.splitlines() if not line.startswith("|")]
+    assert len(" ".join(prose).split()) <= 900
+
+
+def test_the_first_page_has_the_figures_that_were_measured() -> None:
+    readme, results = (ROOT / "README.md").read_text(), (ROOT / "benchmarks" / "RESULTS.md").read_text()
+    rows = re.findall(r"^\| .*? \| [\d,]+ \| (\d+) ns \| (\d+(?:\.\d+)?)x .*$", readme, flags=re.MULTILINE)
+    assert len(rows) == 4
+    for time, ratio in rows:
+        found = re.findall(rf"\| {time} \| ([\d.]+)x \|", results)
+        assert any(ratio in (measured, f"{float(measured):.0f}") for measured in found), f"{time} ns"
+
+
+def test_the_example_table_is_what_its_script_writes() -> None:
+    assert example_table.TABLE.read_text() == example_table.text()
