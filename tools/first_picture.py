@@ -92,19 +92,16 @@ class Spending(NamedTuple):
 
 def panels(costs: dict[str, Vector]) -> list[Spending]:
     """Return the average so far and the average of the last requests."""
-    requests = np.arange(1, REQUESTS + 1)
-    seen = np.arange(WINDOW - 1, REQUESTS, 100)
-    sums = {name: np.cumsum(1000 * cost) for name, cost in costs.items()}
-    before = {name: np.concatenate([np.zeros(WINDOW), total[:-WINDOW]]) for name, total in sums.items()}
+    requests: Vector = np.arange(1.0, REQUESTS + 1)
+    so_far, recent = [], []
+    for name, cost in costs.items():
+        total: Vector = np.cumsum(1000 * cost)
+        last: Vector = (total[WINDOW:] - total[:-WINDOW]) / WINDOW
+        so_far.append((name, requests[WINDOW::100], (total / requests)[WINDOW::100]))
+        recent.append((name, requests[WINDOW::100], last[::100]))
     return [
-        Spending(
-            "Cost per 1,000 requests, so far",
-            tuple((name, requests[seen], (total / requests)[seen]) for name, total in sums.items()),
-        ),
-        Spending(
-            f"Cost per 1,000 requests, last {WINDOW}",
-            tuple((name, requests[seen], ((total - before[name]) / WINDOW)[seen]) for name, total in sums.items()),
-        ),
+        Spending("Cost per 1,000 requests, so far", tuple(so_far)),
+        Spending(f"Cost per 1,000 requests, last {WINDOW}", tuple(recent)),
     ]
 
 
