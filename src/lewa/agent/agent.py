@@ -7,7 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from lewa.agent import files, setup, state
+from lewa.agent import files, saved_state, setup
+from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.changes import apply_change
 from lewa.agent.constraint import Constraint
 from lewa.agent.exposure import mask
@@ -23,7 +24,7 @@ VERSION = 1  # of what is saved
 _new = tuple.__new__  # a named tuple in half the time
 
 
-class Agent:
+class Agent(ChangeMethods):
     """Pull an action, and update with its outcome whenever that is known; each constraint is met on average.
 
     Calls may come from several threads. Nothing but `Decision` and `Feedback` records changes an agent: what `pull`,
@@ -60,6 +61,8 @@ class Agent:
     expected : mapping, optional
         Values per action that are known in advance, by name. The learner starts from them, they are filled in until
         something was seen, and constraints that no mixture of them meets are refused.
+    name : str, optional
+        The name of the agent. Its decisions carry it, and an answer to a decision of another agent is refused.
 
     Examples
     --------
@@ -92,6 +95,7 @@ class Agent:
         expire_after: int | None = None,
         unanswered: str | Mapping[str, float] = "charge",
         expected: Mapping[str, Sequence[float]] | None = None,
+        name: str | None = None,
     ) -> None:
         labels, items, rounds = setup.as_actions(actions), setup.as_constraints(constraints), setup.as_horizon(horizon)
         names = setup.field_names(items)
@@ -114,6 +118,7 @@ class Agent:
                     expire_after=expire_after,
                     unanswered=setup.as_policy(unanswered, names),
                     expected=known,
+                    agent_name=name,
                 )
             )
         )
@@ -123,7 +128,7 @@ class Agent:
         self._know_actions()
 
     def _know_actions(self) -> None:
-        self._actions = self.setup.actions
+        self._actions, self._name = self.setup.actions, self.setup.agent_name
         self._index = {label: i for i, label in enumerate(self._actions)}
 
     @property
@@ -158,7 +163,8 @@ class Agent:
                 i, propensity, play = driver.draw(t)
             else:
                 i, propensity, play = driver.draw_among(t, mask(driver.actions, among, exposure.retired), exposure)
-            fields = (t + 1, self._actions[i], propensity, play.tobytes(), tuple(driver.multiplier.tolist()), t + 1, labels)
+            multipliers = tuple(driver.multiplier.tolist())
+            fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
             masked = among is not None
             state.decide(i, propensity, driver.pending_play(play, masked), masked)
             return _new(Decision, fields)
@@ -200,67 +206,11 @@ class Agent:
             number = self._state.find(decision)
             if reward is not None:
                 constraints["reward"] = reward
-            return _new(Feedback, (number, self._state.answer(number, constraints), False))
-
-    def set_limit(self, name: str, limit: float, *, who: str = "", why: str = "") -> Change:
-        """Change the limit of a constraint from now on; what is owed stays owed."""
-        return self._make("limit", name, limit, who, why)
-
-    def set_range(self, name: str, ends: tuple[float, float], *, who: str = "", why: str = "") -> Change:
-        """Change the range in which the values of a constraint lie; the learner goes on in the new units."""
-        return self._make("range", name, list(ends), who, why)
-
-    def add_action(
-        self,
-        action: Label,
-        *,
-        like: Label | None = None,
-        expected: Mapping[str, float] | None = None,
-        share: float | None = None,
-        who: str = "",
-        why: str = "",
-    ) -> Change:
-        """Add an action.
-
-        Parameters
-        ----------
-        action : str or int
-            Its label. That of a retired action is never used again.
-        like : label, optional
-            An action that it starts as a copy of.
-        expected : mapping, optional
-            What it is expected to give, by name, in your units.
-        share : float, optional
-            A share of the decisions that it gets beside the learner's play, until `set_share` changes it.
-        who, why : str
-            Who makes the change, and why: they are part of the record.
-        """
-        options = {"like": like, "expected": expected and dict(expected), "share": share}
-        return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
-
-    def retire_action(self, action: Label, *, who: str = "", why: str = "") -> Change:
-        """Draw an action no more; answers to its open decisions are still taken in."""
-        return self._make("retire", action, None, who, why)
-
-    def set_mode(self, mode: str, *, who: str = "", why: str = "") -> Change:
-        """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither)."""
-        return self._make("mode", None, mode, who, why)
-
-    def set_exposure(self, share: float, *, who: str = "", why: str = "") -> Change:
-        """Set the share of the decisions that the learner makes; the rest is the fallback's."""
-        return self._make("exposure", None, share, who, why)
-
-    def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
-        """Give an action a share of the decisions beside the learner's play; 0 takes it back."""
-        return self._make("share", action, share, who, why)
-
-    def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:
-        """Name the action that is played where the learner does not decide."""
-        return self._make("fallback", action, None, who, why)
+            return _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
         with self._lock:
-            change = Change(what, name, value, self._state.rounds, who, why)
+            change = Change(what, name, value, self._state.rounds, who, why, self._name)
             self._change(change)
             return change
 
@@ -273,12 +223,13 @@ class Agent:
         with self._lock:
             number = self._state.find(decision)
             self._state.close(number)
-            return Feedback(number, {}, True)
+            return Feedback(number, {}, True, self._name)
 
     def apply(self, entry: Record | Plain) -> None:
         """Take over a record, as it is or as JSON has it; refuse one that does not fit, and change nothing then."""
         item = entry if isinstance(entry, Record) else record(entry)
         with self._lock:
+            self._state.check_name(item)
             if isinstance(item, Change):
                 self._change(item)
                 return
@@ -329,7 +280,7 @@ class Agent:
 
     def snapshot(self) -> Plain:
         """Return everything as plain numbers, texts, lists and dictionaries."""
-        return {"version": VERSION, "setup": self.setup.plain(), "state": self._copy().plain()}
+        return {"version": VERSION, "setup": self.setup.plain(), "state": saved_state.to_plain(self._copy())}
 
     def _copy(self) -> AgentState:
         with self._lock:
@@ -342,7 +293,7 @@ class Agent:
             version = plain.get("version") if isinstance(plain, Mapping) else None
             raise ValueError(f"agents of version {VERSION} can be restored, got version {brief(version)}")
         try:
-            restored = state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
+            restored = saved_state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ValueError(f"what was saved of the agent is not complete: {error!r}") from None
         except OverflowError as error:

@@ -26,6 +26,7 @@ class Decision(NamedTuple):
     multipliers: tuple[float, ...]
     round: int  # counted from 1
     available: tuple[Label, ...] | None = None  # None: all of them
+    agent: str | None = None  # the name of the agent that made it, if it has one
 
     @property
     def play(self) -> tuple[float, ...]:
@@ -33,12 +34,11 @@ class Decision(NamedTuple):
         return tuple(memoryview(self.play_bytes).cast("d"))
 
     def __repr__(self) -> str:
-        fields = {**self._asdict(), "play_bytes": self.play}
-        return f"Decision({', '.join(f'{_public(name)}={value!r}' for name, value in fields.items())})"
+        return _text("Decision", {**self._asdict(), "play_bytes": self.play})
 
     def plain(self) -> Plain:
         """Return the record as JSON has it."""
-        fields = {_public(name): value for name, value in self._asdict().items()}
+        fields = {_public(name): value for name, value in _named(self._asdict()).items()}
         available = None if self.available is None else list(self.available)
         lists = {"play": list(self.play), "multipliers": list(self.multipliers), "available": available}
         return {"kind": "decision", "version": VERSION, **fields, **lists}
@@ -50,12 +50,15 @@ class Feedback(NamedTuple):
     decision: int
     values: Mapping[str, Value]
     closed: bool = False
+    agent: str | None = None  # the name of the agent that it was told to, if it has one
+
+    def __repr__(self) -> str:
+        return _text("Feedback", self._asdict())
 
     def plain(self) -> Plain:
         """Return the record as JSON has it."""
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values.items()}
-        head: Plain = {"kind": "feedback", "version": VERSION}
-        return {**head, "decision": self.decision, "values": values, "closed": self.closed}
+        return {"kind": "feedback", "version": VERSION, **_named({**self._asdict(), "values": values})}
 
 
 class Change(NamedTuple):
@@ -67,10 +70,14 @@ class Change(NamedTuple):
     decisions: int  # that were made before it
     who: str = ""
     why: str = ""
+    agent: str | None = None  # the name of the agent that was changed, if it has one
+
+    def __repr__(self) -> str:
+        return _text("Change", self._asdict())
 
     def plain(self) -> Plain:
         """Return the record as JSON has it."""
-        return {"kind": "change", "version": VERSION, **self._asdict()}
+        return {"kind": "change", "version": VERSION, **_named(self._asdict())}
 
 
 Record = Decision | Feedback | Change
@@ -89,8 +96,11 @@ def record(plain: object) -> Record:
         raise ValueError(f"records of version {VERSION} can be read, got version {brief(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
     names = [_public(name) for name in KINDS[plain["kind"]]._fields]
-    if set(fields) != set(names):
+    if not set(names) - {"agent"} <= set(fields) <= set(names):
         raise ValueError(f"a {plain['kind']} has the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
+    agent = fields.setdefault("agent", None)
+    if agent is not None and not isinstance(agent, str):
+        raise ValueError(f"the agent of a {plain['kind']} is a name, got {brief(agent)}")
     if plain["kind"] == "change":
         return Change(**fields)
     return _decision(fields) if plain["kind"] == "decision" else _feedback(fields)
@@ -110,7 +120,7 @@ def _feedback(fields: Plain) -> Feedback:
     if not isinstance(values, Mapping):
         raise ValueError(f"the values of a feedback are numbers by name, got {brief(values)}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Feedback(fields["decision"], values, fields["closed"])
+    return Feedback(fields["decision"], values, fields["closed"], fields["agent"])
 
 
 def play_to_bytes(play: Iterable[float]) -> bytes:
@@ -129,3 +139,12 @@ def brief(value: object) -> str:
 
 def _public(name: str) -> str:
     return "play" if name == "play_bytes" else name
+
+
+def _named(fields: Plain) -> Plain:
+    """Leave out the agent's name where there is none: so records of version 1 are written as they were."""
+    return {name: value for name, value in fields.items() if name != "agent" or value is not None}
+
+
+def _text(kind: str, fields: Plain) -> str:
+    return f"{kind}({', '.join(f'{_public(name)}={value!r}' for name, value in _named(fields).items())})"

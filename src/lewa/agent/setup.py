@@ -38,10 +38,13 @@ class Setup:
     expire_after: int | None
     unanswered: dict[str, float] | None  # None: such decisions are left out; else filled in, some by these values
     expected: dict[str, tuple[float, ...]]
+    agent_name: str | None = None  # that its decisions carry
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
             raise ValueError(f"seed must be a whole number of at least 0, got {brief(self.seed)}")
+        if self.agent_name is not None and not (isinstance(self.agent_name, str) and self.agent_name):
+            raise ValueError(f"the name of an agent must be a text of at least one letter, got {brief(self.agent_name)}")
         expire_after = None if self.expire_after is None else whole_number("expire_after", self.expire_after)
         for name, value in {
             "reward_range": as_range("the reward", self.reward_range),
@@ -74,6 +77,8 @@ class Setup:
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["lines"] = [constraints_.to_plain(constraint) for constraint in plain.pop("constraints")]
         plain["name"] = plain.pop("learner_name")
+        if (name := plain.pop("agent_name")) is not None:
+            plain["agent"] = name
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
@@ -82,19 +87,33 @@ def from_plain(plain: Plain) -> Setup:
     actions = as_actions(plain["actions"])
     constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]])
     names, policy = field_names(constraints), plain["unanswered"]
+    learner = load(find(plain["name"]), plain["learner"])
+    check_floor(learner, constraints)
     return Setup(
         actions=actions,
         constraints=constraints,
         reward_range=plain["reward_range"],
         horizon=as_horizon(plain["horizon"]),
         learner_name=plain["name"],
-        learner=load(find(plain["name"]), plain["learner"]),
+        learner=learner,
         seed=plain["seed"],
         max_pending=plain["max_pending"],
         expire_after=plain["expire_after"],
         unanswered=as_policy("expire" if policy is None else policy, names),
         expected=as_expected(plain["expected"], names, actions),
+        agent_name=plain.get("agent"),
     )
+
+
+def check_floor(learner: Learner, constraints: Sequence[Constraint]) -> None:
+    """Refuse limits that are not those the learner keeps: only the learner decides."""
+    floors = [constraint.floor for constraint in constraints]
+    if learner.floor.size != len(floors):
+        raise ValueError(f"the learner keeps {learner.floor.size} constraints, got {len(floors)}")
+    for constraint, floor, unit in zip(constraints, learner.floor.tolist(), floors, strict=True):
+        if abs(floor - unit) > 1e-12:
+            limit = constraint._replace(limit=float(f"{constraint.scale.own(floor):.12g}"))
+            raise ValueError(f"the learner keeps {limit}, got {constraint}: use set_limit to change it while it runs")
 
 
 def field_names(constraints: Iterable[Constraint]) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """The state of an agent, and the three things that change it: a decision, an answer to one, and the end of one."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from math import isfinite
 from typing import NamedTuple, TypeAlias
@@ -12,13 +12,14 @@ from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
 from lewa.agent.recent import KEPT_SHIFTS, STEP, Recent, Shift, find_shift
-from lewa.agent.records import Change, Decision, Input, Label, Plain, Value, brief, record
-from lewa.agent.setup import Setup, clipped_unit, whole_number
+from lewa.agent.records import Change, Decision, Input, Label, Record, Value, brief
+from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import Statistics, add_action
+from lewa.agent.values import single_value, vector_value
 from lewa.feedback import NOTHING
 from lewa.kernels import DICE, keys
 from lewa.types import State, Vector
-from lewa.units import Scale, as_number
+from lewa.units import Scale
 from lewa.validation import nearest
 
 COUNTS = ("answered", "late", "masked", "charged", "expired")
@@ -113,10 +114,18 @@ class AgentState:
                 raise UnknownError(f"decision {brief(number)} is not one of this agent's, which has made {self.rounds}")
             raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
         if isinstance(decision, Decision):
+            self.check_name(decision)
             self.check_size(decision)
             if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
                 raise UnknownError(f"decision {number} of this agent is another one than {brief(decision)}")
         return number
+
+    def check_name(self, item: Record) -> None:
+        """Refuse a decision of another agent, and an answer or a change that was made to another one."""
+        if item.agent != self.setup.agent_name:
+            kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {brief(item[0])}"
+            theirs, ours = ("without a name" if name is None else repr(name) for name in (item.agent, self.setup.agent_name))
+            raise UnknownError(f"{kind} is of another agent, {theirs}; this agent is {ours}")
 
     def check_size(self, decision: Decision) -> None:
         """Refuse a decision that was made among another number of actions."""
@@ -144,7 +153,7 @@ class AgentState:
             if type(value) is float and isfinite(value) and not self.sees_all:  # nearly always
                 numbers[name] = value
             else:
-                numbers[name] = self._vector(name, value) if self.sees_all else self._number(name, value)
+                numbers[name] = (vector_value if self.sees_all else single_value)(self.setup, name, value)
         if not numbers:
             raise ValueError(f"an update tells something of a decision: {', '.join(self._fields)}; got nothing")
 
@@ -200,26 +209,6 @@ class AgentState:
     def unit_of_play(self, pending: Pending, unit: Units) -> float:
         """Return the unit of the action drawn, or the mean of the play."""
         return float(pending.play @ unit) if self.sees_all and pending.play is not None else float(unit)
-
-    def _number(self, name: str, value: Input) -> float:
-        """Return a value of the action drawn."""
-        if _shape(value):
-            learner = self.setup.learner_name
-            raise ValueError(f"{learner} learns from the action taken: {name} is one number, got {brief(value)}")
-        return as_number(name, value)
-
-    def _vector(self, name: str, value: Input) -> Vector:
-        """Return one value per action."""
-        labels = self.setup.actions
-        if _shape(value) != (len(labels),):
-            learner, K = self.setup.learner_name, len(labels)
-            raise ValueError(f"{learner} sees every action: {name} is {K} numbers, one per action, got {brief(value)}")
-        if not np.ma.is_masked(value):
-            numbers = np.array([np.nan if np.ndim(item) else item for item in value])  # type: ignore[union-attr, arg-type]
-            if numbers.dtype.kind in "fiu" and np.isfinite(numbers).all():
-                return numbers.astype(np.float64)
-        items: Sequence[object] = list(value)  # type: ignore[arg-type]  # it has a length
-        return np.array([as_number(f"the {name} of {label!r}", x) for label, x in zip(labels, items, strict=True)])
 
     def _units_so_far(self, pending: Pending) -> Units:
         if pending.units is not None:
@@ -307,80 +296,3 @@ class AgentState:
             self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
         else:
             self.driver.learn_action(pending.action, pending.propensity, units, pending.play, pending.charged)  # type: ignore[arg-type]
-
-    def plain(self) -> Plain:
-        """Return the state as JSON has it, by the names of version 1."""
-        return {
-            "round": self.rounds,
-            "dice": f"{int(self.driver.dice[0]):016x}",
-            "learner": self.driver.plain(),
-            "book": self.statistics.plain(),
-            "counts": dict(self.counts),
-            "charges": [self.charge_count.tolist(), self.charge_total.tolist()],
-            "recent": self.recent.plain(),
-            "debt": self.debt_base.tolist(),
-            "exposure": self.exposure.plain(),
-            "changes": [change.plain() for change in self.changes],
-            "shifts": [list(shift) for shift in self.shifts],
-            "open": [_plain_pending(number, pending) for number, pending in self.open.items()],
-        }
-
-
-def from_plain(setup: Setup, plain: Plain) -> AgentState:
-    """Return the state that `AgentState.plain` wrote."""
-    K, fields = len(setup.actions), len(setup.fields)
-    dice = np.array([int(plain["dice"], 16)], dtype=np.uint64)
-    state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
-    state.rounds = whole_number("round", plain["round"], least=0)
-    state.statistics = Statistics.from_plain(plain["book"], fields, K)
-    state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
-    state.recent = Recent.from_plain(plain.get("recent"), fields)
-    state.debt_base[:] = plain.get("debt", 0.0)
-    state.exposure = Exposure.from_plain(plain.get("exposure")).check(K)
-    changes = [record(change) for change in plain.get("changes", ())]
-    state.changes = [change for change in changes if isinstance(change, Change)]
-    state.shifts = [Shift(*shift) for shift in plain.get("shifts", ())]
-    state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
-    for number, action, propensity, play, units, *charged in plain["open"]:
-        if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
-            raise ValueError(
-                f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
-            )
-        probabilities = None if play is None else np.array(play, dtype=np.float64)
-        if (probabilities is None) != (state.driver.pending_play(np.empty(0), False) is None):
-            raise ValueError(f"decision {number} must carry a play if the learner needs it, and only then")
-        known = None if units is None else _units_from_plain(units, fields, K if state.sees_all else None)
-        booked = np.array(charged[0] if charged else (), dtype=np.float64)
-        if booked.shape != state.driver.charged.shape:
-            raise ValueError(f"decision {number} must carry {state.driver.charged.size} charges, got {booked.size}")
-        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known, booked)
-    return state
-
-
-def _plain_pending(number: int, pending: Pending) -> list[object]:
-    play = None if pending.play is None else pending.play.tolist()
-    units, charged = None, [pending.charged.tolist()] if pending.charged.size else []
-    if pending.units is not None:
-        known = set(pending.known())
-        units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]
-    return [number, pending.action, pending.propensity, play, units, *charged]
-
-
-def _units_from_plain(plain: Sequence[float | Sequence[float] | None], fields: int, width: int | None) -> Units:
-    if len(plain) != fields:
-        raise ValueError(f"an answer of {fields} values has as many units, got {len(plain)}")
-    missing: object = np.nan if width is None else [np.nan] * width
-    units = np.array([missing if unit is None else unit for unit in plain], dtype=np.float64)
-    if units.shape != ((fields,) if width is None else (fields, width)):
-        raise ValueError(f"the units of a decision are of another shape than its values, got {brief(plain)}")
-    return units
-
-
-def _shape(value: object) -> tuple[int, ...]:
-    if isinstance(value, str | bytes):
-        return ()
-    try:
-        array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
-        return tuple(array.shape)
-    except ValueError:  # lists of different lengths
-        return (-1,)

@@ -1,0 +1,69 @@
+"""The methods that change an agent while it runs. Each returns the record of the change; changes.py applies it."""
+
+from collections.abc import Mapping
+
+from lewa.agent.records import Change, Label
+
+
+class ChangeMethods:
+    """The part of `Agent` that changes limits, ranges, actions and the mode."""
+
+    def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
+        """Apply a change and return its record."""
+        raise NotImplementedError("an agent has it")
+
+    def set_limit(self, name: str, limit: float, *, who: str = "", why: str = "") -> Change:
+        """Change the limit of a constraint from now on; what is owed stays owed."""
+        return self._make("limit", name, limit, who, why)
+
+    def set_range(self, name: str, ends: tuple[float, float], *, who: str = "", why: str = "") -> Change:
+        """Change the range in which the values of a constraint lie; the learner goes on in the new units."""
+        return self._make("range", name, list(ends), who, why)
+
+    def add_action(
+        self,
+        action: Label,
+        *,
+        like: Label | None = None,
+        expected: Mapping[str, float] | None = None,
+        share: float | None = None,
+        who: str = "",
+        why: str = "",
+    ) -> Change:
+        """Add an action.
+
+        Parameters
+        ----------
+        action : str or int
+            Its label. That of a retired action is never used again.
+        like : label, optional
+            An action that it starts as a copy of.
+        expected : mapping, optional
+            What it is expected to give, by name, in your units.
+        share : float, optional
+            A share of the decisions that it gets beside the learner's play, until `set_share` changes it.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
+        options = {"like": like, "expected": expected and dict(expected), "share": share}
+        return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
+
+    def retire_action(self, action: Label, *, who: str = "", why: str = "") -> Change:
+        """Draw an action no more; answers to its open decisions are still taken in."""
+        return self._make("retire", action, None, who, why)
+
+    def set_mode(self, mode: str, *, who: str = "", why: str = "") -> Change:
+        """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither)."""
+        return self._make("mode", None, mode, who, why)
+
+    def set_exposure(self, share: float, *, who: str = "", why: str = "") -> Change:
+        """Set the share of the decisions that the learner makes; the rest is the fallback's."""
+        return self._make("exposure", None, share, who, why)
+
+    def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
+        """Give an action a share of the decisions beside the learner's play; 0 takes it back."""
+        return self._make("share", action, share, who, why)
+
+    def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:
+        """Name the action that is played where the learner does not decide."""
+        return self._make("fallback", action, None, who, why)

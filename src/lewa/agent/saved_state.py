@@ -1,0 +1,81 @@
+"""The state of an agent as JSON has it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lewa.agent.driver import Driver
+from lewa.agent.exposure import Exposure
+from lewa.agent.recent import Recent, Shift
+from lewa.agent.records import Change, Plain, brief, record
+from lewa.agent.setup import Setup, whole_number
+from lewa.agent.state import COUNTS, AgentState, Pending, Units
+from lewa.agent.statistics import Statistics
+
+
+def to_plain(state: AgentState) -> Plain:
+    """Return the state as JSON has it, by the names of version 1."""
+    return {
+        "round": state.rounds,
+        "dice": f"{int(state.driver.dice[0]):016x}",
+        "learner": state.driver.plain(),
+        "book": state.statistics.plain(),
+        "counts": dict(state.counts),
+        "charges": [state.charge_count.tolist(), state.charge_total.tolist()],
+        "recent": state.recent.plain(),
+        "debt": state.debt_base.tolist(),
+        "exposure": state.exposure.plain(),
+        "changes": [change.plain() for change in state.changes],
+        "shifts": [list(shift) for shift in state.shifts],
+        "open": [_plain_pending(number, pending) for number, pending in state.open.items()],
+    }
+
+
+def from_plain(setup: Setup, plain: Plain) -> AgentState:
+    """Return the state that `to_plain` wrote."""
+    K, fields = len(setup.actions), len(setup.fields)
+    dice = np.array([int(plain["dice"], 16)], dtype=np.uint64)
+    state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
+    state.rounds = whole_number("round", plain["round"], least=0)
+    state.statistics = Statistics.from_plain(plain["book"], fields, K)
+    state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
+    state.recent = Recent.from_plain(plain.get("recent"), fields)
+    state.debt_base[:] = plain.get("debt", 0.0)
+    state.exposure = Exposure.from_plain(plain.get("exposure")).check(K)
+    changes = [record(change) for change in plain.get("changes", ())]
+    state.changes = [change for change in changes if isinstance(change, Change)]
+    state.shifts = [Shift(*shift) for shift in plain.get("shifts", ())]
+    state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
+    for number, action, propensity, play, units, *charged in plain["open"]:
+        if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
+            raise ValueError(
+                f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
+            )
+        probabilities = None if play is None else np.array(play, dtype=np.float64)
+        if (probabilities is None) != (state.driver.pending_play(np.empty(0), False) is None):
+            raise ValueError(f"decision {number} must carry a play if the learner needs it, and only then")
+        known = None if units is None else _units_from_plain(units, fields, K if state.sees_all else None)
+        booked = np.array(charged[0] if charged else (), dtype=np.float64)
+        if booked.shape != state.driver.charged.shape:
+            raise ValueError(f"decision {number} must carry {state.driver.charged.size} charges, got {booked.size}")
+        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known, booked)
+    return state
+
+
+def _plain_pending(number: int, pending: Pending) -> list[object]:
+    play = None if pending.play is None else pending.play.tolist()
+    units, charged = None, [pending.charged.tolist()] if pending.charged.size else []
+    if pending.units is not None:
+        known = set(pending.known())
+        units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]
+    return [number, pending.action, pending.propensity, play, units, *charged]
+
+
+def _units_from_plain(plain: Sequence[float | Sequence[float] | None], fields: int, width: int | None) -> Units:
+    if len(plain) != fields:
+        raise ValueError(f"an answer of {fields} values has as many units, got {len(plain)}")
+    missing: object = np.nan if width is None else [np.nan] * width
+    units = np.array([missing if unit is None else unit for unit in plain], dtype=np.float64)
+    if units.shape != ((fields,) if width is None else (fields, width)):
+        raise ValueError(f"the units of a decision are of another shape than its values, got {brief(plain)}")
+    return units

@@ -1,0 +1,42 @@
+"""The values of an answer, as the user gives them: checked, and made numbers."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lewa.agent.records import Input, brief
+from lewa.agent.setup import Setup
+from lewa.types import Vector
+from lewa.units import as_number
+
+
+def single_value(setup: Setup, name: str, value: Input) -> float:
+    """Return a value of the action drawn."""
+    if _shape(value):
+        learner = setup.learner_name
+        raise ValueError(f"{learner} learns from the action taken: {name} is one number, got {brief(value)}")
+    return as_number(name, value)
+
+
+def vector_value(setup: Setup, name: str, value: Input) -> Vector:
+    """Return one value per action."""
+    labels = setup.actions
+    if _shape(value) != (len(labels),):
+        learner, K = setup.learner_name, len(labels)
+        raise ValueError(f"{learner} sees every action: {name} is {K} numbers, one per action, got {brief(value)}")
+    if not np.ma.is_masked(value):
+        numbers = np.array([np.nan if np.ndim(item) else item for item in value])  # type: ignore[union-attr, arg-type]
+        if numbers.dtype.kind in "fiu" and np.isfinite(numbers).all():
+            return numbers.astype(np.float64)
+    items: Sequence[object] = list(value)  # type: ignore[arg-type]  # it has a length
+    return np.array([as_number(f"the {name} of {label!r}", x) for label, x in zip(labels, items, strict=True)])
+
+
+def _shape(value: object) -> tuple[int, ...]:
+    if isinstance(value, str | bytes):
+        return ()
+    try:
+        array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype=object)
+        return tuple(array.shape)
+    except ValueError:  # lists of different lengths
+        return (-1,)
