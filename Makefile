@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test quick lint types tests wheel falsify fuzz golden guarantees data shocks docs bench clean
+.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data shocks docs bench clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -57,6 +57,10 @@ wheel: $(VENV)/tested
 # A long hunt for a counterexample to the pathwise bounds; HUNT says how many instances each law is tried on.
 falsify: $(VENV)/tested
 	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems
+
+# Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged.
+kill: $(VENV)/tested
+	NUMBA_DISABLE_JIT=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q tests/agent/test_journal.py
 
 # Hostile command lines, files and calls: CASES says how many, SEED which. Nothing is compiled, so that it takes minutes.
 fuzz: $(VENV)/tested

@@ -3,14 +3,16 @@
 from lewa.agent.agent import Agent
 from lewa.agent.constraint import Constraint, at_least, at_most
 from lewa.agent.driver import LARGEST_PLAY
-from lewa.agent.errors import ClosedError, UnknownError
-from lewa.agent.records import Decision, Feedback, Record, record
+from lewa.agent.errors import ClosedError, StoppedError, UnknownError
+from lewa.agent.journal import read_journal
+from lewa.agent.records import Change, Decision, Feedback, Record, record
 from lewa.agent.status import Certificate, ConstraintStatus, Status
 
 __all__ = [
     "LARGEST_PLAY",
     "Agent",
     "Certificate",
+    "Change",
     "ClosedError",
     "Constraint",
     "ConstraintStatus",
@@ -18,8 +20,10 @@ __all__ = [
     "Feedback",
     "Record",
     "Status",
+    "StoppedError",
     "UnknownError",
     "at_least",
     "at_most",
+    "read_journal",
     "record",
 ]

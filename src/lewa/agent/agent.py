@@ -1,30 +1,22 @@
 """An agent: one learner at work in an application, in the application's units."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from threading import Lock
-from typing import Self
+from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
-from lewa.agent import files, saved_state, setup
+from lewa.agent import setup
 from lewa.agent.change_methods import ChangeMethods
-from lewa.agent.changes import apply_change
 from lewa.agent.constraint import Constraint
+from lewa.agent.core import AgentCore
 from lewa.agent.exposure import mask
-from lewa.agent.records import Change, Decision, Feedback, Input, Label, Plain, Record, brief, record
+from lewa.agent.records import Change, Decision, Feedback, Input, Label
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
-from lewa.types import Vector
-from lewa.units import as_number
-from lewa.validation import nearest
 
-VERSION = 1  # of what is saved
 _new = tuple.__new__  # a named tuple in half the time
 
 
-class Agent(ChangeMethods):
+class Agent(ChangeMethods, AgentCore):
     """Pull an action, and update with its outcome whenever that is known; each constraint is met on average.
 
     Calls may come from several threads. Nothing but `Decision` and `Feedback` records changes an agent: what `pull`,
@@ -63,6 +55,11 @@ class Agent(ChangeMethods):
         something was seen, and constraints that no mixture of them meets are refused.
     name : str, optional
         The name of the agent. Its decisions carry it, and an answer to a decision of another agent is refused.
+    journal : path, optional
+        A new file to which every record is written before the call that made it returns: see `start_journal`. After a
+        crash `Agent.open` goes on with it.
+    sync, plays
+        How the journal is written: see `start_journal`.
 
     Examples
     --------
@@ -96,6 +93,9 @@ class Agent(ChangeMethods):
         unanswered: str | Mapping[str, float] = "charge",
         expected: Mapping[str, Sequence[float]] | None = None,
         name: str | None = None,
+        journal: str | os.PathLike[str] | None = None,
+        sync: str = "batch",
+        plays: bool = False,
     ) -> None:
         labels, items, rounds = setup.as_actions(actions), setup.as_constraints(constraints), setup.as_horizon(horizon)
         names = setup.field_names(items)
@@ -122,19 +122,8 @@ class Agent(ChangeMethods):
                 )
             )
         )
-
-    def _begin(self, state: AgentState) -> None:
-        self._state, self._lock = state, Lock()
-        self._know_actions()
-
-    def _know_actions(self) -> None:
-        self._actions, self._name = self.setup.actions, self.setup.agent_name
-        self._index = {label: i for i, label in enumerate(self._actions)}
-
-    @property
-    def setup(self) -> Setup:
-        """What the agent is made of now."""
-        return self._state.setup
+        if journal is not None:
+            self.start_journal(journal, sync, plays)
 
     def __repr__(self) -> str:
         constraints = ", ".join(map(str, self.setup.constraints))
@@ -155,6 +144,7 @@ class Agent(ChangeMethods):
             The action with its probability and the number that an answer names it by.
         """
         with self._lock:
+            self._check_running()
             state = self._state
             driver, t, exposure = state.driver, state.rounds, state.exposure
             among = None if available is None else self._among(available)
@@ -167,20 +157,9 @@ class Agent(ChangeMethods):
             fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
             masked = among is not None
             state.decide(i, propensity, driver.pending_play(play, masked), masked)
-            return _new(Decision, fields)
-
-    def _among(self, available: Iterable[Label]) -> list[int] | None:
-        """Return the indices of the available actions, or None if these are all."""
-        if isinstance(available, str | bytes) or not isinstance(available, Iterable):
-            raise ValueError(f"available must be a list of actions, got {brief(available)}")
-        labels = list(available)
-        for label in labels:
-            if label not in self._index:
-                raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, self._actions)))}")
-        if not labels:
-            raise ValueError("available must name at least one action, got none")
-        among = sorted({self._index[label] for label in labels})
-        return among if len(among) < len(self._actions) else None
+            decision = _new(Decision, fields)
+            self._note(decision)
+            return decision
 
     def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
         """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.
@@ -203,113 +182,32 @@ class Agent(ChangeMethods):
             The record of this update.
         """
         with self._lock:
+            self._check_running()
             number = self._state.find(decision)
             if reward is not None:
                 constraints["reward"] = reward
-            return _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
+            feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
+            self._note(feedback)
+            return feedback
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
         with self._lock:
+            self._check_running()
             change = Change(what, name, value, self._state.rounds, who, why, self._name)
             self._change(change)
+            self._note(change)
             return change
-
-    def _change(self, change: Change) -> None:
-        apply_change(self._state, change)
-        self._know_actions()
 
     def close(self, decision: Decision | int) -> Feedback:
         """Treat a decision as unanswered from now on: no more will be told of it."""
         with self._lock:
+            self._check_running()
             number = self._state.find(decision)
             self._state.close(number)
-            return Feedback(number, {}, True, self._name)
-
-    def apply(self, entry: Record | Plain) -> None:
-        """Take over a record, as it is or as JSON has it; refuse one that does not fit, and change nothing then."""
-        item = entry if isinstance(entry, Record) else record(entry)
-        with self._lock:
-            self._state.check_name(item)
-            if isinstance(item, Change):
-                self._change(item)
-                return
-            if isinstance(item, Decision):
-                i, propensity, play = self._check_next(item)
-                masked = item.available is not None
-                self._state.decide(i, propensity, self._state.driver.pending_play(play, masked), masked)
-                return
-            number = self._state.find(item.decision)
-            if item.closed:
-                self._state.close(number)
-            else:
-                self._state.answer(number, item.values)
-
-    def replay(self, records: Iterable[Record | Plain]) -> Self:
-        """Take over records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
-        for item in records:
-            self.apply(item)
-        return self
-
-    def _check_next(self, decision: Decision) -> tuple[int, float, Vector]:
-        """Return action, propensity and play of a recorded decision, if it can be the next one here."""
-        number = self._state.rounds + 1
-        if decision.id != number or decision.round != number:
-            raise ValueError(
-                f"the next decision here is {number}, got the record of {brief(decision.id)}: records go in order"
-            )
-        self._state.check_size(decision)
-        i = self._index.get(decision.action)
-        if i is None:
-            raise ValueError(f"there is no action {brief(decision.action)}: the record is of another agent")
-        if decision.available is not None:
-            self._among(decision.available)
-        propensity, play = as_number("the probability", decision.probability), np.array(decision.play)
-        if not np.finfo(float).tiny <= propensity <= 1:
-            raise ValueError(f"the probability of the action drawn must lie in (0, 1], got {propensity}")
-        if play.size == 0 and self._state.driver.pending_play(play, False) is None:
-            return i, propensity, play
-        if not (play.size and play.min() >= 0 and abs(play.sum() - 1) < 1e-9 > abs(play[i] - propensity)):
-            raise ValueError(
-                f"the play must be a distribution that gives the action {propensity}, got {brief(decision.play)}"
-            )
-        return i, propensity, play
+            feedback = Feedback(number, {}, True, self._name)
+            self._note(feedback)
+            return feedback
 
     def status(self) -> Status:
         """Return how the agent stands: each constraint with its average and band, regret, guarantee, and warnings."""
         return report(self._copy())
-
-    def snapshot(self) -> Plain:
-        """Return everything as plain numbers, texts, lists and dictionaries."""
-        return {"version": VERSION, "setup": self.setup.plain(), "state": saved_state.to_plain(self._copy())}
-
-    def _copy(self) -> AgentState:
-        with self._lock:
-            return self._state.copy()
-
-    @classmethod
-    def restore(cls, plain: Plain) -> Self:
-        """Return the agent that a snapshot was taken of; it goes on bit for bit."""
-        if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
-            version = plain.get("version") if isinstance(plain, Mapping) else None
-            raise ValueError(f"agents of version {VERSION} can be restored, got version {brief(version)}")
-        try:
-            restored = saved_state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise ValueError(f"what was saved of the agent is not complete: {error!r}") from None
-        except OverflowError as error:
-            raise ValueError(f"a number that was saved of the agent is too large: {error}") from None
-        agent = cls.__new__(cls)
-        agent._begin(restored)
-        return agent
-
-    def __reduce__(self) -> tuple[Callable[[Plain], Self], tuple[Plain]]:
-        return type(self).restore, (self.snapshot(),)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file; until all of it is on the disk, what the file held before stays."""
-        files.write(path, self.snapshot())
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the agent that was saved; refuse a file that is cut, damaged or not a saved agent with a sentence."""
-        return cls.restore(files.read(path))

@@ -22,6 +22,7 @@ class Driver(Session):
     def __init__(self, learner: Learner, actions: int, dice: Words, state: State | None = None) -> None:
         super().__init__(learner, actions, dice, state)
         self._draws_itself = self.feedback is Feedback.BANDIT
+        self.needs_play = not self._draws_itself and self.learner.reads_play  # whether an open decision carries its play
         self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
 
     def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
@@ -57,7 +58,7 @@ class Driver(Session):
 
     def pending_play(self, play: Vector, masked: bool) -> Vector | None:
         """Return the play that an open decision carries for the learner; None if the learner needs none."""
-        return None if self._draws_itself else self.play_to_learn(play, masked)
+        return self.play_to_learn(play, masked) if self.needs_play else None
 
     def learn_action(self, action: int, propensity: float, units: Vector, play: Vector | None, charged: Vector) -> None:
         """Learn the units of the action drawn: the reward's, then one per constraint."""

@@ -9,5 +9,9 @@ class ClosedError(ValueError):
     """Feedback that was given before, or feedback for a decision that is closed."""
 
 
-for _error in (UnknownError, ClosedError):
+class StoppedError(RuntimeError):
+    """An agent that goes on no more: its process was forked, or its journal cannot be written."""
+
+
+for _error in (UnknownError, ClosedError, StoppedError):
     _error.__module__ = "lewa.agent"  # what a traceback shows

@@ -51,9 +51,9 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
             raise ValueError(
                 f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
             )
-        probabilities = None if play is None else np.array(play, dtype=np.float64)
-        if (probabilities is None) != (state.driver.pending_play(np.empty(0), False) is None):
-            raise ValueError(f"decision {number} must carry a play if the learner needs it, and only then")
+        probabilities = None if play is None or not state.driver.needs_play else np.array(play, dtype=np.float64)
+        if probabilities is None and state.driver.needs_play:
+            raise ValueError(f"decision {number} must carry a play, as the learner learns from it")
         known = None if units is None else _units_from_plain(units, fields, K if state.sees_all else None)
         booked = np.array(charged[0] if charged else (), dtype=np.float64)
         if booked.shape != state.driver.charged.shape:

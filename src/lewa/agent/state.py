@@ -52,7 +52,7 @@ class AgentState:
         self.setup, self.driver = setup, driver
         self.sees_all = not driver.feedback.is_bandit
         self.statistics = Statistics.empty(setup.scales, K)
-        self.rounds = 0
+        self.rounds, self.records = 0, 0
         self.open: OrderedDict[int, Pending] = OrderedDict()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units

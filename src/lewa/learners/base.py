@@ -39,6 +39,7 @@ class Learner:
     feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
     unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
+    reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

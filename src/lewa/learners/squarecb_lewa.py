@@ -99,6 +99,7 @@ class SquareCbLewa(Learner):
 
     unbounded = True
     weighs_propensities = False
+    reads_play = False
 
     @classmethod
     def tuned(

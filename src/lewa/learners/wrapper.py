@@ -38,6 +38,7 @@ class Wrapper(Learner):
                 "feedback": feedback_kind(kind),
                 "unbounded": kind.unbounded,
                 "weighs_propensities": kind.weighs_propensities,
+                "reads_play": kind.reads_play,
                 "inside": cls.opener(kind),
             }
             fields = list(cls.fields_around(kind).items())

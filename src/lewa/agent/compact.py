@@ -1,0 +1,71 @@
+"""Records in a compact form: one JSON list on one line, about 100 bytes. `Record.plain` is the long form beside it.
+
+A decision leaves its play out unless it is asked for: where the learner learns from the play, the journal asks for it.
+"""
+
+import json
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from typing import Any
+
+from lewa.agent.records import Change, Decision, Feedback, Record, brief, record
+
+_encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
+
+
+def to_text(item: Record, with_play: bool = False) -> str:
+    """Return a record as one line of text.
+
+    >>> to_text(Decision(7, "small", 0.25, b"", (0.5,), 7))
+    '["d",7,"small",0.25,[0.5]]'
+    >>> to_text(Feedback(7, {"cost": 0.125}))
+    '["f",7,{"cost":0.125}]'
+    """
+    if isinstance(item, Change):
+        return _encode(["c", item.plain()])
+    if isinstance(item, Feedback):
+        return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
+    play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
+    return _encode(_cut(["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]))
+
+
+def from_text(text: str) -> Record:
+    """Return the record that `to_text` wrote; refuse what is none.
+
+    >>> from_text('["f",7,{"cost":0.125}]')
+    Feedback(decision=7, values={'cost': 0.125}, closed=False)
+    """
+    try:
+        kind, *fields = json.loads(text)
+        item: Record = _READERS[kind](*fields)
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"a line holds a decision, a feedback or a change, got {brief(text)}") from None
+    return item
+
+
+def _cut(fields: list[Any]) -> list[Any]:
+    while fields[-1] is None:
+        fields.pop()
+    return fields
+
+
+def _decision(
+    number: int,
+    action: str | int,
+    probability: float,
+    multipliers: list[float],
+    available: list[str | int] | None = None,
+    agent: str | None = None,
+    play: str | None = None,
+) -> Decision:
+    among = None if available is None else tuple(available)
+    packed = b"" if play is None else b64decode(play)
+    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent)
+
+
+def _feedback(number: int, values: Mapping[str, Any], closed: bool | None = None, agent: str | None = None) -> Feedback:
+    made = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    return Feedback(number, made, bool(closed), agent)
+
+
+_READERS: dict[str, Any] = {"d": _decision, "f": _feedback, "c": record}

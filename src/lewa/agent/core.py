@@ -1,0 +1,286 @@
+"""An agent as a fold over records: its state and lock, the records that change it, its journal, and its saved form."""
+
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import Self
+
+import numpy as np
+
+from lewa.agent import files, forks, saved_state, setup
+from lewa.agent.changes import apply_change
+from lewa.agent.compact import to_text
+from lewa.agent.errors import StoppedError
+from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
+from lewa.agent.records import Change, Decision, Label, Plain, Record, brief, record
+from lewa.agent.setup import Setup
+from lewa.agent.state import AgentState
+from lewa.types import Vector
+from lewa.units import as_number
+from lewa.validation import nearest
+
+VERSION = 1  # of what is saved
+log = logging.getLogger("lewa.agent")
+
+
+class AgentCore:
+    """What an agent is to its records. `Agent` adds the verbs that make them."""
+
+    def _begin(self, state: AgentState) -> None:
+        self._state, self._lock = state, Lock()
+        self._journal: Journal | None = None
+        self._stopped: str | None = None  # why nothing changes this agent any more
+        self._know_actions()
+        forks.watch(self)
+
+    def _know_actions(self) -> None:
+        self._actions, self._name = self.setup.actions, self.setup.agent_name
+        self._index = {label: i for i, label in enumerate(self._actions)}
+
+    @property
+    def setup(self) -> Setup:
+        """What the agent is made of now."""
+        return self._state.setup
+
+    # Records --------------------------------------------------------------------------------------------------------------
+
+    def apply(self, entry: Record | Plain) -> None:
+        """Take over a record, as it is or as JSON has it; refuse one that does not fit, and change nothing then."""
+        item = entry if isinstance(entry, Record) else record(entry)
+        with self._lock:
+            self._check_running()
+            self._fold(item)
+            self._note(item)
+
+    def replay(self, records: Iterable[Record | Plain]) -> Self:
+        """Take over records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
+        for item in records:
+            self.apply(item)
+        return self
+
+    def _fold(self, item: Record) -> None:
+        self._state.check_name(item)
+        if isinstance(item, Change):
+            self._change(item)
+            return
+        if isinstance(item, Decision):
+            i, propensity, play = self._check_next(item)
+            masked = item.available is not None
+            self._state.decide(i, propensity, self._state.driver.pending_play(play, masked), masked)
+            return
+        number = self._state.find(item.decision)
+        if item.closed:
+            self._state.close(number)
+        else:
+            self._state.answer(number, item.values)
+
+    def _change(self, change: Change) -> None:
+        apply_change(self._state, change)
+        self._know_actions()
+
+    def _note(self, item: Record) -> None:
+        """Count a record that has changed the agent, and write it to the journal."""
+        self._state.records += 1
+        if self._journal is not None:
+            self._write([item])
+
+    def _write(self, items: list[Record]) -> None:
+        journal = self._journal
+        if journal is None:
+            return
+        with_play = self._plays or self._state.driver.needs_play
+        try:
+            journal.write([to_text(item, with_play) for item in items])
+        except OSError as error:
+            self._stop(f"its journal {journal.path} could not be written ({error}): open the journal again")
+            raise StoppedError(f"the agent has stopped: {self._stopped}") from error
+        if self._state.records >= self._snapshot_at:
+            self._checkpoint(journal)
+
+    def _check_running(self) -> None:
+        if self._stopped is not None:
+            raise StoppedError(f"the agent has stopped: {self._stopped}")
+
+    def _stop(self, reason: str) -> None:
+        self._stopped = reason
+        if self._journal is not None:
+            self._journal.close()
+            self._journal = None
+
+    def _check_next(self, decision: Decision) -> tuple[int, float, Vector]:
+        """Return action, propensity and play of a recorded decision, if it can be the next one here."""
+        number = self._state.rounds + 1
+        if decision.id != number or decision.round != number:
+            raise ValueError(
+                f"the next decision here is {number}, got the record of {brief(decision.id)}: records go in order"
+            )
+        self._state.check_size(decision)
+        i = self._index.get(decision.action)
+        if i is None:
+            raise ValueError(f"there is no action {brief(decision.action)}: the record is of another agent")
+        if decision.available is not None:
+            self._among(decision.available)
+        propensity, play = as_number("the probability", decision.probability), np.array(decision.play)
+        if not np.finfo(float).tiny <= propensity <= 1:
+            raise ValueError(f"the probability of the action drawn must lie in (0, 1], got {propensity}")
+        if play.size == 0 and not self._state.driver.needs_play:
+            return i, propensity, play
+        if not (play.size and play.min() >= 0 and abs(play.sum() - 1) < 1e-9 > abs(play[i] - propensity)):
+            raise ValueError(
+                f"the play must be a distribution that gives the action {propensity}, got {brief(decision.play)}"
+            )
+        return i, propensity, play
+
+    def _among(self, available: Iterable[Label]) -> list[int] | None:
+        """Return the indices of the available actions, or None if these are all."""
+        if isinstance(available, str | bytes) or not isinstance(available, Iterable):
+            raise ValueError(f"available must be a list of actions, got {brief(available)}")
+        labels = list(available)
+        for label in labels:
+            if label not in self._index:
+                raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, self._actions)))}")
+        if not labels:
+            raise ValueError("available must name at least one action, got none")
+        among = sorted({self._index[label] for label in labels})
+        return among if len(among) < len(self._actions) else None
+
+    # The journal ----------------------------------------------------------------------------------------------------------
+
+    def start_journal(self, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False) -> None:
+        """Write every record from now on to a new journal.
+
+        Parameters
+        ----------
+        path : path
+            A file that is not there yet, or is empty. One process at a time can have it.
+        sync : "every", "batch" or "never"
+            When records are forced to the disk: each one before its call returns; every second or 1,000 records; or when
+            the operating system likes. A process that is killed loses nothing in any case; a machine without power may.
+        plays : bool
+            Whether to write the whole play of each decision, also where the learner does not need it.
+        """
+        with self._lock:
+            self._check_running()
+            if self._journal is not None:
+                raise ValueError(f"this agent has a journal already, {self._journal.path}")
+            journal = Journal(path, sync, new=True)
+            journal.begin(self._plain(self._state))
+            self._adopt(journal, plays)
+
+    def stop_journal(self) -> None:
+        """Force everything to the disk, and write no more; the agent goes on without a journal."""
+        with self._lock:
+            if self._journal is not None:
+                self._journal.force()
+                self._journal.close()
+                self._journal = None
+
+    def checkpoint(self) -> None:
+        """Write a snapshot beside the journal, from which `Agent.open` goes on; this happens by itself now and then."""
+        with self._lock:
+            if self._journal is None:
+                raise ValueError("there is no journal to write a snapshot beside: use save, or start_journal before")
+            self._checkpoint(self._journal)
+
+    def _checkpoint(self, journal: Journal) -> None:
+        self._snapshot_at = self._state.records + SNAPSHOT_EVERY
+        try:
+            journal.force()
+            where = {"journal": journal.key, "place": list(journal.place)}
+            files.write(journal.path + SNAPSHOT, {**self._plain(self._state), **where})
+        except OSError as error:  # the journal itself is whole
+            log.warning("the snapshot beside %s could not be written: %s", journal.path, error)
+
+    def _adopt(self, journal: Journal, plays: bool) -> None:
+        self._journal, self._plays = journal, plays
+        self._snapshot_at = self._state.records + SNAPSHOT_EVERY
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False) -> Self:
+        """Return the agent of a journal: its newest snapshot, with the records after it; and go on writing to it.
+
+        A part of a line at the end, which a crash leaves, is dropped with a warning. A damaged line is refused with its
+        number, as is a journal that another process has open.
+        """
+        journal = Journal(path, sync, new=False)
+        try:
+            tail = read_tail(path, _newest_snapshot(path))
+            agent = cls.restore(tail.start)
+            for number, item in enumerate(tail.records, tail.end.line - len(tail.records) + 1):
+                try:
+                    agent._fold(item)
+                except ValueError as error:
+                    raise ValueError(f"line {number} of {path} does not fit: {error}") from None
+                agent._state.records += 1
+            if tail.cut:
+                text = f"the last line of {path} was cut off by a crash; it was never acknowledged, and is dropped"
+                warnings.warn(text, stacklevel=2)
+            journal.go_on(tail)
+        except BaseException:
+            journal.close()
+            raise
+        agent._adopt(journal, plays)
+        return agent
+
+    # Saved ----------------------------------------------------------------------------------------------------------------
+
+    def snapshot(self) -> Plain:
+        """Return everything as plain numbers, texts, lists and dictionaries; "records" says how many records it holds."""
+        return self._plain(self._copy())
+
+    @staticmethod
+    def _plain(state: AgentState) -> Plain:
+        return {
+            "version": VERSION,
+            "records": state.records,
+            "setup": state.setup.plain(),
+            "state": saved_state.to_plain(state),
+        }
+
+    def _copy(self) -> AgentState:
+        with self._lock:
+            return self._state.copy()
+
+    @classmethod
+    def restore(cls, plain: Plain) -> Self:
+        """Return the agent that a snapshot was taken of; it goes on bit for bit."""
+        if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
+            version = plain.get("version") if isinstance(plain, Mapping) else None
+            raise ValueError(f"agents of version {VERSION} can be restored, got version {brief(version)}")
+        try:
+            restored = saved_state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
+            restored.records = setup.whole_number("records", plain.get("records", 0), least=0)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise ValueError(f"what was saved of the agent is not complete: {error!r}") from None
+        except OverflowError as error:
+            raise ValueError(f"a number that was saved of the agent is too large: {error}") from None
+        agent = cls.__new__(cls)
+        agent._begin(restored)
+        return agent
+
+    def __reduce__(self) -> tuple[Callable[[Plain], Self], tuple[Plain]]:
+        return type(self).restore, (self.snapshot(),)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything to a JSON file; until all of it is on the disk, what the file held before stays."""
+        files.write(path, self.snapshot())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Return the agent that was saved; refuse a file that is cut, damaged or not a saved agent with a sentence."""
+        return cls.restore(files.read(path))
+
+
+def _newest_snapshot(path: str | os.PathLike[str]) -> Plain | None:
+    """Return the snapshot beside a journal; None if there is none, or none that can be read."""
+    beside = Path(os.path.realpath(path) + SNAPSHOT)
+    try:
+        return files.read(beside)
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        log.warning("%s; the journal is read from its start", error)
+        return None

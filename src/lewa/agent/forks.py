@@ -1,0 +1,48 @@
+"""What becomes of an agent when its process is forked: the parent goes on, the child's copy stops."""
+
+import os
+from threading import Lock
+from typing import Protocol
+from weakref import WeakSet
+
+FORKED = "it was copied by a fork, and both copies would draw the same actions: open its journal in the child that goes on"
+
+
+class Forkable(Protocol):
+    """What is told of a fork."""
+
+    _lock: Lock
+
+    def _stop(self, reason: str) -> None: ...
+
+
+_watched: "WeakSet[Forkable]" = WeakSet()
+_held: list[Forkable] = []
+
+
+def watch(agent: Forkable) -> None:
+    """Stop an agent's copy in each child."""
+    _watched.add(agent)
+
+
+def _before() -> None:
+    _held[:] = list(_watched)
+    for agent in _held:  # so that none is copied in the middle of a step
+        agent._lock.acquire()
+
+
+def _in_parent() -> None:
+    for agent in _held:
+        agent._lock.release()
+    _held.clear()
+
+
+def _in_child() -> None:
+    for agent in _held:
+        agent._lock = Lock()
+        agent._stop(FORKED)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)

@@ -1,0 +1,238 @@
+"""The journal of an agent: every acknowledged record, in order, whatever happens to the process."""
+
+import json
+import os
+import threading
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.agent.kill_loop import kill_loop
+
+from lewa import Agent, at_most
+from lewa.agent import Feedback, Record, StoppedError, read_journal, record
+from lewa.agent.compact import from_text, to_text
+
+KILLS = int(os.environ.get("LEWA_KILLS", "4"))
+
+
+def fresh(learner: str = "anytime-bandit-lewa", **more: object) -> Agent:
+    return Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner=learner, horizon=1000, name="router", **more)  # type: ignore[arg-type]
+
+
+def live(agent: Agent, rounds: int, seed: int = 0) -> list[Record]:
+    """Let an agent see masks, parts, late answers, ends and changes."""
+    dice, records = np.random.default_rng(seed), list[Record]()
+    for _ in range(rounds):
+        decision = agent.pull(available=["x", "z"] if dice.random() < 0.1 else None)
+        records.append(decision)
+        u, v, w = dice.random(3).tolist()
+        if w < 0.6:
+            records.append(agent.update(decision, reward=u, cost=v))
+        elif w < 0.8:
+            records.append(agent.update(decision, cost=v))
+        elif w < 0.9:
+            records.append(agent.close(decision))
+        elif w < 0.95:
+            records.append(agent.set_limit("cost", 0.3 + 0.2 * u, who="ops", why="ümlaut"))
+    return records
+
+
+@pytest.mark.parametrize("learner", ["anytime-bandit-lewa", "hp-bandit-lewa", "squarecb-lewa"])
+def test_a_journal_gives_the_agent_again_to_the_bit(learner: str, tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(learner, journal=path)
+    records = live(agent, 60)
+    assert agent.snapshot()["records"] == len(records)
+    agent.stop_journal()
+    again = Agent.open(path)
+    assert again.snapshot() == agent.snapshot()
+    assert again.pull() == agent.pull()
+    again.checkpoint()
+    live(again, 20, seed=1)
+    again.stop_journal()
+    third = Agent.open(path)  # from the snapshot, and what came after it
+    assert third.snapshot() == again.snapshot()
+    third.stop_journal()
+    (tmp_path / "journal.snapshot").write_text("damaged")
+    assert Agent.open(path).snapshot() == again.snapshot()  # from the start
+
+
+def test_the_records_of_a_journal_are_those_that_were_returned(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path, plays=True)
+    records = live(agent, 40)
+    assert list(read_journal(path)) == records
+    assert fresh().replay(read_journal(path)).snapshot() == agent.snapshot()
+
+
+def test_a_compact_record_has_about_a_hundred_bytes(tmp_path: Path) -> None:
+    labels = [f"provider/model-{n}" for n in range(10)]
+    agent = Agent(labels, [at_most("cost", 0.4), at_most("delay", 0.4)], name="router", journal=tmp_path / "journal")
+    for n in range(200):
+        agent.update(agent.pull(), reward=n / 200, cost=0.123456789, delay=0.987654321 / (n + 1))
+    lines = (tmp_path / "journal").read_bytes().splitlines()[1:]
+    assert len(lines) == 400
+    assert sum(map(len, lines)) / 400 < 110
+    for item in read_journal(tmp_path / "journal"):
+        assert from_text(to_text(item)) == item == record(json.loads(json.dumps(item.plain())))
+
+
+def test_a_cut_last_line_is_dropped_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+    live(agent, 10)
+    agent.stop_journal()
+    whole = path.read_bytes()
+    last = whole.rindex(b"\n", 0, -1) + 1
+    for cut in (last + 1, len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        with pytest.warns(UserWarning, match=r"the last line of .*journal was cut off"):
+            again = Agent.open(path)
+        assert path.read_bytes() == whole[:last]
+        again.pull()
+        again.stop_journal()
+        Agent.open(path).stop_journal()
+
+
+def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+    live(agent, 10)
+    agent.stop_journal()
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number in (1, 5, len(lines)):
+        damaged = list(lines)
+        damaged[number - 1] = damaged[number - 1].replace(b"1", b"2", 1)
+        path.write_bytes(b"".join(damaged))
+        with pytest.raises(ValueError, match=f"line {number} of .*journal is damaged"):
+            Agent.open(path)
+    body = to_text(Feedback(999, {"cost": 0.1}, agent="router")).encode()
+    path.write_bytes(b"".join(lines) + b"%08x %s\n" % (zlib.crc32(body), body))
+    with pytest.raises(ValueError, match=f"line {len(lines) + 1} of .*journal does not fit: decision 999 is not one"):
+        Agent.open(path)
+    path.write_bytes(b"".join(lines))
+    agent = Agent.open(path)
+    agent.checkpoint()
+    agent.pull()
+    agent.pull()
+    agent.stop_journal()
+    path.write_bytes(path.read_bytes().replace(b'["d",11', b'["d",12'))
+    with pytest.raises(ValueError, match=f"line {len(lines) + 1} of .*journal is damaged"):
+        Agent.open(path)
+    path.write_bytes(b"".join(lines[:4]))
+    with pytest.raises(ValueError, match="is shorter than the snapshot beside it says"):
+        Agent.open(path)
+
+
+def test_a_journal_has_one_owner_and_is_not_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+    agent.pull()
+    begins: list[Callable[[], object]] = [lambda: Agent.open(path), lambda: fresh(journal=path)]
+    for begin in begins:
+        with pytest.raises(ValueError, match=r"has the journal .* open"):
+            begin()
+    agent.stop_journal()
+    with pytest.raises(ValueError, match=r"Agent\.open goes on with a journal that is there"):
+        fresh(journal=path)
+    with pytest.raises(ValueError, match="sync must be 'every', 'batch' or 'never', got 'always'"):
+        fresh(journal=tmp_path / "other", sync="always")
+    with pytest.raises(ValueError, match="there is no journal to write a snapshot beside"):
+        fresh().checkpoint()
+    with pytest.raises(FileNotFoundError):
+        Agent.open(tmp_path / "missing")
+    (tmp_path / "text").write_text("hello\n")
+    with pytest.raises(ValueError, match=r"line 1 of .*text is damaged"):
+        Agent.open(tmp_path / "text")
+
+
+def test_the_snapshot_of_another_journal_is_not_taken(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+    live(agent, 30)
+    agent.checkpoint()
+    agent.stop_journal()
+    path.unlink()
+    agent = fresh(journal=path)
+    live(agent, 3)
+    agent.stop_journal()
+    assert Agent.open(path).snapshot() == agent.snapshot()
+
+
+def test_a_journal_goes_on_from_a_saved_agent(tmp_path: Path) -> None:
+    agent = fresh()
+    live(agent, 30)
+    agent.save(tmp_path / "agent.json")
+    again = Agent.load(tmp_path / "agent.json")
+    again.start_journal(tmp_path / "journal", sync="every")
+    live(again, 5, seed=2)
+    again.stop_journal()
+    assert Agent.open(tmp_path / "journal", sync="never").snapshot() == again.snapshot()
+
+
+def test_threads_write_records_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+
+    def call(seed: int) -> None:
+        live(agent, 100, seed)
+
+    threads = [threading.Thread(target=call, args=(seed,)) for seed in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    agent.stop_journal()
+    assert Agent.open(path).snapshot() == agent.snapshot()
+
+
+def test_an_agent_whose_journal_cannot_be_written_stops(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+    agent.pull()
+
+    def full(*arguments: object) -> int:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(StoppedError, match="could not be written"):
+            agent.pull()
+    calls: list[Callable[[], object]] = [agent.pull, lambda: agent.close(1), lambda: agent.set_limit("cost", 0.3)]
+    for call in calls:
+        with pytest.raises(StoppedError, match="open the journal again"):
+            call()
+    assert Agent.open(path).snapshot()["records"] == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_the_copy_of_an_agent_in_a_forked_child_stops(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    agent, plain = fresh(journal=path), fresh()
+    decision = agent.pull()
+    plain.pull()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            for call in (agent.pull, plain.pull, lambda: agent.update(decision, cost=0.1)):
+                with pytest.raises(StoppedError, match="copied by a fork"):
+                    call()
+            with pytest.raises(ValueError, match=r"has the journal .* open"):
+                Agent.open(path)
+            again = Agent.restore(plain.snapshot())  # said in so many words
+            status = 0 if again.pull().id == 2 else 1
+        finally:
+            os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+    agent.update(decision, reward=0.5, cost=0.1)
+    agent.stop_journal()
+    assert Agent.open(path).snapshot() == agent.snapshot()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    assert kill_loop(tmp_path / "journal", KILLS) > 0
