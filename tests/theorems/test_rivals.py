@@ -206,6 +206,8 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("fractional-kube", {}, "until a budget is spent"),
         ("epsilon-first", {}, "until a budget is spent"),
         ("forecast-lp", {}, "nothing is proved of it"),
+        ("ucb-lp", {}, "nothing is proved of it"),
+        ("thompson-lp", {}, "nothing is proved of it"),
         ("entropic-lp", {}, "nothing is proved of it"),
         ("bandit-epoch-project", {"constraints": "arbitrary"}, "near no fixed mean"),
         ("bandit-epoch-project", {"epsilon": 1e-9}, "needs level >= "),

@@ -36,7 +36,8 @@ from lewa.kernels.forecasts import (
 )
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, program, routine, rule
-from lewa.kernels.pacing import pace
+from lewa.kernels.linear_program import Program, no_program, solve_program
+from lewa.kernels.pacing import limit_now, pace
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
 from lewa.kernels.projection import (
     ease_floors,
@@ -95,6 +96,7 @@ __all__ = [
     "Forecasts",
     "LazyWeights",
     "NormalHedgeWeights",
+    "Program",
     "Tilt",
     "Weights",
     "adahedge_weights",
@@ -131,12 +133,14 @@ __all__ = [
     "keys",
     "lazy_weights",
     "lift",
+    "limit_now",
     "load",
     "lots",
     "means",
     "mix",
     "mix_one",
     "no_forecasts",
+    "no_program",
     "no_statistics",
     "no_tilt",
     "normalhedge_weights",
@@ -171,6 +175,7 @@ __all__ = [
     "set_one",
     "set_weights",
     "shrink_one",
+    "solve_program",
     "some_untried",
     "spend_budget",
     "state_type",

@@ -42,8 +42,10 @@ from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.squarecb_lewa import SquareCbLewa
+from lewa.learners.thompson_lp import ThompsonLp
 from lewa.learners.tightened import Tightened
 from lewa.learners.ucb1 import Ucb1
+from lewa.learners.ucb_lp import UcbLp
 from lewa.learners.wrapper import Wrapper
 from lewa.validation import nearest
 
@@ -79,6 +81,8 @@ ALL: dict[str, type[Learner]] = {
     "exp3": Exp3,
     "exp3-p": Exp3P,
     "ucb1": Ucb1,
+    "ucb-lp": UcbLp,
+    "thompson-lp": ThompsonLp,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
     "fractional-kube": FractionalKube,
@@ -193,8 +197,10 @@ __all__ = [
     "PrintedHpBanditLewa",
     "SafeMixing",
     "SquareCbLewa",
+    "ThompsonLp",
     "Tightened",
     "Ucb1",
+    "UcbLp",
     "about",
     "find",
     "make",

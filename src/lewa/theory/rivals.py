@@ -30,6 +30,9 @@ BUDGETED = (
     "violation over T rounds nothing is"
 )
 CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be cut off"
+PACED_PROGRAM = (
+    "nothing is proved of it with limits that pay debt back; how it does is measured (docs/data.md, docs/shocks.md)"
+)
 HEURISTIC = "a heuristic: it was published with measurements, and nothing is proved of it"
 
 # Full information ------------------------------------------------------------------------------------------------------

@@ -1,0 +1,103 @@
+"""Thompson-LP: the best play for rewards drawn from what is believed of them, with limits that pay debt back."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import cos, log, pi, sqrt
+from typing import ClassVar, Self
+
+import numpy as np
+
+from lewa.kernels import rule, solve_program, uniform
+from lewa.learners.base import check_problem, require
+from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
+from lewa.types import Vector
+
+KEY = np.uint64(20090401)  # of the stream of random numbers that every Thompson-LP has
+
+
+@dataclass(frozen=True)
+class ThompsonLp(PacedProgram):
+    """Thompson-LP: a linear program on rewards that are sampled from their posterior, with limits that pay debt back.
+
+    A rival, for rewards and costs with fixed means. Costs are z = 1 - c with limits b = 1 - c0. With n_k, rbar_k and
+    zbar_{j,k} of what was seen of action k, in round t::
+
+        a_k     = 1 + n_k rbar_k,  A_k = 2 + n_k
+        r_k     = a_k/A_k + sqrt(a_k/A_k (1 - a_k/A_k)/(A_k + 1)) x_{t,k},   x standard normal
+        p_t     = argmax {p.r : p.z_j <= b'_j},  z_{j,k} = (n_k zbar_{j,k} + b_j)/(n_k + 1)
+                  b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]
+                  while some action has no answer, those, evenly; if no play is within the limits, the action that
+                  exceeds them least
+        D_j     = D_j + zbar_{j,i} - b_j at the draw of i, and + the cost told - zbar_{j,i} when the answer comes
+
+    Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
+    mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
+
+    Parameters: repay > 0, the rounds in which debt is paid back; stream (K,), the place of each action in the stream of
+    random numbers; c0 = floor, each in [0, 1].
+
+    Reading: repay = 1000. r_k is sampled from the Beta posterior of a coin, by the normal distribution with its mean and
+    variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed stream at t and k: every run has
+    the same ones, and the propensity of an action is that of the program's solution. All answers count alike: after a change
+    the means of the past are in the way. Nothing is proved of it. The program is solved by its entropic form to within
+    10^-7 ln K. With full information there is nothing to explore: see `forecast-lp`.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.ThompsonLp.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
+    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    'regret -40, violation 84'
+
+    Reference: W. R. Thompson, Biometrika 25, 1933; with a linear program: K. Ferreira, D. Simchi-Levi, H. Wang, Online
+    network revenue management using Thompson sampling, Operations Research 66, 2018.
+    """
+
+    name: ClassVar = "Thompson-LP"
+
+    repay: float
+    stream: Vector
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
+        """repay = 1000, stream = 0, 1, 2, ..."""
+        K, _, c0 = check_problem(actions, horizon, floor, means)
+        return cls(1000.0, np.arange(K), c0)
+
+    def check(self) -> None:
+        super().check()
+        whole = self.stream.ndim == 1 and (self.stream >= 0).all() and (self.stream == np.floor(self.stream)).all()
+        require(whole, "stream must be whole numbers of at least 0", stream=self.stream.tolist())
+
+    def start(self, actions: int) -> PacedProgramState:
+        require(self.stream.size == actions, "stream must have one number per action", actions=actions, stream=self.stream)
+        return super().start(actions)
+
+    def play(self, s: PacedProgramState, p: Vector) -> None:
+        if play_untried(s, p):
+            return
+        for k in range(p.size):
+            n = s.drawn[k]
+            if n > 0:
+                s.program.reward[k] = sample_mean(n, s.reward[k], int(s.clock[0] * p.size + self.stream[k]))
+                for j in range(self.floor.size):
+                    s.program.constraint[j, k] = 1 - (n * s.cost[j, k] + (1 - self.floor[j])) / (n + 1)
+        set_limits(s, self.floor, self.repay)
+        solve_program(s.program, s.available, p)
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(stream=self.stream[list(order)])
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        return self.replace(stream=np.append(self.stream, self.stream.size))
+
+
+@rule
+def sample_mean(n: float, mean: float, place: int) -> float:
+    """Return a sample of the mean of a coin with n throws of that mean, by the numbers at a place of the stream."""
+    a, total = 1 + n * mean, 2 + n
+    u, v = max(uniform(KEY, 2 * place), 1e-300), uniform(KEY, 2 * place + 1)
+    normal = sqrt(-2 * log(u)) * cos(2 * pi * v)
+    center = a / total
+    return center + sqrt(center * (1 - center) / (total + 1)) * normal

@@ -1,0 +1,75 @@
+"""UCB-LP: the best play if every action earned the most and cost the least that it may, with limits that pay debt back."""
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import ClassVar, Self
+
+from lewa.kernels import positive, rule, solve_program
+from lewa.learners.base import check_problem
+from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
+from lewa.types import Vector
+
+
+@dataclass(frozen=True)
+class UcbLp(PacedProgram):
+    """UCB-LP: a linear program on optimistic rewards and costs, with limits that pay debt back.
+
+    A rival, for rewards and costs with fixed means. Costs are z = 1 - c with limits b = 1 - c0. With n_k, rbar_k and
+    zbar_{j,k} of what was seen of action k, in round t::
+
+        w_k     = sqrt(ln(1 + t)/(2 n_k))
+        p_t     = argmax {p.r : p.z_j <= b'_j},  r_k = min(rbar_k + w_k, 1),  z_{j,k} = [zbar_{j,k} - b_j min(w_k, 1)]+
+                  b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]
+                  while some action has no answer, those, evenly; if no play is within the limits, the action that
+                  exceeds them least
+        D_j     = D_j + zbar_{j,i} - b_j at the draw of i, and + the cost told - zbar_{j,i} when the answer comes
+
+    Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
+    mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
+
+    Parameters: repay > 0, the rounds in which debt is paid back; c0 = floor, each in [0, 1].
+
+    Reading: S. Agrawal and N. Devanur solve this program with a budget that is a little smaller, and stop when it is
+    spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of its
+    limit, so that the range declared for it makes no difference. All answers count alike: after a change the means of the
+    past are in the way. Nothing is proved of it. The program is solved by its entropic form to within 10^-7 ln K. With full
+    information there is nothing to explore: see `forecast-lp`.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.UcbLp.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=4)
+    >>> f"regret {lewa.regret(trace).mean():.0f}, violation {lewa.violation(trace).mean():.0f}"
+    'regret -52, violation 100'
+
+    Reference: S. Agrawal, N. Devanur, Bandits with concave rewards and convex knapsacks, EC 2014.
+    """
+
+    name: ClassVar = "UCB-LP"
+
+    repay: float
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
+        """repay = 1000"""
+        return cls(1000.0, check_problem(actions, horizon, floor, means)[2])
+
+    def play(self, s: PacedProgramState, p: Vector) -> None:
+        if play_untried(s, p):
+            return
+        for k in range(p.size):
+            if s.drawn[k] > 0:
+                w = width(s.clock[0], s.drawn[k])
+                s.program.reward[k] = min(s.reward[k] + w, 1.0)
+                for j in range(self.floor.size):
+                    b = 1 - self.floor[j]
+                    s.program.constraint[j, k] = 1 - positive(s.cost[j, k] - b * min(w, 1.0))
+        set_limits(s, self.floor, self.repay)
+        solve_program(s.program, s.available, p)
+
+
+@rule
+def width(t: float, n: float) -> float:
+    """sqrt(ln(1 + t)/(2 n))"""
+    return sqrt(log(1 + t) / (2 * n))
