@@ -14,7 +14,7 @@ import lewa
 FIELDS = ("plays", "multipliers", "multiplier", "reward", "shortfall", "positive", "observed_shortfall", "actions")
 # With the radii that are proved no multiplier would move in so few rounds; these are played too.
 NARROW = {"radius": 0.1, "level": 0.001}
-COARSE = {"forecast-lp": 1e-8}  # a linear program, solved in numbers of the size 10^7
+COARSE = dict.fromkeys(("forecast-lp", "ucb-lp", "thompson-lp"), 1e-8)  # linear programs, in numbers of the size 10^7
 
 
 def happened(names: list[str]) -> dict[str, Any]:

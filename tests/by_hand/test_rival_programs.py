@@ -9,9 +9,9 @@ from scipy.optimize import linprog
 import lewa
 from lewa import functional
 from lewa.engine.session import Session, dice_of
-from lewa.kernels import uniform
+from lewa.kernels.posterior import KEY
+from lewa.kernels.random_streams import uniform
 from lewa.learners import ThompsonLp, UcbLp
-from lewa.learners.thompson_lp import KEY
 
 REWARDS = [[0.9, 0.2, 0.4], [0.1, 0.8, 0.5], [1.0, 0.0, 0.3], [0.6, 0.7, 0.2], [0.5, 0.5, 0.9], [0.8, 0.1, 0.3]]
 CONSTRAINTS = [

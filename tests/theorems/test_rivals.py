@@ -208,6 +208,7 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("forecast-lp", {}, "nothing is proved of it"),
         ("ucb-lp", {}, "nothing is proved of it"),
         ("thompson-lp", {}, "nothing is proved of it"),
+        ("bandit-q", {}, "what each action earns"),
         ("entropic-lp", {}, "nothing is proved of it"),
         ("bandit-epoch-project", {"constraints": "arbitrary"}, "near no fixed mean"),
         ("bandit-epoch-project", {"epsilon": 1e-9}, "needs level >= "),

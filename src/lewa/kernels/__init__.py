@@ -39,6 +39,7 @@ from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
 from lewa.kernels.pacing import limit_now, pace
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
+from lewa.kernels.posterior import sample_mean
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -172,6 +173,7 @@ __all__ = [
     "restore",
     "routine",
     "rule",
+    "sample_mean",
     "set_one",
     "set_weights",
     "shrink_one",

@@ -15,6 +15,7 @@ from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
 from lewa.learners.bandit_lewa import BanditLewa
 from lewa.learners.bandit_op_ewa import BanditOpEwa
+from lewa.learners.bandit_q import BanditQ
 from lewa.learners.bandit_safe_mixing import BanditSafeMixing
 from lewa.learners.base import Learner
 from lewa.learners.doubling import Doubling
@@ -83,6 +84,7 @@ ALL: dict[str, type[Learner]] = {
     "ucb1": Ucb1,
     "ucb-lp": UcbLp,
     "thompson-lp": ThompsonLp,
+    "bandit-q": BanditQ,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
     "fractional-kube": FractionalKube,
@@ -169,6 +171,7 @@ __all__ = [
     "BanditExploreThenProject",
     "BanditLewa",
     "BanditOpEwa",
+    "BanditQ",
     "BanditSafeMixing",
     "Doubling",
     "EntropicLp",

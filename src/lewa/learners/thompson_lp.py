@@ -2,17 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, log, pi, sqrt
 from typing import ClassVar, Self
 
 import numpy as np
 
-from lewa.kernels import rule, solve_program, uniform
+from lewa.kernels import sample_mean, solve_program
 from lewa.learners.base import check_problem, require
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
 from lewa.types import Vector
-
-KEY = np.uint64(20090401)  # of the stream of random numbers that every Thompson-LP has
 
 
 @dataclass(frozen=True)
@@ -33,14 +30,14 @@ class ThompsonLp(PacedProgram):
     Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
     mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
 
-    Parameters: repay > 0, the rounds in which debt is paid back; stream (K,), the place of each action in the stream of
-    random numbers; c0 = floor, each in [0, 1].
+    Parameters: repay > 0, the rounds in which debt is paid back; stream (K,), the place of each action in the sequence of
+    normal numbers; c0 = floor, each in [0, 1].
 
     Reading: repay = 1000. r_k is sampled from the Beta posterior of a coin, by the normal distribution with its mean and
-    variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed stream at t and k: every run has
-    the same ones, and the propensity of an action is that of the program's solution. All answers count alike: after a change
-    the means of the past are in the way. Nothing is proved of it. The program is solved by its entropic form to within
-    10^-7 ln K. With full information there is nothing to explore: see `forecast-lp`.
+    variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed sequence at t and k: every run
+    has the same ones, and the propensity of an action is that of the program's solution. All answers count alike: after a
+    change the means of the past are in the way. Nothing is proved of it. The program is solved by its entropic form to
+    within 10^-7 ln K. With full information there is nothing to explore: see `forecast-lp`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -91,13 +88,3 @@ class ThompsonLp(PacedProgram):
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
         return self.replace(stream=np.append(self.stream, self.stream.size))
-
-
-@rule
-def sample_mean(n: float, mean: float, place: int) -> float:
-    """Return a sample of the mean of a coin with n throws of that mean, by the numbers at a place of the stream."""
-    a, total = 1 + n * mean, 2 + n
-    u, v = max(uniform(KEY, 2 * place), 1e-300), uniform(KEY, 2 * place + 1)
-    normal = sqrt(-2 * log(u)) * cos(2 * pi * v)
-    center = a / total
-    return center + sqrt(center * (1 - center) / (total + 1)) * normal

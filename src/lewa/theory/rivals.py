@@ -33,6 +33,7 @@ CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be 
 PACED_PROGRAM = (
     "nothing is proved of it with limits that pay debt back; how it does is measured (docs/data.md, docs/shocks.md)"
 )
+BANDIT_Q = "what is proved of it is about floors on what each action earns; for other constraints nothing is claimed"
 HEURISTIC = "a heuristic: it was published with measurements, and nothing is proved of it"
 
 # Full information ------------------------------------------------------------------------------------------------------
