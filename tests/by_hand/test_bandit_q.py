@@ -22,7 +22,7 @@ def barrier(z: list[float]) -> list[float]:
 
 def test_rounds_of_bandit_q_by_hand_with_a_queue_for_what_each_action_earns() -> None:
     K, V = 3, 4.0
-    learner = BanditQ(V, TARGETS)
+    learner = BanditQ(V, np.array(TARGETS))
     state = functional.start(learner, K)
     Q, S, eta, total, q = [0.0] * 3, 1.0, float(K), [0.0] * K, [1 / K] * K
     for t, (r, i) in enumerate(zip(REWARDS * 4, DRAWN * 4, strict=True)):

@@ -60,12 +60,12 @@ class ThompsonLp(PacedProgram):
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
         """repay = 1000, stream = 0, 1, 2, ..."""
         K, _, c0 = check_problem(actions, horizon, floor, means)
-        return cls(1000.0, np.arange(K), c0)
+        return cls(1000.0, np.arange(float(K)), c0)
 
     def check(self) -> None:
         super().check()
         whole = self.stream.ndim == 1 and (self.stream >= 0).all() and (self.stream == np.floor(self.stream)).all()
-        require(whole, "stream must be whole numbers of at least 0", stream=self.stream.tolist())
+        require(bool(whole), "stream must be whole numbers of at least 0", stream=self.stream.tolist())
 
     def start(self, actions: int) -> PacedProgramState:
         require(self.stream.size == actions, "stream must have one number per action", actions=actions, stream=self.stream)
