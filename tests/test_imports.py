@@ -18,6 +18,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "feedback": {"types"},
     "validation": {"types"},
     "choice": {"advice", "theory"},
+    "context": {"types", "units", "validation"},
     "kernels": {"feedback", "types"},
     "theory": {"types", "validation"},
     "advice": {"feedback", "learners", "theory", "types"},

@@ -21,6 +21,7 @@ from lewa.version import __version__ as __version__
 if TYPE_CHECKING:
     from lewa import agent
     from lewa.agent import Agent, at_least, at_most
+    from lewa.context import category, number, text, vector
 
 __all__ = [
     "Agent",
@@ -32,6 +33,7 @@ __all__ = [
     "agent",
     "at_least",
     "at_most",
+    "category",
     "checks",
     "frontier",
     "functional",
@@ -41,16 +43,21 @@ __all__ = [
     "judge",
     "learners",
     "measures",
+    "number",
     "play",
     "positive_violation",
     "regret",
     "replay",
+    "text",
+    "vector",
     "violation",
 ]
 
 
 def __getattr__(name: str) -> object:
     """Import the agent when it is first asked for: it is what takes longest."""
+    if name in ("category", "number", "text", "vector"):
+        return getattr(import_module("lewa.context"), name)
     if name not in ("agent", "Agent", "at_least", "at_most"):
         raise AttributeError(f"module 'lewa' has no attribute {name!r}")
     room = import_module("lewa.agent")

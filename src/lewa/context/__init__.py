@@ -1,0 +1,19 @@
+"""What is known of a request before its decision, as a vector of features: declared once, the same for ever."""
+
+from lewa.context.columns import Category, Column, Number, Text, VectorColumn, category, number, text, vector
+from lewa.context.encoder import MOST_FEATURES, Context, as_context
+
+__all__ = [
+    "MOST_FEATURES",
+    "Category",
+    "Column",
+    "Context",
+    "Number",
+    "Text",
+    "VectorColumn",
+    "as_context",
+    "category",
+    "number",
+    "text",
+    "vector",
+]

@@ -1,0 +1,85 @@
+"""The columns of a context together: from a mapping to one vector of features."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan, sqrt
+from typing import Any
+
+import numpy as np
+
+from lewa.context.columns import Column, column_from_plain, column_to_plain
+from lewa.types import Vector
+from lewa.validation import nearest, short_repr
+
+MOST_FEATURES = 128  # a round takes time of order K d^2
+
+
+@dataclass(frozen=True)
+class Context:
+    """The columns that are declared.
+
+    The features are the constant 1, then those of each column, divided by the root of the number of columns: their squares
+    sum to at most 2. The constant is learned first, and faster than the rest: what an action gives on average.
+
+    >>> from lewa.context import category, number
+    >>> context = as_context([number("hour", (0, 24)), category("task", ["code", "chat"])])
+    >>> context.encode({"hour": 18, "task": "code"}).round(2).tolist()
+    [1.0, 0.35, 0.71, 0.0]
+    """
+
+    columns: tuple[Column, ...]
+
+    @cached_property
+    def size(self) -> int:
+        """The number of features, the constant among them."""
+        return 1 + sum(column.size for column in self.columns)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [column.name for column in self.columns]
+
+    def encode(self, values: object) -> Vector:
+        """Return the features of a context; refuse with a sentence what was not declared, or does not fit."""
+        if not isinstance(values, Mapping):
+            raise ValueError(f"a context is values by name, of {', '.join(self.names)}, got {short_repr(values)}")
+        for name in values:
+            if name not in self.names:
+                raise ValueError(f"the context has no {name!r}{nearest(str(name), self.names)}")
+        features = [1.0]
+        share = 1 / sqrt(len(self.columns))
+        for column in self.columns:
+            value = values.get(column.name)
+            encoded = [0.0] * column.size if _missing(value) else column.encode(value)
+            features += [share * x for x in encoded]
+        return np.array(features)
+
+    def encode_rows(self, columns: Mapping[str, Sequence[object]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+        """Return the features of many contexts, given as one sequence per column: one row each."""
+        rows = zip(*(columns[name] for name in self.names), strict=True)
+        return np.array([self.encode(dict(zip(self.names, row, strict=True))) for row in rows]).reshape(-1, self.size)
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return the columns as JSON has them."""
+        return [column_to_plain(column) for column in self.columns]
+
+
+def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
+    """Return the context of these columns, as they are declared or as JSON has them; refuse more than `most` features."""
+    given = (columns,) if isinstance(columns, Column) else columns
+    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+        raise ValueError(f"a context is a list of number(...), category(...), text(...), vector(...), got {columns!r}")
+    items = [column_from_plain(item) if isinstance(item, dict) else item for item in given]
+    if not items or not all(isinstance(item, Column) for item in items):
+        raise ValueError(f"a context is at least one of number(...), category(...), text(...), vector(...), got {items}")
+    context = Context(tuple(items))
+    if len(set(context.names)) < len(items):
+        raise ValueError(f"the columns of a context must have different names, got {', '.join(context.names)}")
+    if context.size > most:
+        raise ValueError(f"a context must have at most {most} features, got {context.size}: hash into fewer")
+    return context
+
+
+def _missing(value: object) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and isnan(value))
