@@ -2,7 +2,12 @@
 
 from typing import NamedTuple
 
+import numpy as np
+
 from lewa.types import Cube, Indices, Matrix, Vector, Words
+
+
+NO_CONTEXTS: Matrix = np.zeros((0, 0))
 
 
 class Block(NamedTuple):
@@ -10,6 +15,7 @@ class Block(NamedTuple):
 
     rewards: Matrix  # (n, K)
     constraints: Cube  # (n, m, K)
+    contexts: Matrix = NO_CONTEXTS  # (n, d)  the features of each round, or (0, 0) where the game has none
 
 
 class Lazy(NamedTuple):

@@ -11,6 +11,7 @@
 """
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lewa.engine.check_feedback import check_feedback
 from lewa.engine.session import NO_DICE, Session, check_learner
@@ -19,13 +20,22 @@ from lewa.learners.base import Learner
 from lewa.types import State, Vector
 from lewa.validation import as_count, short_repr
 
-__all__ = ["Bandit", "Full", "charge", "full_feedback", "learn", "play", "start"]
+__all__ = ["Bandit", "Full", "charge", "full_feedback", "learn", "play", "see", "start"]
 
 
 def start(learner: Learner, actions: int) -> State:
     """Return the state before the first round."""
     state: State = check_learner(learner).start(as_count("actions", actions))
     return state
+
+
+def see(learner: Learner, state: State, features: ArrayLike) -> State:
+    """Return the state of a learner that was shown the features of a round: before its play, and before its answer."""
+    session, given = _session(learner, state), np.asarray(features, dtype=np.float64)
+    if given.shape != (session.features,) or not np.isfinite(given).all():
+        raise ValueError(f"features must be {session.features} finite numbers, got {short_repr(features)}")
+    session.see(given)
+    return session.state
 
 
 def play(learner: Learner, state: State) -> Vector:

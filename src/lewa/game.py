@@ -26,6 +26,7 @@ class Game:
     - Feedback comes at once, unless a game declares `late_feedback = True` and has `arrives`.
     - Every action is available, unless a game declares `missing_actions = True` and has `available`.
     - `mean_rewards`, `variation` and `mean_constraints` are None where the game does not know them.
+    - `features` is the number of features that each round's context has, in `contexts` of its blocks; 0 without context.
     - `length` is the number of rounds; None where there is no end.
     - Games with one constraint have `constraint_means`, its mean for each action.
 
@@ -61,6 +62,10 @@ class Game:
             """The mean constraints (m, K), where the game knows them."""
 
         @property
+        def features(self) -> int:
+            """The number of features of a round's context, d."""
+
+        @property
         def stationary_rewards(self) -> bool:
             """Whether rewards have a fixed mean, whatever happened before."""
 
@@ -78,6 +83,7 @@ class Game:
 
     else:
         about = ""
+        features = 0
         length = None
         mean_constraints = None
         stationary_rewards = reacts = late_feedback = missing_actions = False

@@ -47,7 +47,7 @@ def by_hand(learner: Any, game: Any, seed: int, arrives: list[int], there: Any) 
     """Plays and actions, by the pure functions of one round, with answers in a list until they are due."""
     nature, dice = keys(seed)[NATURE : NATURE + 1], keys(seed)[DICE]
     state, due, plays, actions = lewa.functional.start(learner, game.actions), defaultdict(list), [], []
-    rewards, constraints = game.block(nature, 0, T)
+    rewards, constraints, _ = game.block(nature, 0, T)
     for t in range(T):
         own = lewa.functional.play(learner, state)
         p = own * there[t] / (own * there[t]).sum()
@@ -150,7 +150,7 @@ def test_missing_actions_are_never_played_and_the_others_in_proportion(name: str
     plays, actions = by_hand(learner, game, 3, list(range(T)), there)
     np.testing.assert_allclose(trace.plays[0], plays, rtol=0, atol=1e-12)
     np.testing.assert_array_equal(trace.actions[0], actions)
-    rewards, constraints = game.block(keys(3)[NATURE : NATURE + 1], 0, T)
+    rewards, constraints, _ = game.block(keys(3)[NATURE : NATURE + 1], 0, T)
     got = (plays * rewards).sum() if name == "lewa" else rewards[np.arange(T), actions].sum()
     assert trace.reward[0, -1] == pytest.approx(got)
     drew = np.eye(4)[actions]
@@ -169,7 +169,7 @@ def test_an_agent_that_is_told_which_actions_there_are_decides_alike(name: str) 
     line = lewa.at_least("headroom", 0.6, range=(0, 1))
     agent = lewa.Agent([0, 1, 2, 3], [line], reward_range=(0, 1), horizon=T, learner=name, seed=3)
     there = game.available(keys(3)[NATURE : NATURE + 1], 0, T)
-    rewards, constraints = game.block(keys(3)[NATURE : NATURE + 1], 0, T)
+    rewards, constraints, _ = game.block(keys(3)[NATURE : NATURE + 1], 0, T)
     for t in range(T):
         decision = agent.pull(available=np.flatnonzero(there[t]).tolist())
         assert decision.action == trace.actions[0, t]
@@ -197,8 +197,8 @@ def test_a_game_that_reacts_sees_the_play_over_the_actions_that_are_there() -> N
 def test_with_the_chance_that_is_said_a_fair_coin_stands_for_a_number() -> None:
     game: Any = Noise(Radio(), noise=0.4)
     inside = Radio()
-    rewards, constraints = game.block(KEY, 3, 50)
-    r, c = inside.block(KEY, 3, 50)
+    rewards, constraints, _ = game.block(KEY, 3, 50)
+    r, c, _ = inside.block(KEY, 3, 50)
     other = branch(KEY)
     for t in range(3, 50):
         for i in range(4):
@@ -229,8 +229,8 @@ def test_two_noises_use_different_numbers() -> None:
 
 def test_a_scaled_game_lays_its_numbers_onto_a_part_of_their_range() -> None:
     game, inside = Scale(Switching(period=9), rewards_in=(0.1, 0.3), constraints_in=(0.5, 0.9)), Switching(period=9)
-    r, c = inside.block(KEY, 0, T)
-    rewards, constraints = game.block(KEY, 0, T)
+    r, c, _ = inside.block(KEY, 0, T)
+    rewards, constraints, _ = game.block(KEY, 0, T)
     np.testing.assert_allclose(rewards, 0.1 + 0.2 * r)
     np.testing.assert_allclose(constraints, 0.5 + 0.4 * c)
     known: Any = facts(game, 0.8, T)
@@ -291,7 +291,7 @@ def test_unknown_twists_and_parameters_get_a_sentence() -> None:
 
 class InCents(Bernoulli):
     def block(self, key: Any, start: int, stop: int) -> Any:
-        rewards, constraints = super().block(key, start, stop)
+        rewards, constraints, _ = super().block(key, start, stop)
         return Block(100 * rewards, constraints)
 
 

@@ -83,7 +83,7 @@ def estimates() -> tuple[Any, list[tuple[Matrix, Matrix, Matrix, Matrix]]]:
     trace: Any = lewa.play(learner, NOISY, ROUNDS, seeds=SEEDS, every_round=True)
     found = []
     for s in range(SEEDS):
-        rewards, constraints = NOISY.block(lewa.kernels.keys(s)[:1], 0, ROUNDS)
+        rewards, constraints, _ = NOISY.block(lewa.kernels.keys(s)[:1], 0, ROUNDS)
         lam, p, hit = trace.multipliers[s], trace.plays[s], np.eye(3)[trace.actions[s]]
         losses = 1 - rewards + lam * (1 - constraints[:, 0])
         found.append((losses, hit * losses / (p + learner.eta / 2 * (1 + lam)), lam, constraints[:, 0]))

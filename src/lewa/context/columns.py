@@ -64,7 +64,7 @@ class Category:
             raise ValueError(f"{self.name} must be a text or a whole number, got {short_repr(value)}")
         features = [0.0] * self.size
         if value in self.levels:
-            features[self.levels.index(value)] = 1.0  # type: ignore[arg-type]
+            features[self.levels.index(value)] = 1.0
         elif self.buckets:
             features[len(self.levels) + stable_hash(str(value)) % self.buckets] = 1.0
         return features
@@ -114,7 +114,7 @@ Column = Number | Category | Text | VectorColumn
 KINDS: dict[str, type[Column]] = {"number": Number, "category": Category, "text": Text, "vector": VectorColumn}
 
 
-def number(name: str, range: tuple[float, float], knots: int = 0) -> Column:  # noqa: A002 (as at_most has it)
+def number(name: str, range: tuple[float, float], knots: int = 0) -> Column:  # noqa: A002  the user's word for it
     """Declare a number of a context.
 
     Parameters

@@ -43,9 +43,14 @@ def _extend_weights(state: Any, first: Any, more: Any, like: int | None) -> Any:
 
 
 def _grow(state: Any, first: Any, more: Any, like: int | None) -> Any:
-    """Copy an array whose last axis gets one longer; the new entries are those of `more`, or of the action `like`."""
+    """Copy an array whose last axis gets one longer, or that has some rows per action; the new entries are those of `more`,
+    or of the action `like`."""
     if np.shape(first) == np.shape(more):
         return np.array(state)
+    if np.ndim(first) == 2 and np.shape(first)[1] == np.shape(more)[1]:
+        rows = len(more) - len(first)  # of each action
+        last = more[-rows:] if like is None else state[like * rows : (like + 1) * rows]
+        return np.concatenate([state, last])
     if np.shape(first)[:-1] != np.shape(more)[:-1] or np.shape(first)[-1] + 1 != np.shape(more)[-1]:
         raise ValueError("this learner cannot take one more action while it runs")
     grown = np.array(more)

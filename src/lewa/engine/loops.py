@@ -19,6 +19,7 @@ from lewa.engine.outcomes import (
     add_shortfall_of_action,
     met_by_play,
     reveal,
+    see_context,
     write_action,
     write_play,
 )
@@ -39,6 +40,7 @@ def full_loop(learner: type[Learner]) -> Loop:
         sums, history, p, met = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         for t in range(window.rounds):
+            see_context(s, nature, t)
             play(self, s, p)
             add_multiplier(s, t, sums, history)
             seen = Full(nature.rewards[t], nature.constraints[t], met, p)
@@ -63,6 +65,7 @@ def bandit_loop(learner: type[Learner]) -> Loop:
         self, s = unpack(learner, memory)
         nothing = p[:0]
         for t in range(window.rounds):
+            see_context(s, nature, t)
             if history.actions.size > 0:
                 play(self, s, p)
                 write_play(history, t, p)
@@ -85,6 +88,7 @@ def dense_loop(learner: type[Learner]) -> Loop:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         for t in range(window.rounds):
+            see_context(s, nature, t)
             play(self, s, p)
             i = pick(p, uniform(window.dice[0], window.start + t))
             add_multiplier(s, t, sums, history)

@@ -73,6 +73,22 @@ def _add_nothing(s: State, t: int, sums: RunningSums, history: RoundHistory) -> 
     pass
 
 
+def see_context(s: State, nature: Block | Lazy, t: int) -> None:
+    """Show the learner the features of round t, if it looks at any and the game has some."""
+    if hasattr(s, "features") and isinstance(nature, Block):
+        _see_context(s, nature, t)
+
+
+def _see_context(s: State, nature: Block, t: int) -> None:
+    if nature.contexts.shape[1] > 0:
+        for i in range(s.features.size):
+            s.features[i] = nature.contexts[t, i]
+
+
+def _see_nothing(s: State, nature: Block | Lazy, t: int) -> None:
+    pass
+
+
 def reveal(nature: Block | Lazy, t: int, i: int, c: Vector) -> float:
     """Return the reward of action i in round t of the block; its constraints go into c."""
     return _read(nature, t, i, c) if isinstance(nature, Block) else _draw(nature, t, i, c)
@@ -105,6 +121,11 @@ overload(met_by_play, jit_options=INLINE, strict=False)(
 )
 overload(add_multiplier, jit_options=INLINE, strict=False)(
     lambda s, t, sums, history: _add_multiplier if "multiplier" in s.instance_class._fields else _add_nothing
+)
+overload(see_context, jit_options=INLINE, strict=False)(
+    lambda s, nature, t: (
+        _see_context if "features" in s.instance_class._fields and nature.instance_class is Block else _see_nothing
+    )
 )
 overload(reveal, jit_options=INLINE, strict=False)(
     lambda nature, t, i, c: _read if nature.instance_class is Block else _draw

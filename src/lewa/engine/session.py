@@ -25,6 +25,7 @@ class Choice(NamedTuple):
     play: Vector  # (K,), or (0,) where the learner draws by itself and nobody asked for the play
     masked: bool = False  # whether the play was restricted to the actions that are there
     charged: Vector = NOTHING  # what the learner charged its constraints for the action
+    features: Vector = NOTHING  # of the context that it was drawn in
 
 
 class Session:
@@ -56,6 +57,7 @@ class Session:
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
         self._charged: Vector | None = getattr(self.state, "charged", None)  # None: the learner does not charge
         self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
+        self._features: Vector = getattr(self.state, "features", NOTHING)  # none: it looks at no context
 
     def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
         """Go on with a learner of the same class with other parameters, from a state, perhaps of other actions."""
@@ -64,6 +66,16 @@ class Session:
     def copy(self) -> Self:
         """Return a session that goes on from here by itself."""
         return type(self)(self.learner, self.actions, self.dice, self.state)
+
+    @property
+    def features(self) -> int:
+        """How many features of a context the learner looks at; 0 for a learner without context."""
+        return self._features.size
+
+    def see(self, features: Vector) -> None:
+        """Show the learner the features of the round at hand: before a draw, and again before its answer is learned."""
+        if self._features.size:
+            self._features[:] = features
 
     def play(self) -> Vector:
         """Return the play that the next action is drawn from."""
@@ -79,13 +91,13 @@ class Session:
         if available is not None and not np.all(available):
             play = self.play_among(available)
             action = sample_action(play, self._uniform(t))
-            return Choice(action, float(play[action]), play, masked=True, charged=self.charge(action))
+            return Choice(action, float(play[action]), play, True, self.charge(action), self._features.copy())
         if self.feedback is Feedback.BANDIT:
             play = self.play() if with_play else NO_PLAY
-            return Choice(*self.steps.choose(self.memory, self.dice, t), play)
+            return Choice(*self.steps.choose(self.memory, self.dice, t), play, features=self._features.copy())
         play = np.empty(self.actions)
         action, propensity = self.steps.choose(self.memory, self.dice, t, play)
-        return Choice(action, propensity, play, charged=self.charge(action))
+        return Choice(action, propensity, play, False, self.charge(action), self._features.copy())
 
     def play_among(self, available: ArrayLike) -> Vector:
         """Return the play over the available actions: the learner's, if it knows masks, or its play in proportion."""
@@ -132,7 +144,10 @@ class Session:
         return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play, choice.charged)
 
     def learn(self, seen: Full | Bandit) -> None:
-        """Learn from one round, in place. The feedback is not checked: `check_feedback` does that."""
+        """Learn from one round, in place. The feedback is not checked: `check_feedback` does that.
+
+        A learner that looks at contexts must have seen the features of that round last: see `see`.
+        """
         if isinstance(seen, Full):
             self.steps.learn_full(self.memory, *seen)
         else:

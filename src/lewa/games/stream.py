@@ -41,6 +41,6 @@ class GameStream:
                 rewards, constraints = (np.asarray(part)[np.newaxis] for part in game.reveal(t, play, self.key))
             else:
                 stop = t + self._most if game.length is None else min(t + self._most, game.length)
-                rewards, constraints = game.block(self.key, t, stop)
+                rewards, constraints, _ = game.block(self.key, t, stop)
         rewards, constraints = in_unit("rewards", rewards, t), in_unit("constraints", constraints, t)
         self._start, self._block = t, Block(rewards, constraints.reshape(-1, game.constraints, game.actions))

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from lewa.blocks import Block
+from lewa.blocks import NO_CONTEXTS, Block
 from lewa.games.base import FixedRewards
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Words
@@ -19,6 +19,7 @@ class Table(FixedRewards):
     """Rounds given as arrays, row by row.
 
     Rewards (T, K) and constraints (T, K, m); (T, K) is one constraint, (K,) one that never changes. All lie in [0, 1].
+    `contexts` (T, d) are the features of each round, for learners that look at them; `lewa.context` makes some.
     The arrays may be float64, float32 or integers, in memory or memory-mapped files larger than it: they stay as they are,
     and are read and converted a block at a time.
 
@@ -30,7 +31,7 @@ class Table(FixedRewards):
 
     about = "rounds given as arrays"
 
-    def __init__(self, rewards: object, constraints: object) -> None:
+    def __init__(self, rewards: object, constraints: object, contexts: object = None) -> None:
         self.rewards = _numbers("rewards", rewards)
         if self.rewards.ndim != 2 or self.rewards.size == 0:
             raise ValueError(f"rewards must have the shape (rounds, actions), both at least 1, got {self.rewards.shape}")
@@ -48,6 +49,11 @@ class Table(FixedRewards):
         self.rows = given.transpose(0, 2, 1)  # (T, m, K)
         self._check("rewards", self.rewards)
         self._check("constraints", given)
+        self.contexts: Matrix = NO_CONTEXTS if contexts is None else _numbers("contexts", contexts).astype(np.float64)
+        if contexts is not None and (self.contexts.ndim != 2 or len(self.contexts) != T):
+            raise ValueError(f"contexts must have the shape ({T}, d), one row per round, got {self.contexts.shape}")
+        if not np.isfinite(self.contexts).all():
+            raise ValueError("contexts must be finite numbers, got some that are not")
         self.constant = all(bool((self.rows[a:b] == self.rows[0]).all()) for a, b in self._cuts())
 
     def _cuts(self) -> Iterator[tuple[int, int]]:
@@ -76,6 +82,10 @@ class Table(FixedRewards):
         return int(self.rows.shape[1])
 
     @property
+    def features(self) -> int:
+        return int(self.contexts.shape[1])
+
+    @property
     def mean_constraints(self) -> Matrix | None:
         return np.ascontiguousarray(self.rows[0], dtype=np.float64) if self.constant else None
 
@@ -87,7 +97,8 @@ class Table(FixedRewards):
         return self.rewards[start:stop]
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        return Block(self.rewards[start:stop], self.rows[start:stop])
+        contexts = self.contexts[start:stop] if self.contexts.size else NO_CONTEXTS
+        return Block(self.rewards[start:stop], self.rows[start:stop], contexts)
 
 
 def _numbers(name: str, given: object) -> Numbers:

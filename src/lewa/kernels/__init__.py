@@ -53,6 +53,7 @@ from lewa.kernels.projection import (
 )
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
 from lewa.kernels.records import comparable, field_types, flat, state_type
+from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.tilting import EMPTY, Tilt, no_tilt, rest
 from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge
@@ -98,9 +99,12 @@ __all__ = [
     "LazyWeights",
     "NormalHedgeWeights",
     "Program",
+    "Ridge",
     "Tilt",
     "Weights",
     "adahedge_weights",
+    "add_features",
+    "add_target",
     "anytime_dual_step",
     "comparable",
     "compiled_form",
@@ -118,6 +122,7 @@ __all__ = [
     "exact",
     "excess_mean",
     "exp",
+    "fade",
     "field_types",
     "fixed_share_weights",
     "flat",
@@ -142,6 +147,7 @@ __all__ = [
     "mix_one",
     "no_forecasts",
     "no_program",
+    "no_ridge",
     "no_statistics",
     "no_tilt",
     "normalhedge_weights",
@@ -171,6 +177,7 @@ __all__ = [
     "remember",
     "rest",
     "restore",
+    "ridge_mean",
     "routine",
     "rule",
     "sample_mean",
@@ -193,4 +200,5 @@ __all__ = [
     "update_means",
     "weigh_gaps",
     "weigh_memories",
+    "whiten",
 ]

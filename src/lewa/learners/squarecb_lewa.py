@@ -11,22 +11,29 @@ import numpy as np
 from lewa.feedback import Bandit
 from lewa.kernels import (
     Forecasts,
+    Ridge,
+    add_features,
+    add_target,
     comparable,
     count_answer,
+    fade,
     forecast,
     keep_shares,
     no_forecasts,
+    no_ridge,
     pace,
     remember,
+    ridge_mean,
     rule,
     weigh_gaps,
     weigh_memories,
+    whiten,
 )
 from lewa.learners.base import Learner, check_positive, check_problem, require
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 ALL_ANSWERS = 1e18  # a memory that forgets nothing
 MEMORIES = (50.0, 500.0, 5000.0, ALL_ANSWERS)
@@ -45,6 +52,9 @@ class SquareCbLewaState(NamedTuple):
     totals: Vector  # (3,)    t; N, answers, discounted; H, leverages, discounted
     available: Vector  # (K,)    1, or 0 for an action that cannot be drawn now
     charged: Vector  # (m,)    at the last draw
+    features: Vector  # (d,)    x, of the round at hand: of the draw, then of the answer
+    ridge: Ridge  # of the features
+    effective: Vector  # (K,)    1/w_k at these features: how many answers an action's forecast is worth
 
 
 @dataclass(frozen=True)
@@ -95,6 +105,7 @@ class SquareCbLewa(Learner):
     beta: float
     memories: Vector
     prior: Matrix
+    ridge: Vector
     floor: Vector
 
     unbounded = True
@@ -109,13 +120,20 @@ class SquareCbLewa(Learner):
         floor: object,
         means: object = None,
         rewards: object = None,
+        features: int = 0,
     ) -> Self:
-        """step = 0.005, repay = 1000, kappa = 4, beta = 2; what is expected is the prior"""
+        """step = 0.005, repay = 1000, kappa = 4, beta = 2; what is expected is the prior; rho = 1, of the constant 1/10"""
         K, _, c0 = check_problem(actions, horizon, floor, means)
         prior = np.empty((1 + c0.size, K))
         prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)
         prior[1:] = (1 - c0)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
-        return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, c0)
+        ridge = np.ones(as_count("features", features, least=0))
+        ridge[:1] = PRIOR_ANSWERS
+        return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, ridge, c0)
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), features=4), 3)]
 
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
@@ -127,6 +145,8 @@ class SquareCbLewa(Learner):
             f"the prior must be {shape[0]} rows of numbers of at least 0, the reward and a cost per constraint",
             prior=self.prior.tolist(),
         )
+        penalised = self.ridge.ndim == 1 and np.isfinite(self.ridge).all() and (self.ridge > 0).all()
+        require(bool(penalised), "ridge must be one positive number per feature", ridge=self.ridge.tolist())
 
     def start(self, actions: int) -> SquareCbLewaState:
         K, m = self.sizes(actions)
@@ -136,24 +156,28 @@ class SquareCbLewa(Learner):
             tried=np.zeros(K),
             multiplier=np.zeros(m),
             debt=np.zeros(m),
-            forecasts=no_forecasts(self.memories.size, 1 + m, K),
+            forecasts=no_forecasts(self.memories.size, 1 + m, K, further=min(self.ridge.size, 1)),
             squares=2 * np.concatenate([[0.09], b * (1 - b)]),  # of two answers, as if: sd 0.3, and that of a coin
             totals=np.array([0.0, 2.0, 0.0]),
             available=np.ones(K),
             charged=np.zeros(m),
+            features=np.eye(1, self.ridge.size)[0],  # nothing but the constant
+            ridge=no_ridge(self.ridge, 1 + m, K),
+            effective=np.full(K, PRIOR_ANSWERS),
         )
 
     def play(self, s: SquareCbLewaState, p: Vector) -> None:
         e, low, n = score_error(s), -inf, 0
         for k in range(p.size):
-            p[k] = forecast(s.forecasts, self.prior, 0, k)
+            look(s, k)
+            p[k] = foresee(self.prior, s, 0, k)
             for j in range(self.floor.size):
-                p[k] -= s.multiplier[j] * forecast(s.forecasts, self.prior, 1 + j, k)
+                p[k] -= s.multiplier[j] * foresee(self.prior, s, 1 + j, k)
             if s.available[k] > 0:
-                low = max(low, p[k] - self.beta * sqrt(e / (s.tried[k] + PRIOR_ANSWERS)))
+                low = max(low, p[k] - self.beta * sqrt(e / s.effective[k]))
                 n += 1
         for k in range(p.size):
-            most = min(p[k] + self.beta * sqrt(e / (s.tried[k] + PRIOR_ANSWERS)), 1.0)  # a reward is at most 1
+            most = min(p[k] + self.beta * sqrt(e / s.effective[k]), 1.0)  # a reward is at most 1
             if s.available[k] == 0 or most < low:
                 p[k] = -inf
         t = max(min(s.totals[CLOCK], STALE), 1.0)
@@ -161,26 +185,32 @@ class SquareCbLewa(Learner):
 
     def charge(self, s: SquareCbLewaState, action: int) -> None:
         s.totals[CLOCK] += 1
+        look(s, action)
         for j in range(self.floor.size):
-            s.charged[j] = forecast(s.forecasts, self.prior, 1 + j, action)
+            s.charged[j] = foresee(self.prior, s, 1 + j, action)
             s.debt[j] += s.charged[j] - (1 - self.floor[j])
             pace(s.multiplier, s.debt, j, self.floor[j], s.charged[j], self.step, self.repay)
 
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
         i, targets, e = seen.action, self.prior.shape[0], score_error(s)
-        leverage = 1 / (1 + s.tried[i] + PRIOR_ANSWERS)  # w/(1 + w), w = 1/(n_i + 1/10)
+        look(s, i)
+        leverage = 1 / (1 + s.effective[i])  # w/(1 + w)
         for j in range(self.floor.size):
             s.debt[j] += (1 - seen.constraints[j]) - seen.charged[j]
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
             price = 1.0 if o == 0 else s.multiplier[o - 1]
-            off = y - forecast(s.forecasts, self.prior, o, i)
+            off = y - foresee(self.prior, s, o, i)
             s.squares[o] = (1 - 1 / STALE) * s.squares[o] + off * off * (1 - leverage)
-            weigh_memories(s.forecasts, o, targets, i, y - self.prior[o, i], price, e)
+            by_features = ridge_mean(s.ridge, i, i * targets + o)
+            weigh_memories(s.forecasts, o, targets, i, y - self.prior[o, i], price, e, by_features)
         keep_shares(s.forecasts, i, s.totals[CLOCK])
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
             remember(s.forecasts, self.memories, i, o, targets, y - self.prior[o, i])
+            add_target(s.ridge, s.features, i * targets + o, y - self.prior[o, i])
+        add_features(s.ridge, s.features, i, targets)
+        fade(s.ridge, self.ridge, targets, STALE)
         count_answer(s.forecasts, self.memories, i)
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
         s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + leverage
@@ -203,6 +233,8 @@ class SquareCbLewa(Learner):
         state.multiplier[j] /= ratio
         state.debt[j] *= ratio
         state.forecasts.sums[1 + j :: targets] *= ratio
+        state.ridge.sums[1 + j :: targets] *= ratio
+        state.ridge.solved[1 + j :: targets] *= ratio
         state.squares[1 + j] *= ratio * ratio
         state.charged[j] = ratio * state.charged[j] + shift
         return self.replace(prior=prior), state
@@ -218,3 +250,18 @@ def score_error(s: SquareCbLewaState) -> float:
     for j in range(s.multiplier.size):
         e += s.multiplier[j] * s.multiplier[j] * s.squares[1 + j]
     return float(max(e / s.totals[ANSWERS], 1e-12))
+
+
+@rule
+def look(s: SquareCbLewaState, k: int) -> None:
+    """effective_k <- 1/w_k at the features at hand; n_k + 1/10 where there are none"""
+    if s.features.size == 0:
+        s.effective[k] = s.tried[k] + PRIOR_ANSWERS
+    else:
+        s.effective[k] = 1 / whiten(s.ridge, s.features, k)
+
+
+@rule
+def foresee(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
+    """Target o of action k at the features that were looked at: the memories', and the regression's beside them"""
+    return forecast(s.forecasts, prior, o, k, ridge_mean(s.ridge, k, k * prior.shape[0] + o))

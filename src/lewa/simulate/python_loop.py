@@ -15,7 +15,7 @@ class PythonLoop:
 
     def __init__(self, session: Session, game: Game, key: Words) -> None:
         self.session, self.game, self.key = session, game, key
-        self.waiting: dict[int, list[Full | Bandit]] = {}  # by the round after which it is learned
+        self.waiting: dict[int, list[tuple[Full | Bandit, Vector]]] = {}  # by the round after which it is learned
 
     def __call__(self, memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         """Play rounds in a row."""
@@ -28,14 +28,17 @@ class PythonLoop:
             history = new_history(window.rounds, session.actions, session.multiplier.size)
         for t in range(window.rounds):
             history.multipliers[t] = session.multiplier
+            if nature.contexts.shape[1] > 0:
+                session.see(nature.contexts[t])
             choice = session.choose(start + t, None if masks is None else masks[t], with_play=written)
             history.actions[t] = choice.action
             if choice.play.size:
                 history.plays[t] = choice.play
             if arrives[t] >= start + t:
                 seen = session.answer(choice, nature.rewards[t], nature.constraints[t])
-                self.waiting.setdefault(arrives[t], []).append(seen)
-            for seen in self.waiting.pop(start + t, ()):
+                self.waiting.setdefault(arrives[t], []).append((seen, choice.features))
+            for seen, features in self.waiting.pop(start + t, ()):
+                session.see(features)
                 session.learn(seen)
         add_up(session, nature, record, history)
 

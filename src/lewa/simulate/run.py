@@ -9,14 +9,14 @@ from threading import Event
 import numpy as np
 
 from lewa.engine.compile import compile_learner
-from lewa.feedback import Feedback, feedback_kind
+from lewa.feedback import NOTHING, Feedback, feedback_kind
 from lewa.game import Game
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_players, as_seeds
 from lewa.simulate.seed_run import SeedResult, run_seed
-from lewa.types import Indices, Matrix, Vector
+from lewa.types import Indices, Matrix, State, Vector
 from lewa.validation import as_count, short_repr
 
 MOST = 1 << 23  # numbers that are kept at all marks of a seed
@@ -68,7 +68,7 @@ def play(
     threads = min(len(names), (cpu_count() or 1) if workers is None else as_count("workers", workers))
     if progress is not None and not callable(progress):
         raise TypeError(f"progress is called with a number of rounds, got {short_repr(progress)}")
-    learner.start(game.actions)  # refuse what breaks a law before anything is compiled
+    _check_features(learner.start(game.actions), game)  # refuse what breaks a law before anything is compiled
     compile_learner(type(learner))  # once, before the threads ask for it
     marks = log_spaced(rounds, game.actions * (2 + game.constraints))
     stop = Event()
@@ -90,6 +90,14 @@ def play(
         finally:
             stop.set()
     return _gather(learner, game, marks, _finished(names, futures))
+
+
+def _check_features(state: State, game: Game) -> None:
+    looked_at: Vector = getattr(state, "features", NOTHING)
+    if looked_at.size and game.features and looked_at.size != game.features:
+        raise ValueError(
+            f"the learner must look at as many features as the game has, got {looked_at.size} and {game.features}"
+        )
 
 
 def _failed(futures: list[Future[SeedResult | None]]) -> bool:

@@ -59,6 +59,10 @@ class Twist(Game):
         return self.game.reacts
 
     @property
+    def features(self) -> int:
+        return self.game.features
+
+    @property
     def late_feedback(self) -> bool:
         return self.game.late_feedback
 
@@ -115,8 +119,8 @@ class Mapped(Twist, ABC):
         """Return what rounds of the game inside, from `start` on, become."""
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        rewards, constraints = self.game.block(key, start, stop)
-        return self.change(rewards, constraints, key, start)
+        block = self.game.block(key, start, stop)
+        return self.change(block.rewards, block.constraints, key, start)._replace(contexts=block.contexts)
 
     def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
         rewards, constraints = self.game.reveal(t, p, key)
