@@ -6,7 +6,6 @@ import numpy as np
 
 from lewa.types import Cube, Indices, Matrix, Vector, Words
 
-
 NO_CONTEXTS: Matrix = np.zeros((0, 0))
 
 

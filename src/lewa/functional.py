@@ -13,7 +13,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.engine.check_feedback import check_feedback
+from lewa.engine.check_feedback import check_features, check_feedback
 from lewa.engine.session import NO_DICE, Session, check_learner
 from lewa.feedback import Bandit, Full, full_feedback
 from lewa.learners.base import Learner
@@ -31,10 +31,8 @@ def start(learner: Learner, actions: int) -> State:
 
 def see(learner: Learner, state: State, features: ArrayLike) -> State:
     """Return the state of a learner that was shown the features of a round: before its play, and before its answer."""
-    session, given = _session(learner, state), np.asarray(features, dtype=np.float64)
-    if given.shape != (session.features,) or not np.isfinite(given).all():
-        raise ValueError(f"features must be {session.features} finite numbers, got {short_repr(features)}")
-    session.see(given)
+    session = _session(learner, state)
+    session.see(check_features(session.features, features))
     return session.state
 
 

@@ -18,6 +18,7 @@ CONSTRAINTS = [
     [[0.4, 0.6, 0.1], [0.2, 0.1, 0.6]],
 ]
 DRAWN = (0, 2, 1, 0, 0)
+CONTEXTS = [[1, 0.5, 0.1], [1, -0.5, 0.3], [1, 0.2, -0.7], [1, 0.9, 0.0], [1, -0.1, 0.4]]
 
 
 def solve(scores: dict[int, float], g: float) -> dict[int, float]:
@@ -29,12 +30,15 @@ def solve(scores: dict[int, float], g: float) -> dict[int, float]:
     return {k: 1 / (high + g * (top - s)) for k, s in scores.items()}
 
 
-def test_squarecb_lewa_is_its_box() -> None:
-    learner = lewa.learners.SquareCbLewa.tuned(3, 100, FLOOR)
+@pytest.mark.parametrize("d", [0, 3])
+def test_squarecb_lewa_is_its_box(d: int) -> None:
+    learner = lewa.learners.SquareCbLewa.tuned(3, 100, FLOOR, features=d)
     state = functional.start(learner, 3)
     b, memories = [1 - c0 for c0 in FLOOR], (50, 500, 5000, 1e18)
     answers: list[tuple[int, list[float]]] = []  # an action and its targets
-    weights = {a: [0.0] * 4 for a in range(3)}  # logarithms
+    weights = {a: [0.0] * (5 if d else 4) for a in range(3)}  # logarithms
+    A, B = np.array([np.diag([0.1, 1, 1])] * 3), np.zeros((3, 3, 3))  # of the regressions
+    x = np.zeros(3)
     lam, debt, n = [0.0, 0.0], [0.0, 0.0], [0.0] * 3
     squares, N, H = [2 * 0.09, *(2 * x * (1 - x) for x in b)], 2.0, 0.0
     prior = [0.5, *b]
@@ -48,7 +52,10 @@ def test_squarecb_lewa_is_its_box() -> None:
                     total += (1 - 1 / memories[i]) ** age * (y[o] - prior[o])
                     count += (1 - 1 / memories[i]) ** age
             means[i] = longer = (total + w * longer) / (count + w)
-        return means
+        return [*means, float(x @ np.linalg.solve(A[a], B[a, o]))] if d else means
+
+    def spread(a: int) -> float:
+        return float(x @ np.linalg.solve(A[a], x)) if d else 1 / (n[a] + 0.1)
 
     def forecast(a: int, o: int) -> float:
         share = [exp(x) for x in weights[a]]
@@ -56,9 +63,12 @@ def test_squarecb_lewa_is_its_box() -> None:
         return min(max(x, 0), 1) if o == 0 else max(x, 0)
 
     for t, (rewards, constraints, i) in enumerate(zip(REWARDS, CONSTRAINTS, DRAWN, strict=True)):
-        e = (squares[0] + sum(x * x * s for x, s in zip(lam, squares[1:], strict=True))) / N
+        if d:
+            x = np.array(CONTEXTS[t])
+            state = functional.see(learner, state, x)
+        e = (squares[0] + sum(price**2 * s for price, s in zip(lam, squares[1:], strict=True))) / N
         score = {a: forecast(a, 0) - sum(lam[j] * forecast(a, 1 + j) for j in range(2)) for a in range(3)}
-        width = {a: 2 * sqrt(e / (n[a] + 0.1)) for a in range(3)}
+        width = {a: 2 * sqrt(e * spread(a)) for a in range(3)}
         least = max(score[a] - width[a] for a in range(3))
         may = {a: s for a, s in score.items() if min(s + width[a], 1) >= least}
         p = solve(may, 8 * sqrt(2 * max(t, 1) / max(e * H, 1e-12)))
@@ -74,14 +84,17 @@ def test_squarecb_lewa_is_its_box() -> None:
         assert state.charged == pytest.approx(charged)
 
         y = [rewards[i], *(1 - row[i] for row in constraints)]
-        e = (squares[0] + sum(x * x * s for x, s in zip(lam, squares[1:], strict=True))) / N
-        leverage = 1 / (1 + n[i] + 0.1)
+        e = (squares[0] + sum(price**2 * s for price, s in zip(lam, squares[1:], strict=True))) / N
+        leverage = spread(i) / (1 + spread(i))
         off = [y[o] - forecast(i, o) for o in range(3)]
         for o in range(3):
             price = 1 if o == 0 else lam[o - 1]
             for m, mean in enumerate(memory_means(i, o)):
                 weights[i][m] -= (price * (y[o] - prior[o] - mean)) ** 2 / (2 * e)
-        weights[i] = [max(x - max(weights[i]), -log(4 * (2 + t))) for x in weights[i]]
+        weights[i] = [max(h - max(weights[i]), -log(len(weights[i]) * (2 + t))) for h in weights[i]]
+        for o in range(3):
+            B[i, o] += (y[o] - prior[o]) * x
+        A[i] += np.outer(x, x)
         for o in range(3):
             squares[o] = (1 - 1 / 5000) * squares[o] + off[o] ** 2 * (1 - leverage)
         for j in range(2):

@@ -1,15 +1,23 @@
 """Writes the golden traces anew: twenty rounds of every learner, as a table that people can read."""
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import lewa
+from lewa.kernels import keys
 
 HERE = Path(__file__).parent
 GAME = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2], constraints=[[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]])
 # In twenty rounds a proved confidence radius lets no multiplier move: these are narrow ones.
 NARROW = {"radius": 0.2, "level": 0.001}
 TRUSTING = {"anytime-op-ewa": {"kappa": 0.0}}  # a radius that covers all rounds is never narrow
+
+
+# Learners that look at features, here of contexts that come in turn.
+CONTEXTUAL = {"squarecb-lewa": {"features": 3}}
+CONTEXTS = [[1.0, (t % 3) / 3, (t % 4 - 2) / 4] for t in range(20)]
 
 
 def file(name: str) -> Path:
@@ -20,7 +28,10 @@ def table(name: str) -> str:
     learner = lewa.learners.make(name, actions=3, horizon=20, floor=(0.7, 0.6))
     learner = learner.replace(**{field: x for field, x in NARROW.items() if field in learner.parameters})
     learner = learner.replace(**TRUSTING.get(name, {}))
-    trace: Any = lewa.play(learner, GAME, rounds=20, every_round=True)
+    return layout(lewa.play(learner, GAME, rounds=20, every_round=True))
+
+
+def layout(trace: Any) -> str:
     lines = [f"{'round':>5}  {'action':>6}  {'play':<26}  multipliers"]
     for t in range(20):
         p, lam = (" ".join(f"{x:.6f}" for x in row) for row in (trace.plays[0, t], trace.multipliers[0, t]))
@@ -28,6 +39,18 @@ def table(name: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def contextual_table(name: str) -> str:
+    rows: Any = GAME.block(keys(0)[:1], 0, 20)
+    game = lewa.games.Table(rows.rewards, rows.constraints.transpose(0, 2, 1), CONTEXTS)
+    learner = lewa.learners.make(name, actions=3, horizon=20, floor=(0.7, 0.6), **CONTEXTUAL[name])
+    return layout(lewa.play(learner, game, rounds=20, every_round=True))
+
+
+def tables() -> Mapping[Path, Callable[[], str]]:
+    plain = {file(name): partial(table, name) for name in lewa.learners.ALL}
+    return plain | {file(f"{name}-in-context"): partial(contextual_table, name) for name in CONTEXTUAL}
+
+
 if __name__ == "__main__":
-    for name in lewa.learners.ALL:
-        file(name).write_text(table(name))
+    for path, write in tables().items():
+        path.write_text(write())

@@ -112,7 +112,7 @@ def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     """
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
     same = learner.relabelled(order.tolist())
-    there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions])
+    there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions], here.contexts)
     for t, (one, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
         hold(
             abs(one.play[order] - other.play).max() <= 1e-9,
@@ -216,10 +216,12 @@ def wrong_parameters_are_refused(learner: Learner, actions: int) -> None:
 
 def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
     """The simulator and the application run the same rule: the same rounds and dice lead to the same plays and actions."""
-    rewards, constraints, _ = world(learner, actions)
-    trace = run(learner, rewards, constraints, every_round=True)
+    rewards, constraints, _, contexts = world(learner, actions)
+    trace = run(learner, rewards, constraints, every_round=True, contexts=contexts if contexts.size else None)
     player, again = Player(learner, actions, *trace.seeds), world(learner, actions)._replace(actions=trace.actions[0])
     for t, (now, p) in enumerate(zip(walk(learner, actions, again), trace.plays[0], strict=True)):  # type: ignore[index]
+        if now.context.size:
+            player.see(now.context)
         for who, other in (("single steps play", now.play), ("a Player plays", player.play())):
             hold(abs(other - p).max() <= ROUNDING, f"after round {t} the loop plays {p}, {who} {other}; they must agree")
         action, drawn = player.choose()[0], again.actions[t]

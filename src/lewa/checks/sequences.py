@@ -25,6 +25,7 @@ class World(NamedTuple):
     rewards: Matrix  # (T, K)
     constraints: Cube  # (T, m, K)
     actions: Indices  # (T,)
+    contexts: Matrix  # (T, d), d = 0 for a learner that looks at none
 
 
 class Step(NamedTuple):
@@ -33,12 +34,17 @@ class Step(NamedTuple):
     state: State  # after the draw, before the answer
     play: Vector  # (K,)
     seen: Full | Bandit
+    context: Vector  # (d,)
 
 
 def world(learner: Learner, actions: int, rounds: int = 30) -> World:
     """Return arbitrary rounds, the same every time."""
     dice, m = np.random.default_rng(12), learner.floor.size
-    return World(dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds))
+    d = getattr(learner.start(actions), "features", NOTHING).size
+    outcomes = dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds)
+    contexts = dice.uniform(-1, 1, (rounds, d)) / max(d, 1) ** 0.5
+    contexts[:, :1] = 1
+    return World(*outcomes, contexts)
 
 
 def feedback_of(
@@ -54,12 +60,14 @@ def feedback_of(
 def walk(learner: Learner, actions: int, given: World | None = None) -> Iterator[Step]:
     """Play a world round by round, by the functions that an application calls."""
     state = functional.start(learner, actions)
-    for rewards, constraints, action in zip(*(given or world(learner, actions)), strict=True):
+    for rewards, constraints, action, context in zip(*(given or world(learner, actions)), strict=True):
+        if context.size:
+            state = functional.see(learner, state, context)
         p = functional.play(learner, state)
         i = _drawable(p, int(action))
         state, charged = charge(learner, state, i)
         seen = feedback_of(learner, p, rewards, constraints, i, charged)
-        yield Step(state, p, deepcopy(seen))
+        yield Step(state, p, deepcopy(seen), context)
         state = functional.learn(learner, state, seen)
 
 
@@ -87,11 +95,13 @@ def tell(player: Player, seen: Full | Bandit) -> None:
         )
 
 
-def run(learner: Learner, rewards: Matrix, constraints: Cube, every_round: bool = False) -> Trace:
+def run(
+    learner: Learner, rewards: Matrix, constraints: Cube, every_round: bool = False, contexts: Matrix | None = None
+) -> Trace:
     """Play a world in one go, by the compiled loop."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")  # the laws hold whether one does or not
-        return play(learner, Table(rewards, constraints.transpose(0, 2, 1)), every_round=every_round)
+        return play(learner, Table(rewards, constraints.transpose(0, 2, 1), contexts), every_round=every_round)
 
 
 def extremes(learner: Learner, actions: int) -> Iterator[tuple[str, Trace]]:

@@ -73,6 +73,14 @@ def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     return charges
 
 
+def check_features(expected: int, features: object) -> Vector:
+    """Return the features of a context; refuse another number than the learner looks at, and what is not finite."""
+    given = np.asarray(features, dtype=np.float64)
+    if given.shape != (expected,) or not np.isfinite(given).all():
+        raise ValueError(f"features must be {expected} finite numbers, got {short_repr(features)}")
+    return given
+
+
 def _check_shapes(**arrays: tuple[Vector, tuple[int, ...]]) -> None:
     for name, (array, shape) in arrays.items():
         if array.shape != shape:

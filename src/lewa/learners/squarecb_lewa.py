@@ -65,7 +65,7 @@ class SquareCbLewa(Learner):
     reward and costs, the score s_k = r_k - lambda.z_k, and e = (S_0 + sum_j lambda_j^2 S_j)/N, the mean squared error of a
     score, in round t::
 
-        u_k      = beta sqrt(e/(n_k + 1/10))
+        u_k      = beta sqrt(e w_k),  w_k = 1/(n_k + 1/10); with features x' A_k^-1 x
         A        = the available actions with min(s_k + u_k, 1) >= max_i (s_i - u_i)
         p_k      = 1/(nu + g (max s - s_k)) in A, 0 elsewhere,  g = 2 kappa sqrt((K - 1) min(t, 5000)/(e H))
         at the draw of i, for each constraint j:
@@ -76,18 +76,24 @@ class SquareCbLewa(Learner):
 
     The forecast is a mean over several memories of (50, 500, 5000, all) answers, each the prior of the next shorter one;
     each action weighs its memories by their squared errors. S, N, H and n take the answer in, discounted by 1 - 1/5000: its
-    squared errors, 1, its leverage w/(1 + w) with w = 1/(n_i + 1/10), and 1.
+    squared errors, 1, its leverage w/(1 + w) with w = w_i, and 1.
+
+    With features x of each round, a ridge regression for each action and target stands beside the memories, and is weighed
+    with them: so context that says nothing costs little. A_k = diag(rho) + sum of x x' over the answers of action k; every
+    64 answers what is older is discounted by exp(-64/5000). Features that `lewa.context` makes have the constant first.
 
     Order: the price moves at the draw, by the cost foreseen; the answer moves the debt, and the price follows the debt. An
     answer may come late or never: until then the debt holds the forecast. Values outside [0, 1] count as they are.
 
     Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; kappa > 0, the sharpness; beta > 0,
-    the width; memories, which rise; prior (1+m, K), the forecasts before any answer; c0 = floor, each in [0, 1].
+    the width; memories, which rise; prior (1+m, K), the forecasts before any answer; rho = ridge > 0, one per feature, empty
+    without context; c0 = floor, each in [0, 1].
 
     Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 for every problem, whatever the horizon. `means` and `rewards`
     say what is expected of each action; without them a reward is 1/2 and a cost is its limit. No bound on regret is
     proved. On every path the violation is at most lambda b^2/step plus what costs exceed their forecasts, less what the
-    debt was lowered by: docs/theory_practical.md. How it does on data: docs/data.md and docs/shocks.md.
+    debt was lowered by: docs/theory_practical.md. How it does on data: docs/data.md, docs/shocks.md and docs/contexts.md.
+    Actions that are not available are part of the context, and the play is over the others.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

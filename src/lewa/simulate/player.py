@@ -5,7 +5,7 @@ from itertools import count
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.engine.check_feedback import check_feedback, least_propensity
+from lewa.engine.check_feedback import check_features, check_feedback, least_propensity
 from lewa.engine.session import NO_PLAY, Session, dice_of
 from lewa.feedback import Bandit, Feedback, full_feedback
 from lewa.learners.base import Learner
@@ -48,6 +48,10 @@ class Player:
     def state(self) -> State:
         """The state, as a view: it changes as the player learns."""
         return self._session.state
+
+    def see(self, features: ArrayLike) -> None:
+        """Show the learner the features of a round: before its action is drawn, and again before a late answer."""
+        self._session.see(check_features(self._session.features, features))
 
     def play(self) -> Vector:
         """Return the play p that the next action is drawn from."""
