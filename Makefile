@@ -4,17 +4,17 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data shocks docs bench clean
+.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data shocks docs bench serve fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab,serve]'
 	touch $@
 
 # What the tests need on top.
 $(VENV)/tested: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab,test]'
+	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab,serve,test]'
 	touch $@
 
 install: $(VENV)/installed
@@ -58,9 +58,10 @@ wheel: $(VENV)/tested
 falsify: $(VENV)/tested
 	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems
 
-# Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged.
+# Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
+# load, as often on SQLite, and a quarter as often on PostgreSQL.
 kill: $(VENV)/tested
-	NUMBA_DISABLE_JIT=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q tests/agent/test_journal.py
+	NUMBA_DISABLE_JIT=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q tests/agent/test_journal.py tests/serve/test_kill.py
 
 # Hostile command lines, files and calls: CASES says how many, SEED which. Nothing is compiled, so that it takes minutes.
 fuzz: $(VENV)/tested
@@ -71,6 +72,20 @@ bench:
 	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
 	build/bench/bin/python -m pip install --quiet --editable '.[cli]' river pymab matplotlib
 	build/bench/bin/python benchmarks/write.py
+
+# The decision service with an agent, a bounded stream of simulated traffic and a price shock half-way.
+serve: install
+	$(BIN)/python -m lewa.serve.demo
+
+# Hostile requests to the service: CASES says how many.
+fuzz-service: $(VENV)/tested
+	LEWA_FUZZ=$${CASES:-10000} NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist tests/serve/test_fuzz.py
+
+# What a durable call costs, layer by layer, and a service with one commit per call beside it: writes benchmarks/SERVICE.md.
+bench-service: $(VENV)/tested
+	test -x build/fastapi/bin/python || $(PYTHON) -m venv build/fastapi
+	build/fastapi/bin/python -m pip install --quiet fastapi uvicorn httptools uvloop
+	$(BIN)/python -m benchmarks.service
 
 # Write the golden traces anew; read the diff before you commit it.
 golden: $(VENV)/tested

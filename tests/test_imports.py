@@ -23,6 +23,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "theory": {"types", "validation"},
     "advice": {"feedback", "learners", "theory", "types"},
     "game": {"blocks", "theory", "types", "validation"},
+    "serve": {"agent", "feedback", "frontiers", "version"},
     "functional": {"engine", "feedback", "learners", "types", "validation"},
     "data": {"games", "measures", "theory", "types", "units", "validation"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},

@@ -7,7 +7,7 @@ from lewa.agent import setup
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore
-from lewa.agent.exposure import mask
+from lewa.agent.exposure import Exposure, mask
 from lewa.agent.records import Change, Decision, Feedback, Input, Label
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
@@ -124,6 +124,11 @@ class Agent(ChangeMethods, AgentCore):
         )
         if journal is not None:
             self.start_journal(journal, sync, plays)
+
+    @property
+    def exposure(self) -> Exposure:
+        """Its mode, exposure, minimum shares, fallback and retired actions now."""
+        return self._state.exposure
 
     def __repr__(self) -> str:
         constraints = ", ".join(map(str, self.setup.constraints))

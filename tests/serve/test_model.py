@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from tests.serve.inside import Client, service
 
@@ -38,6 +38,7 @@ class Surface(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         if hasattr(self, "stack"):
+            self.agrees()
             self.stack.close()
 
     @rule()
@@ -149,10 +150,8 @@ class Surface(RuleBasedStateMachine):
         self.version += not self.retired
         self.retired = True
 
-    @invariant()
+    @rule()
     def agrees(self) -> None:
-        if not hasattr(self, "web"):
-            return
         status = self.web.call("GET", "/v1/agents/m/status")[1]
         assert (status["decisions"], status["open"], status["version"]) == (len(self.told), len(self.open), self.version)
         assert status["charged"] == self.closed
@@ -160,6 +159,11 @@ class Surface(RuleBasedStateMachine):
 
 
 Surface.TestCase.settings = settings(
-    max_examples=15, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
+    max_examples=6,
+    stateful_step_count=25,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
+    derandomize=True,
+    phases=[Phase.generate],
 )
 TestSurface = Surface.TestCase

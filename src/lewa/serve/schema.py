@@ -1,7 +1,7 @@
 """The JSON of the service. These types validate what comes in, and the OpenAPI description is generated from them."""
 
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -49,6 +49,40 @@ class Answers(Struct, forbid_unknown_fields=True, omit_defaults=True):
     max_open: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
 
 
+Unit = Annotated[float, Meta(ge=0, le=1)]
+Mode = Literal["live", "shadow", "frozen", "off"]
+
+
+class Safety(Struct, forbid_unknown_fields=True):
+    """How much of its traffic an agent decides. The fallback is played where the learner does not."""
+
+    mode: Mode = "live"
+    exposure: Unit = 1.0
+    fallback: Label | None = None
+    shares: dict[str, Unit] = {}  # minimum shares, beside the learner's play
+
+
+class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A hard cap beside a line: what the decisions of one period (in UTC) may come to; then the fallback is played.
+
+    A decision counts as the worst that it can cost until its bill is told: `worst` of its action, else the end of the range.
+    """
+
+    line: Label
+    total: Annotated[float, Meta(gt=0)]
+    per: Literal["minute", "hour", "day", "week"] = "day"
+    worst: dict[str, float] = {}
+
+
+class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """A rule that switches an agent off, or to its fallback: all of a line's band beyond `band`, or a debt above `debt`."""
+
+    line: Label
+    band: float | None = None
+    debt: float | None = None
+    then: Literal["off", "shadow"] = "off"
+
+
 class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that makes an agent."""
 
@@ -62,6 +96,9 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     horizon: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     seed: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
     answers: Answers = field(default_factory=Answers)
+    safety: Safety = field(default_factory=Safety)
+    caps: Annotated[list[Cap], Meta(max_length=16)] = []
+    watchdog: Annotated[list[Watch], Meta(max_length=16)] = []
     keys_for: Duration = "24h"
 
 
@@ -71,9 +108,42 @@ class AnswersChange(Struct, forbid_unknown_fields=True):
     close_after: Duration | UnsetType | None = UNSET
 
 
-class AgentChange(Struct, forbid_unknown_fields=True):
-    """A change to an agent: one record of its journal."""
+class SafetyChange(Struct, forbid_unknown_fields=True):
+    """What of the safety is changed; a share of 0 takes a minimum share back."""
 
+    mode: Mode | UnsetType = UNSET
+    exposure: Unit | UnsetType = UNSET
+    fallback: Label | UnsetType = UNSET
+    shares: dict[str, Unit] | UnsetType = UNSET
+
+
+class LineChange(Struct, forbid_unknown_fields=True):
+    """A new limit or range of a line; what is owed to the old one stays owed."""
+
+    name: Label
+    at_most: float | UnsetType = UNSET
+    at_least: float | UnsetType = UNSET
+    range: tuple[float, float] | UnsetType = UNSET
+
+
+class NewAction(Struct, forbid_unknown_fields=True):
+    """An action to add: like another one, with what is expected of it, or with a minimum share."""
+
+    name: Label
+    like: Label | None = None
+    expected: dict[str, float] = {}
+    share: Unit | None = None
+
+
+class AgentChange(Struct, forbid_unknown_fields=True):
+    """A change to an agent: one record of its journal, applied whole or not at all."""
+
+    lines: list[LineChange] | UnsetType = UNSET
+    add: list[NewAction] | UnsetType = UNSET
+    retire: list[Label] | UnsetType = UNSET
+    safety: SafetyChange | UnsetType = UNSET
+    caps: Annotated[list[Cap], Meta(max_length=16)] | UnsetType = UNSET
+    watchdog: Annotated[list[Watch], Meta(max_length=16)] | UnsetType = UNSET
     answers: AnswersChange | UnsetType = UNSET
     keys_for: Duration | UnsetType = UNSET
     why: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
@@ -102,6 +172,7 @@ class Query(Struct, forbid_unknown_fields=True):
 
     key: Key | None = None
     available: list[Label] | None = None
+    reserve: dict[str, float] | None = None  # what it counts as in a cap until its bill comes
     context: dict[str, Any] | None = None
 
 
@@ -114,7 +185,7 @@ class Decided(Struct, omit_defaults=True):
     version: int
     by: str = "learner"
     propensities: dict[str, float] | None = None
-    multipliers: dict[str, float] | None = None
+    prices: dict[str, float] | None = None
     available: list[str] | None = None
     close_at: float | None = None
 
@@ -173,9 +244,10 @@ class ObservedList(Struct):
 
 
 class Play(Struct):
-    """The distribution that the next decision will be drawn from."""
+    """The distribution that the next decision will be drawn from, and the learner's own before any safety."""
 
     play: dict[str, float]
+    learner: dict[str, float]
     version: int
     decisions: int
 

@@ -21,6 +21,7 @@ class DecisionBody(Struct, omit_defaults=True):
     q: tuple[float, ...] | None = None  # the whole play, where the learner needs it
     v: list[int] | None = None  # the available actions, where some were not
     by: str = "learner"
+    r: dict[str, float] | None = None  # what it counts as in a cap
     key: str | None = None
     context: dict[str, Any] | None = None
 
@@ -51,6 +52,22 @@ def line_of(line: Line) -> Any:
     return at_least(line.name, line.at_least or 0.0, line.range)
 
 
+def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:
+    """Refuse what cannot be reserved."""
+    for name, value in reserve.items():
+        if name not in fields[1:] or not 0 <= value < float("inf"):
+            raise ValueError(
+                f"a decision reserves a number that is at least 0 of {', '.join(fields[1:])}, got {name}={value}"
+            )
+
+
+def whole_play(action: int, probability: float, actions: int) -> tuple[float, ...]:
+    """Return the play that a propensity alone tells, or nothing if it does not tell it: of two actions, or of a sure one."""
+    if actions == 2:
+        return (probability, 1 - probability) if action == 0 else (1 - probability, probability)
+    return tuple(float(i == action) for i in range(actions)) if probability == 1 else ()
+
+
 def check_depth(context: object, depth: int = 0) -> None:
     """Refuse what cannot be written down and read again for sure."""
     if depth > DEPTH:
@@ -67,8 +84,3 @@ def plain_value(value: Number) -> Number:
 def record_value(value: Number) -> Any:
     """Return a value as a record of the agent has it."""
     return tuple(value) if isinstance(value, list) else value
-
-
-def within(value: Number, low: float, high: float) -> Any:
-    """Return a share of a range as a value in it."""
-    return [low + x * (high - low) for x in value] if isinstance(value, list) else low + value * (high - low)

@@ -98,7 +98,7 @@ async def retire_agent(call: Call) -> Response:
     served = await call.served()
     if not served.hosted.retired:
         match = call.request.headers.get("if-match") or str(served.hosted.version)
-        await call.service.change(served, {"retired": True}, match, call.caller)
+        await call.service.change(served, None, match, call.caller)
     return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
 
 
@@ -179,7 +179,7 @@ async def status(call: Call) -> dict[str, Any]:
 async def play(call: Call) -> Play:
     """Return the current propensities; nothing is drawn."""
     hosted = (await call.served()).hosted
-    return Play(hosted.play(), hosted.version, hosted.decisions)
+    return Play(*hosted.play(), hosted.version, hosted.decisions)
 
 
 async def state(call: Call) -> State:

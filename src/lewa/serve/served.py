@@ -1,7 +1,9 @@
 """An agent that this process serves: the fold of its journal, its place in the store, and the keys it was asked with."""
 
+import json
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 from lewa.serve.hosted import Hosted
 from lewa.serve.rows import Entry, KeyRow, Row
@@ -9,6 +11,7 @@ from lewa.serve.schema import microseconds
 from lewa.serve.store import Store
 
 REMEMBERED_KEYS = 100_000
+MARKS = 50  # changes that the page shows
 
 
 class Served:
@@ -29,6 +32,15 @@ class Served:
     def name(self) -> str:
         """Return the agent's name."""
         return self.hosted.setup.name
+
+    def mark(self, entry: Entry, at: int) -> None:
+        """Keep a change for the page, in words."""
+        body = json.loads(entry.body)
+        words = [_words(change) for change in body["changes"]]
+        words += [f"{name} changed" for name in ("answers", "keys_for", "caps", "watchdog") if name in body]
+        words += ["retired"] if body.get("retired") else []
+        self.marks.append({"at": at / 1e6, "text": ", ".join(words)[:200], "who": body["who"], "why": body["why"][:200]})
+        del self.marks[:-MARKS]
 
     def place(self, entries: Sequence[Entry], at: int) -> list[Row]:
         """Give entries their place in the journal."""
@@ -65,6 +77,11 @@ class Served:
             self.keys.popitem(last=False)
             self.keys_complete = False
         return KeyRow(self.number, key, decision, at)
+
+
+def _words(change: dict[str, Any]) -> str:
+    what, name, value = change["what"], change["name"], change["value"]
+    return " ".join(str(part) for part in (what, name, value) if part not in (None, {}))
 
 
 def load(store: Store, number: int, until: int | None = None) -> tuple[Hosted, int, int, int]:

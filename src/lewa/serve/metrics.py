@@ -22,6 +22,8 @@ LINES = {
     "band_low": "low",
     "band_high": "high",
     "reserved": "reserved",
+    "recent": "recent",
+    "debt": "debt",
 }
 
 

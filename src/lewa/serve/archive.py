@@ -65,6 +65,8 @@ def export_lines(store: Store, number: int) -> Iterator[str]:
     for row in store.rows(number):
         if row.kind == "set":
             actions = json.loads(row.body)["setup"]["actions"]
+        elif row.kind == "change":
+            actions = [*actions, *(one["name"] for one in json.loads(row.body)["changes"] if one["what"] == "add")]
         yield json.dumps(plain(row, actions)) + "\n"
 
 
@@ -105,7 +107,7 @@ def _row(record: Any, actions: Sequence[str]) -> Row:
 
 def _decision(body: dict[str, Any], actions: Sequence[str]) -> DecisionBody:
     index = {action: i for i, action in enumerate(actions)}
-    optional = {"q": body.get("play"), "key": body.get("key"), "context": body.get("context")}
+    optional = {"q": body.get("play"), "r": body.get("reserve"), "key": body.get("key"), "context": body.get("context")}
     if "available" in body:
         optional["v"] = [index[action] for action in body["available"]]
     made = {"a": index[body["action"]], "p": body["probability"], "m": body["multipliers"], "by": body["by"]}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from lewa.serve.auth import Caller
 from lewa.serve.bodies import DecisionBody, body_of
@@ -58,21 +59,26 @@ class Service:
             raise RequestError(409, f"there is an agent {setup.name} already; names are not used twice")
         return served
 
-    async def change(self, served: Served, wanted: AgentChange | Mapping[str, Any], match: str | None, who: Caller) -> None:
-        """Change the set-up of an agent, if it still is the version that the caller saw."""
+    async def change(self, served: Served, wanted: AgentChange | None, match: str | None, who: Caller) -> None:
+        """Change an agent, or retire it if nothing is wanted of it, if it still is the version that the caller saw."""
         hosted = served.hosted
         if match is None:
             raise RequestError(428, f'a change needs If-Match: "{hosted.version}", the version that it is about')
         if match.strip().removeprefix("W/").strip('"') != str(hosted.version):
             raise RequestError(412, f"{served.name} is at version {hosted.version}, the change is about version {match}")
         before, at = msgspec.json.encode(hosted.setup).decode(), self.host.now(served)
-        entry = hosted.change(wanted)
-        served.marks.append({"at": at / 1e6, "text": _spoken(entry.body)})
-        done = self.host.append(served, [entry], at)
-        await done
+        for what, count, most in self._grown(served, wanted):
+            if count > most:
+                raise RequestError(413, f"this service takes at most {most} {what}, got {count}")
+        entry = hosted.retire(who.id) if wanted is None else hosted.change(wanted, who.id)
+        await self.host.changed(served, entry, at)
         await self.host.writer.call(
             lambda store: store.put_audit(Audit(at, who.id, "change", served.name, before, entry.body))
         )
+
+    def _grown(self, served: Served, wanted: AgentChange | None) -> list[tuple[str, int, int]]:
+        added = wanted.add if wanted is not None and wanted.add is not UNSET else []
+        return [("actions", len(served.hosted.actions) + len(added), self.host.limits.actions)]
 
     def view(self, served: Served) -> AgentView:
         """Return an agent as it is set up now."""
@@ -273,9 +279,3 @@ class Service:
         await self.host.writer.barrier()
         hosted, *_ = await asyncio.to_thread(load, self.host.store, served.number, at)
         return hosted.status()
-
-
-def _spoken(body: str) -> str:
-    plain = msgspec.json.decode(body)
-    plain.pop("why", None)
-    return ", ".join(f"{name} {value}" for name, value in plain.items())[:200]

@@ -17,6 +17,7 @@ from lewa.serve.limits import Limits
 from lewa.serve.log import log
 from lewa.serve.metrics import Meters
 from lewa.serve.rows import AgentRow, Audit, Entry, KeyRow
+from lewa.serve.schema import AgentChange, SafetyChange
 from lewa.serve.served import Served, load
 from lewa.serve.store import Store, StoreError
 from lewa.serve.writer import Writer
@@ -191,6 +192,11 @@ class Host:
             self._spawn(self._snapshot(served))
         return future
 
+    def changed(self, served: Served, entry: Entry, at: int) -> "asyncio.Future[None]":
+        """Put a change into the batch that gathers, and mark it on the page."""
+        served.mark(entry, at)
+        return self.append(served, [entry], at)
+
     def spoiled(self, error: Exception) -> None:
         """Drop memory after an error in the middle of a change: the journal knows better."""
         self._failed(error)
@@ -263,18 +269,30 @@ class Host:
         self.keys.replace(await self.read(self.store.api_keys))
 
     async def _clockwork(self) -> None:
-        """Close what is due: a timeout is a record, so replay needs no clock."""
+        """Close what is due and look at the rules of watchdogs: both are records, so replay needs no clock."""
+        watched: dict[str, int] = {}
         while True:
             await asyncio.sleep(TICK)
             for served in list(self.agents.values()):
                 at = self.now(served)
                 try:
                     entries = served.hosted.due(at)
+                    if entries:
+                        self.append(served, entries, at).add_done_callback(_look)
+                    if watched.get(served.name) != served.seq:
+                        self._watch(served, at)
+                        watched[served.name] = served.seq
                 except Exception as error:
                     self.spoiled(error)
                     break
-                if entries:
-                    self.append(served, entries, at).add_done_callback(_look)
+
+    def _watch(self, served: Served, at: int) -> None:
+        alarm = served.hosted.alarm()
+        if alarm is not None:
+            rule, why = alarm
+            entry = served.hosted.change(AgentChange(safety=SafetyChange(mode=rule.then), why=why), "watchdog")
+            self.changed(served, entry, at).add_done_callback(_look)
+            log("watchdog", agent=served.name, mode=rule.then, why=why)
 
     async def _upkeep(self) -> None:
         """Renew leases, take over and hand over agents, read keys, forget old ones."""

@@ -93,15 +93,16 @@ def test_what_comes_after_the_close_is_late_and_counted_once(web: Client) -> Non
 
 def test_decisions_made_elsewhere_are_taken_over(web: Client) -> None:
     seen = [
-        {"action": "small", "probability": 0.25, "values": {"reward": 1, "cost": 0}, "key": "a"},
-        {"action": "small", "probability": 0.25, "values": {"reward": 1, "cost": 0}, "key": "a"},
-        {"action": "large", "probability": 0.5},
+        {"action": "small", "probability": 1, "values": {"reward": 1, "cost": 0}, "key": "a"},
+        {"action": "small", "probability": 1, "values": {"reward": 1, "cost": 0}, "key": "a"},
+        {"action": "large", "probability": 0.5, "propensities": {"large": 0.5, "small": 0.5}},
         {"action": "nobody", "probability": 0.5},
         {"action": "small", "probability": 0},
+        {"action": "small", "probability": 0.5},
         {"action": "small", "probability": 0.5, "values": {"fun": 1}},
     ]
     answer = web.call("POST", f"{AGENT}/observe", seen)[1]["observed"]
-    assert [one["result"] for one in answer] == ["learned", "same", "kept", "refused", "refused", "refused"]
+    assert [one["result"] for one in answer] == ["learned", "same", "kept", *["refused"] * 4]
     status = web.call("GET", f"{AGENT}/status")[1]
     assert (status["decisions"], status["answered"], status["open"]) == (2, 1, 1)
 
@@ -141,6 +142,8 @@ def test_the_journal_comes_out_whole(web: Client) -> None:
 
 def test_what_other_lines_would_have_been_worth(web: Client) -> None:
     assert web.call("POST", f"{AGENT}/what-if")[0] == 409
+    shares = {"safety": {"shares": {"small": 0.2, "medium": 0.2, "large": 0.2}}}
+    assert web.call("PATCH", AGENT, shares, If_Match='"1"')[0] == 200
     worth = {"small": (0.3, 0.1), "medium": (0.6, 0.4), "large": (0.9, 0.9)}
     for _ in range(8):
         made = web.call("POST", f"{AGENT}/decide", [{} for _ in range(50)])[1]["decisions"]
@@ -163,7 +166,7 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
     assert web.call("PATCH", AGENT, change, If_Match='"7"')[0] == 412
     status, view = web.call("PATCH", AGENT, change, If_Match='"1"')
     assert (status, view["version"], view["setup"]["answers"]["close_after"]) == (200, 2, "5s")
-    assert web.call("PATCH", AGENT, {"lines": []}, If_Match='"2"')[0] == 400
+    assert web.call("PATCH", AGENT, {"lines": [{"name": "fun", "at_most": 1}]}, If_Match='"2"')[0] == 400
     assert web.call("POST", f"{AGENT}/decide")[1]["version"] == 2
     status, view = web.call("DELETE", AGENT)
     assert (status, view["retired"]) == (200, True)
@@ -186,7 +189,13 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
         ({"learner": "nobody"}, "nobody"),
         ({"name": "a b"}, "name"),
         ({"answers": {"close_after": "soon"}}, "close_after"),
-        ({"caps": []}, "caps"),
+        ({"caps": [{"line": "cost", "total": 5}]}, "needs a fallback"),
+        ({"caps": [{"line": "reward", "total": 5}]}, "at_most"),
+        ({"safety": {"mode": "off"}}, "needs a fallback"),
+        ({"safety": {"mode": "of"}}, "mode"),
+        ({"safety": {"shares": {"small": 0.6, "large": 0.6}}}, "sum to less than 1"),
+        ({"watchdog": [{"line": "cost"}]}, "one of band and debt"),
+        ({"watchdog": [{"line": "cost", "band": 0.5}]}, "needs a fallback"),
         ({"seed": -1}, "seed"),
     ],
 )

@@ -74,19 +74,21 @@ class Events:
                 "sense": line["sense"],
                 "limit": line["limit"],
                 "average": line["average"],
-                "recent": hosted.recent.average(line["name"]),
+                "recent": line["recent"],
                 "low": line["low"],
                 "high": line["high"],
                 "verdict": line["verdict"],
                 "price": line["price"],
                 "reserved": line["reserved"],
-                "debt": (line["certificate"] or {}).get("shortfall"),
+                "debt": line["debt"],
             }
             for line in status.get("lines", ())
         ]
         return {
             "at": self._host.now() / 1e6,
             "version": hosted.version,
+            "mode": status.get("mode"),
+            "caps": status.get("caps", []),
             "decisions": hosted.decisions,
             "open": len(hosted.open),
             "late": sum(int(count) for count, _ in hosted.late.values()),
@@ -94,7 +96,7 @@ class Events:
             "expired": status.get("expired", 0),
             "answered": status.get("answered", 0),
             "reward": status.get("reward"),
-            "recent_reward": hosted.recent.average("reward"),
+            "recent_reward": hosted.recent.reward(),
             "shares": hosted.recent.shares()[:20],
             "lines": lines,
             "guarantee": guarantee(status),

@@ -1,0 +1,103 @@
+"""Hard caps: what the decisions of one period may come to. A line paces, a cap stops.
+
+A decision belongs to the period in which it was made. Until its bill is told it counts as the worst that it can cost, so the
+bills of a period never come to more than the total, as long as none is larger than its worst and the fallback costs nothing.
+Everything is computed from the records of the journal.
+"""
+
+from typing import Any
+
+from lewa.agent import Agent
+from lewa.serve.schema import Cap
+
+SECONDS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400}
+MONDAY = 3 * 86_400  # 1970 began on a Thursday
+
+
+class Spending:
+    """One cap, and what counts against it in the period of the last decision."""
+
+    def __init__(self, cap: Cap) -> None:
+        self.cap, self.period, self.spent, self.reserved = cap, -1, 0.0, 0.0
+        self.waiting: dict[int, tuple[int, float]] = {}  # decisions of the period without a bill: action, and their worst
+
+    def period_of(self, at: int) -> int:
+        """Return the number of the period that a time lies in."""
+        shift = MONDAY if self.cap.per == "week" else 0
+        return (at // 1_000_000 + shift) // SECONDS[self.cap.per]
+
+    def ends(self) -> float:
+        """Return when the period ends, in seconds since 1970."""
+        shift = MONDAY if self.cap.per == "week" else 0
+        return float((self.period + 1) * SECONDS[self.cap.per] - shift)
+
+    def worst(self, agent: Agent, action: int, reserve: dict[str, float] | None) -> float:
+        """Return what a decision counts as before its bill is told."""
+        if reserve is not None and self.cap.line in reserve:
+            return reserve[self.cap.line]
+        high = next(line.high for line in agent.setup.constraints if line.name == self.cap.line)
+        return self.cap.worst.get(str(agent.setup.actions[action]), high)
+
+    def fits(self, worst: float, at: int) -> bool:
+        """Whether a decision that may cost so much still fits."""
+        used = self.spent + self.reserved if self.period_of(at) == self.period else 0.0
+        return used + worst <= self.cap.total * (1 + 1e-12)
+
+    def decided(self, number: int, action: int, at: int, worst: float) -> None:
+        """Count a decision."""
+        period = self.period_of(at)
+        if period != self.period:
+            self.period, self.spent, self.reserved = period, 0.0, 0.0
+            self.waiting.clear()
+        self.waiting[number] = (action, worst)
+        self.reserved += worst
+
+    def told(self, number: int, value: object) -> None:
+        """Count a bill in place of the worst; one of a past period counts no more."""
+        waiting = self.waiting.pop(number, None)
+        if waiting is not None:
+            action, worst = waiting
+            self.spent += float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
+            self.reserved = self.reserved - worst if self.waiting else 0.0
+
+    def shown(self) -> dict[str, Any]:
+        """Return how the cap stands."""
+        cap = self.cap
+        until = self.ends() if self.period >= 0 else None
+        return {
+            "line": cap.line,
+            "per": cap.per,
+            "total": cap.total,
+            "spent": self.spent,
+            "reserved": self.reserved,
+            "until": until,
+        }
+
+    def plain(self) -> list[Any]:
+        """Return the state as JSON has it."""
+        return [self.period, self.spent, self.reserved, [[n, action, worst] for n, (action, worst) in self.waiting.items()]]
+
+    def restore(self, plain: list[Any]) -> None:
+        """Take over what `plain` wrote."""
+        self.period, self.spent, self.reserved, waiting = plain
+        self.waiting = {number: (action, worst) for number, action, worst in waiting}
+
+
+def check_caps(caps: list[Cap], agent: Agent) -> None:
+    """Refuse caps that cannot be kept."""
+    senses = {line.name: line.sense for line in agent.setup.constraints}
+    for cap in caps:
+        if senses.get(cap.line) != "at most":
+            there = ", ".join(name for name, sense in senses.items() if sense == "at most") or "none"
+            raise ValueError(f"a cap is on a line with at_most, got {cap.line!r}: there are {there}")
+        unknown = sorted(set(cap.worst) - set(map(str, agent.setup.actions)))
+        if unknown:
+            raise ValueError(f"there is no action {unknown[0]!r} for the cap on {cap.line}")
+    if caps and agent.exposure.fallback is None:
+        raise ValueError("a cap needs a fallback action, which is played when it is spent: safety.fallback names it")
+
+
+def within(spendings: list[Spending], agent: Agent, asked: tuple[list[int], dict[str, float] | None], at: int) -> list[int]:
+    """Return the actions of those asked for that fit every cap."""
+    actions, reserve = asked
+    return [i for i in actions if all(one.fits(one.worst(agent, i, reserve), at) for one in spendings)]

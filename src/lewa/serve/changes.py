@@ -1,0 +1,137 @@
+"""Changes of an agent over HTTP: each becomes changes of `lewa.Agent`, whose rules decide, and one record of the journal."""
+
+from collections.abc import Callable
+
+from msgspec import UNSET
+
+from lewa.agent import Agent
+from lewa.agent.records import Change
+from lewa.serve.schema import AgentChange, AgentSetup, Line, LineChange, NewAction, Safety, SafetyChange, Watch
+
+
+def set_safety(agent: Agent, safety: Safety) -> None:
+    """Begin with this safety: in an order in which each step is allowed."""
+    if safety.fallback is not None:
+        agent.set_fallback(safety.fallback)
+    for action, share in safety.shares.items():
+        agent.set_share(action, share)
+    if safety.exposure != 1:
+        agent.set_exposure(safety.exposure)
+    if safety.mode != "live":
+        agent.set_mode(safety.mode)
+
+
+def make_changes(agent: Agent, wanted: AgentChange, who: str) -> list[Change]:
+    """Change an agent, which may be spoiled if this is refused: give a copy. Return the records."""
+    why = "" if wanted.why is UNSET else wanted.why
+    made: list[Change] = []
+    for line in () if wanted.lines is UNSET else wanted.lines:
+        made += _line(agent, line, who, why)
+    for action in () if wanted.add is UNSET else wanted.add:
+        made.append(_add(agent, action, who, why))
+    if wanted.safety is not UNSET:
+        made += _safety(agent, wanted.safety, who, why)
+    for label in () if wanted.retire is UNSET else wanted.retire:
+        made.append(agent.retire_action(label, who=who, why=why))
+    return made
+
+
+def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
+    old = next((one for one in agent.setup.constraints if one.name == line.name), None)
+    if old is None:
+        names = ", ".join(one.name for one in agent.setup.constraints)
+        raise ValueError(f"there is no line {line.name!r}: there are {names}")
+    limit, other = (line.at_most, line.at_least) if old.sense == "at most" else (line.at_least, line.at_most)
+    if other is not UNSET:
+        raise ValueError(f"the line {line.name} is {old.sense} {old.limit:g}; it keeps its side")
+    steps: list[Callable[[], Change]] = []
+    if limit is not UNSET:
+        steps.append(lambda: agent.set_limit(line.name, limit, who=who, why=why))
+    if line.range is not UNSET:
+        ends = line.range
+        steps.append(lambda: agent.set_range(line.name, ends, who=who, why=why))
+        if ends[0] <= old.limit <= ends[1]:
+            steps.reverse()  # the new limit may lie in the new range only
+    if not steps:
+        raise ValueError(f"a change of the line {line.name} names a limit or a range, got neither")
+    return [step() for step in steps]
+
+
+def _add(agent: Agent, action: NewAction, who: str, why: str) -> Change:
+    expected = action.expected or None
+    return agent.add_action(action.name, like=action.like, expected=expected, share=action.share, who=who, why=why)
+
+
+def _safety(agent: Agent, safety: SafetyChange, who: str, why: str) -> list[Change]:
+    made = []
+    if safety.fallback is not UNSET:
+        made.append(agent.set_fallback(safety.fallback, who=who, why=why))
+    for action, share in ({} if safety.shares is UNSET else safety.shares).items():
+        if share > 0 or agent.setup.actions.index(_known(agent, action)) in agent.exposure.minimum:
+            made.append(agent.set_share(action, share, who=who, why=why))
+    if safety.exposure is not UNSET:
+        made.append(agent.set_exposure(safety.exposure, who=who, why=why))
+    if safety.mode is not UNSET:
+        made.append(agent.set_mode(safety.mode, who=who, why=why))
+    return made
+
+
+def _known(agent: Agent, action: str) -> str:
+    if action not in agent.setup.actions:
+        raise ValueError(f"there is no action {action!r}: there are {', '.join(map(str, agent.setup.actions[:20]))}")
+    return action
+
+
+def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
+    """Return the set-up as it is after all changes, as the agent has it."""
+    exposure, labels = agent.exposure, [str(label) for label in agent.setup.actions]
+    lines = [
+        Line(
+            line.name,
+            at_most=line.limit if line.sense == "at most" else None,
+            at_least=line.limit if line.sense != "at most" else None,
+            range=(line.low, line.high),
+        )
+        for line in agent.setup.constraints
+    ]
+    safety = Safety(
+        mode=exposure.mode,  # type: ignore[arg-type]  # checked by the agent
+        exposure=exposure.share,
+        fallback=None if exposure.fallback is None else labels[exposure.fallback],
+        shares={labels[i]: share for i, share in exposure.minimum.items()},
+    )
+    setup.lines, setup.safety = lines, safety
+    setup.actions = [label for i, label in enumerate(labels) if i not in exposure.retired]
+    setup.answers.expected = {name: list(values) for name, values in agent.setup.expected.items()}
+    return setup
+
+
+def check_watchdog(rules: list[Watch], agent: Agent) -> None:
+    """Refuse rules that can never be applied."""
+    names = [line.name for line in agent.setup.constraints]
+    for rule in rules:
+        if rule.line not in names:
+            raise ValueError(f"there is no line {rule.line!r} to watch: there are {', '.join(names)}")
+        if (rule.band is None) == (rule.debt is None):
+            raise ValueError(f"the watch on {rule.line} needs one of band and debt")
+    if rules and agent.exposure.fallback is None:
+        raise ValueError("a watchdog needs a fallback action, which it switches to: safety.fallback names it")
+
+
+def alarm(rules: list[Watch], agent: Agent) -> tuple[Watch, str] | None:
+    """Return the first rule that is broken now and why, if the learner decides."""
+    if agent.exposure.mode not in ("live", "frozen"):
+        return None
+    lines = {line.name: line for line in agent.status().lines}
+    for rule in rules:
+        line = lines[rule.line]
+        if rule.debt is not None and line.debt > rule.debt:
+            return rule, f"watchdog: the debt of {rule.line} is {line.debt:.6g}, above {rule.debt:g}"
+        if rule.band is None:
+            continue
+        over = line.low is not None and line.low > rule.band
+        under = line.high is not None and line.high < rule.band
+        if over if line.sense == "at most" else under:
+            band = f"{line.low} to {line.high}"
+            return rule, f"watchdog: all of the band of {rule.line}, {band}, is beyond {rule.band:g}"
+    return None

@@ -1,0 +1,189 @@
+"""The fold of an agent's journal: the state that its records give, one after the other, to the bit. It needs no clock."""
+
+import hashlib
+import json
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
+from typing import Any, Self
+
+import msgspec
+from msgspec import UNSET
+
+from lewa.agent import Agent, Decision, Feedback
+from lewa.agent.files import to_json
+from lewa.agent.records import play_to_bytes
+from lewa.feedback import Feedback as Kind
+from lewa.feedback import feedback_kind
+from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
+from lewa.serve.caps import Spending
+from lewa.serve.changes import current
+from lewa.serve.recent import Recent
+from lewa.serve.rows import Row, Snapshot
+from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
+
+FORMAT = 1  # of a snapshot
+REMEMBERED = 20_000  # finished decisions whose values are in memory; the others are read from the journal
+
+
+class Fold:
+    """An agent, its open decisions with the time they were made, and what was told of them."""
+
+    def __init__(self, setup: AgentSetup, agent: Agent) -> None:
+        self.setup = setup
+        self._adopt(agent)
+        self.fields: tuple[str, ...] = agent.setup.fields
+        self.learner: str = agent.setup.learner_name
+        self.version, self.decisions, self.retired = 1, 0, False
+        self.open: dict[int, Open] = {}  # by number, so by age
+        self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
+        self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
+        self.recent = Recent(len(self.actions))
+        self.spendings = [Spending(cap) for cap in setup.caps]
+        kind = feedback_kind(type(agent.setup.learner))
+        self._needs_play, self._observes_all = kind is not Kind.BANDIT, kind is Kind.FULL
+
+    def _adopt(self, agent: Agent) -> None:
+        """Go on with an agent that was changed."""
+        self.agent, self.actions = agent, [str(action) for action in agent.setup.actions]
+        self._index = {action: i for i, action in enumerate(self.actions)}
+
+    @classmethod
+    def begin(cls, row: Row) -> Self:
+        """Return the agent that the first row of a journal says."""
+        if row.kind != "set" or row.seq != 1:
+            raise ValueError(f"a journal begins with a set record, got {row.kind} {row.seq}")
+        plain = json.loads(row.body)
+        return cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
+
+    def _change(self, body: Mapping[str, Any]) -> None:
+        for change in body["changes"]:
+            self.agent.apply(change)
+        self._adopt(self.agent)
+        self.recent.widen(len(self.actions))
+        own = {name: body[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in body}
+        wanted, setup = msgspec.convert(own, AgentChange), self.setup
+        if wanted.answers is not UNSET and wanted.answers.close_after is not UNSET:
+            setup.answers.close_after = wanted.answers.close_after
+        if wanted.keys_for is not UNSET:
+            setup.keys_for = wanted.keys_for
+        if wanted.watchdog is not UNSET:
+            setup.watchdog = wanted.watchdog
+        if wanted.caps is not UNSET:
+            before = {(one.cap.line, one.cap.per): one.plain() for one in self.spendings}
+            setup.caps, self.spendings = wanted.caps, [Spending(cap) for cap in wanted.caps]
+            for one in self.spendings:  # what was spent in this period stays spent
+                if (one.cap.line, one.cap.per) in before:
+                    one.restore(before[one.cap.line, one.cap.per])
+        self.setup = current(setup, self.agent)
+        self.retired = bool(body.get("retired", self.retired))
+        self.version += 1
+
+    @property
+    def close_after(self) -> int | None:
+        """Return how long a decision stays open, in microseconds."""
+        return None if self.setup.answers.close_after is None else microseconds(self.setup.answers.close_after)
+
+    def apply(self, row: Row) -> None:
+        """Take a row of the journal over."""
+        number = row.decision or 0
+        if row.kind == "decision":
+            body = body_of(row)
+            labels = self.agent.setup.actions
+            available = None if body.v is None else tuple(labels[i] for i in body.v)
+            self.agent.apply(
+                Decision(number, labels[body.a], body.p, play_to_bytes(body.q or ()), body.m, number, available)
+            )
+            self._opened(number, row.at, body)
+        elif row.kind == "feedback":
+            values = msgspec.json.decode(row.body, type=dict[str, Number])
+            self.agent.apply(Feedback(number, {name: record_value(value) for name, value in values.items()}))
+            self._told(number, self.open[number], values)
+        elif row.kind == "close":
+            self.agent.apply(Feedback(number, {}, True))
+            self._closed(number)
+        elif row.kind == "late":
+            self._late(number, msgspec.json.decode(row.body, type=dict[str, Number]))
+        elif row.kind == "change":
+            self._change(json.loads(row.body))
+        else:
+            raise ValueError(f"a journal of lewa has no record of the kind {row.kind!r}")
+
+    def _opened(self, number: int, at: int, made: DecisionBody) -> None:
+        self.decisions = number
+        self.open[number] = Open(at, made.a, {})
+        self.recent.decided(made.a)
+        for one in self.spendings:
+            one.decided(number, made.a, at, one.worst(self.agent, made.a, made.r))
+
+    def _told(self, number: int, known: Open, fresh: Mapping[str, Number]) -> bool:
+        known.values.update(fresh)
+        self._billed(number, fresh)
+        if "reward" in fresh:
+            self.recent.told(fresh["reward"])
+        whole = len(known.values) == len(self.fields)
+        if whole:
+            del self.open[number]
+            self.remember(number, known.values)
+        return whole
+
+    def _closed(self, number: int) -> None:
+        self.remember(number, self.open.pop(number).values)
+
+    def _billed(self, number: int, fresh: Mapping[str, Number]) -> None:
+        for one in self.spendings:
+            if one.cap.line in fresh:
+                one.told(number, fresh[one.cap.line])
+
+    def _late(self, number: int, fresh: Mapping[str, Number]) -> None:
+        for name, value in fresh.items():
+            if isinstance(value, int | float):
+                self.late[name][0] += 1
+                self.late[name][1] += value
+        if number in self.finished:
+            self.finished[number].update(fresh)
+        self._billed(number, fresh)
+
+    def remember(self, number: int, values: dict[str, Number]) -> None:
+        """Keep the values of a finished decision in memory for a while."""
+        self.finished[number] = values
+        if len(self.finished) > REMEMBERED:
+            self.finished.popitem(last=False)
+
+    def missing(self, numbers: Iterable[int]) -> set[int]:
+        """Return the decisions of these that are finished and no longer in memory."""
+        known, finished = self.open, self.finished
+        return {n for n in numbers if n not in known and n not in finished and 1 <= n <= self.decisions}
+
+    def plain(self) -> dict[str, Any]:
+        """Return the whole state as JSON has it."""
+        waiting = [[number, one.at, one.action, one.values] for number, one in self.open.items()]
+        own = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
+        setup, spent = msgspec.to_builtins(self.setup), [one.plain() for one in self.spendings]
+        return {"format": FORMAT, "setup": setup, **own, "open": waiting, "spendings": spent, "agent": self.agent.snapshot()}
+
+    def hash(self) -> str:
+        """Return the hash of the whole state: two that are equal to the bit have the same."""
+        return hashlib.sha256(to_json(self.plain()).encode()).hexdigest()
+
+    def snapshot(self, agent: int, seq: int, at: int) -> Snapshot:
+        """Return the state after the row `seq`."""
+        plain = to_json(self.plain()).encode()
+        body = zlib.compress(plain, 1)
+        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), hashlib.sha256(plain).hexdigest())
+
+    @classmethod
+    def restore(cls, snapshot: Snapshot) -> Self:
+        """Return the agent that a snapshot was taken of; a damaged one is refused."""
+        if hashlib.sha256(snapshot.body).hexdigest() != snapshot.sha256:
+            raise ValueError(f"the snapshot after record {snapshot.seq} is damaged: its checksum does not fit")
+        plain = json.loads(zlib.decompress(snapshot.body))
+        if plain.get("format") != FORMAT:
+            raise ValueError(f"snapshots of format {FORMAT} can be read, got {plain.get('format')!r}")
+        hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
+        hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
+        hosted.late = plain["late"]
+        for one, spent in zip(hosted.spendings, plain["spendings"], strict=True):
+            one.restore(spent)
+        hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
+        return hosted

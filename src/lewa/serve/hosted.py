@@ -1,0 +1,281 @@
+"""One agent of the service: what callers ask of it. No rule of the learner is written here.
+
+A call changes the agent in memory and returns the entries that the journal has to hold before anyone hears of it;
+`Fold.apply` takes them over from the journal and comes to the same state to the bit.
+"""
+
+from collections.abc import Mapping
+from itertools import takewhile
+from typing import Any, Self
+
+import msgspec
+from msgspec import UNSET
+
+from lewa.agent import Agent, Decision
+from lewa.agent.files import to_json
+from lewa.agent.records import play_to_bytes
+from lewa.serve.bodies import DecisionBody, check_depth, check_reserve, line_of, plain_value, whole_play
+from lewa.serve.caps import check_caps, within
+from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
+from lewa.serve.fold import Fold
+from lewa.serve.rehearsal import bare_of, warm
+from lewa.serve.rows import Entry
+from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
+
+SHOWN = 20  # actions up to which a decision is answered with all propensities
+encode = msgspec.json.Encoder().encode
+
+
+class Hosted(Fold):
+    """An agent at work."""
+
+    # Set-up --------------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def create(cls, setup: AgentSetup) -> tuple[Self, Entry]:
+        """Make an agent, and the first entry of its journal: the set-up, and the agent it gave, learner and all."""
+        names = [line.name for line in setup.lines]
+        if "decision" in names:
+            raise ValueError("a line needs a name that is not 'decision': that word is taken in feedback")
+        agent = Agent(
+            setup.actions,
+            [line_of(line) for line in setup.lines],
+            reward_range=setup.reward.range,
+            horizon=setup.horizon,
+            learner=setup.learner,
+            seed=setup.seed or 0,
+            settings=setup.settings,
+            feedback=setup.feedback,
+            max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
+            unanswered=setup.answers.unanswered,
+            expected=setup.answers.expected,
+        )
+        set_safety(agent, setup.safety)
+        check_caps(setup.caps, agent)
+        check_watchdog(setup.watchdog, agent)
+        setup = current(setup, agent)
+        body = f'{{"setup": {encode(setup).decode()}, "agent": {to_json(agent.snapshot())}}}'
+        return cls(setup, agent), Entry("set", None, body)
+
+    def change(self, wanted: AgentChange, who: str) -> Entry:
+        """Change the agent: all that is wanted or nothing, as one record."""
+        trial = Agent.restore(self.agent.snapshot())
+        made = make_changes(trial, wanted, who)
+        caps = self.setup.caps if wanted.caps is UNSET else wanted.caps
+        rules = self.setup.watchdog if wanted.watchdog is UNSET else wanted.watchdog
+        check_caps(caps, trial)
+        check_watchdog(rules, trial)
+        plain = msgspec.to_builtins(wanted)
+        own = {name: plain[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in plain}
+        body = {"changes": [change.plain() for change in made], **own, "who": who, "why": plain.get("why", "")}
+        self._change(body)
+        return Entry("change", None, encode(body).decode())
+
+    def retire(self, who: str) -> Entry:
+        """Decide nothing any more."""
+        body = {"changes": [], "retired": True, "who": who, "why": ""}
+        self._change(body)
+        return Entry("change", None, encode(body).decode())
+
+    def alarm(self) -> tuple[Watch, str] | None:
+        """Return the rule of the watchdog that is broken now, and why."""
+        return alarm(self.setup.watchdog, self.agent) if self.setup.watchdog and not self.retired else None
+
+    # Calls ---------------------------------------------------------------------------------------------------------------
+
+    def decide(self, query: Query, at: int) -> tuple[list[Entry], int, DecisionBody]:
+        """Draw an action; return the entries, the number of the decision and what the journal says of it."""
+        if query.available is not None:
+            for label in query.available:  # before anything is closed
+                self._action(label)
+            if not query.available:
+                raise ValueError("available must name at least one action, got none")
+        if query.context is not None:
+            check_depth(query.context)
+        if query.reserve is not None:
+            check_reserve(query.reserve, self.fields)
+        available, by = self._affordable(query, at)
+        entries = self._make_room()
+        drawn = self.agent.pull(available)
+        action = self._index[str(drawn.action)]
+        masked = drawn.available is not None
+        body = DecisionBody(
+            a=action,
+            p=float(drawn.probability),  # uncompiled it is a NumPy number
+            m=drawn.multipliers,
+            q=drawn.play if self._needs_play or masked or len(self.actions) <= SHOWN else None,
+            v=[self._index[str(label)] for label in drawn.available] if drawn.available is not None else None,
+            by=by,
+            r=query.reserve,
+            key=query.key,
+            context=query.context,
+        )
+        self._opened(drawn.id, at, body)
+        entries.append(Entry("decision", drawn.id, encode(body).decode()))
+        return entries, drawn.id, body
+
+    def _affordable(self, query: Query, at: int) -> tuple[list[str] | None, str]:
+        """Return the actions that fit the caps, and who decides."""
+        exposure, agent = self.agent.exposure, self.agent
+        if exposure.mode in ("shadow", "off"):
+            return query.available, "fallback"
+        if not self.spendings:
+            return query.available, "learner"
+        asked = range(len(self.actions)) if query.available is None else [self._index[label] for label in query.available]
+        there = [i for i in asked if i not in exposure.retired]
+        fitting = within(self.spendings, agent, (there, query.reserve), at)
+        if fitting == there:
+            return query.available, "learner"
+        if fitting:
+            return [self.actions[i] for i in fitting], "learner"
+        if exposure.fallback is None or exposure.fallback not in there:
+            raise ValueError("a cap is spent, and the fallback is not among the available actions")
+        return [self.actions[exposure.fallback]], "cap"
+
+    def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
+        """Take over a decision made elsewhere, with its propensity, and what is known of it."""
+        action, number = self._action(seen.action), self.decisions + 1
+        play: tuple[float, ...] = ()
+        if seen.propensities is not None:
+            unknown = sorted(set(seen.propensities) - set(self.actions))
+            if unknown:
+                raise ValueError(f"there is no action {unknown[0]!r}")
+            play = tuple(float(seen.propensities.get(label, 0.0)) for label in self.actions)
+        elif self._needs_play and not (play := whole_play(action, seen.probability, len(self.actions))):
+            raise ValueError(f"{self.learner} needs the propensities of all actions of a decision made elsewhere")
+        for name, value in seen.values.items():
+            self._check_value(name, value)
+        record = Decision(number, self.agent.setup.actions[action], seen.probability, play_to_bytes(play), (), number, None)
+        entries = self._make_room()
+        self.agent.apply(record)
+        body = DecisionBody(a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key)
+        self._opened(number, at, body)
+        entries.append(Entry("decision", number, encode(body).decode()))
+        if seen.values:
+            entry = self.tell(number, seen.values)[2]
+            entries += [entry] if entry is not None else []
+        return entries, number
+
+    def tell(self, number: int, values: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
+        """Take over what became known of a decision: the result, why, and the entry if something changed."""
+        if not 1 <= number <= self.decisions:
+            return "unknown", f"this agent has made {self.decisions} decisions", None
+        known = self.open.get(number)
+        before = known.values if known is not None else self.finished[number]
+        fresh: dict[str, Number] = {}
+        for name, value in values.items():
+            if name not in before:
+                fresh[name] = plain_value(value)
+            elif before[name] != plain_value(value):
+                return "conflict", f"the {name} was told before as {before[name]}, now as {value}; nothing was changed", None
+        if values and not fresh:
+            return "same", None, None
+        try:
+            if known is None:
+                for name, value in fresh.items():
+                    self._check_value(name, value)
+                if not fresh:
+                    raise ValueError("feedback tells something of a decision, got nothing")
+                kind, result = "late", "late"
+                self._late(number, fresh)
+            else:
+                self.agent.update(number, **fresh)
+                kind, result = "feedback", "learned" if self._told(number, known, fresh) else "kept"
+        except ValueError as error:
+            return "refused", str(error), None
+        return result, None, Entry(kind, number, encode(fresh).decode())
+
+    def close(self, number: int, why: str = "request") -> tuple[str, str | None, Entry | None]:
+        """End a decision of which no more will be told."""
+        if not 1 <= number <= self.decisions:
+            return "unknown", f"this agent has made {self.decisions} decisions", None
+        if number not in self.open:
+            return "same", None, None
+        self.agent.close(number)
+        self._closed(number)
+        return "closed", None, Entry("close", number, encode({"why": why}).decode())
+
+    def due(self, now: int) -> list[Entry]:
+        """Close the decisions whose time is over."""
+        limit = self.close_after
+        if limit is None:
+            return []
+        over = list(takewhile(lambda number: self.open[number].at + limit <= now, self.open))
+        return [entry for number in over if (entry := self.close(number, "timeout")[2]) is not None]
+
+    def _make_room(self) -> list[Entry]:
+        entries = []
+        while len(self.open) >= self.setup.answers.max_open:
+            entry = self.close(next(iter(self.open)), "room")[2]
+            entries += [entry] if entry is not None else []
+        return entries
+
+    def _action(self, label: str) -> int:
+        if label not in self._index:
+            raise ValueError(f"there is no action {label!r}: there are {', '.join(self.actions[:SHOWN])}")
+        return self._index[label]
+
+    def _check_value(self, name: str, value: Number) -> None:
+        if name not in self.fields:
+            raise ValueError(f"there is no {name!r} here: an answer has {', '.join(self.fields)}")
+        wanted = len(self.actions) if self._observes_all else None
+        if (len(value) if isinstance(value, list | tuple) else None) != wanted:
+            raise ValueError(f"{name} is {'one number' if wanted is None else f'{wanted} numbers, one per action'}")
+
+    # The fold ------------------------------------------------------------------------------------------------------------
+
+    # Finished decisions --------------------------------------------------------------------------------------------------
+
+    # Reading -------------------------------------------------------------------------------------------------------------
+
+    def answer(self, number: int, at: int, made: DecisionBody) -> Decided:
+        """Return a decision as a caller gets it."""
+        limit = self.close_after
+        shown = made.q is not None and len(self.actions) <= SHOWN
+        return Decided(
+            decision=f"{self.setup.name}:{number}",
+            action=self.actions[made.a],
+            probability=made.p,
+            version=self.version,
+            by=made.by,
+            propensities=dict(zip(self.actions, made.q or (), strict=False)) if shown else None,
+            prices=self._prices(made.m),
+            available=None if made.v is None else [self.actions[i] for i in made.v],
+            close_at=None if limit is None else (at + limit) / 1e6,
+        )
+
+    def _prices(self, multipliers: tuple[float, ...]) -> dict[str, float] | None:
+        low, high = self.agent.setup.reward_range
+        lines = self.agent.setup.constraints
+        pairs = zip(lines, multipliers, strict=False)
+        return {line.name: x * (high - low) / (line.high - line.low) for line, x in pairs} if multipliers else None
+
+    def status(self) -> dict[str, Any]:
+        """Return how the agent stands, and what was told too late for it."""
+        late = {name: {"values": count, "average": total / count} for name, (count, total) in self.late.items() if count}
+        status = dict(self.agent.status().plain())
+        status["warnings"] = [str(warning) for warning in status["warnings"]]
+        lines = status.pop("constraints")  # the word of the setup that the user sent
+        return {
+            "name": self.setup.name,
+            "version": self.version,
+            **status,
+            "lines": lines,
+            "late_values": late,
+            **self._shown(),
+        }
+
+    def _shown(self) -> dict[str, Any]:
+        safety = msgspec.to_builtins(self.setup.safety)
+        return {"safety": safety, "caps": [one.shown() for one in self.spendings], "retired": self.retired}
+
+    def play(self) -> tuple[dict[str, float], dict[str, float]]:
+        """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
+        copy, bare = Agent.restore(self.agent.snapshot()), Agent.restore(bare_of(self.agent.snapshot()))
+        plays = (copy.pull().play, bare.pull().play)
+        played, own = (dict(zip(self.actions, play, strict=False)) for play in plays)
+        return played, own
+
+    def warm(self) -> None:
+        """Run every step once on a copy, so that what has to be compiled is compiled now."""
+        warm(Agent.restore(bare_of(self.agent.snapshot())), self._observes_all)

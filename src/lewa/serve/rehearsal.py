@@ -1,0 +1,35 @@
+"""Steps on a copy of an agent: to compile what it needs, and to see what its learner would play."""
+
+from typing import Any
+
+from lewa.agent import Agent
+from lewa.serve.schema import Number
+
+
+def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:
+    """Return the snapshot of the same agent in the mode live, without exposure and minimum shares."""
+    state = snapshot["state"]
+    bare = {**state["exposure"], "mode": "live", "share": 1.0, "minimum": []}
+    return {**snapshot, "state": {**state, "exposure": bare}}
+
+
+def warm(copy: Agent, observes_all: bool) -> None:
+    """Run every step once."""
+    actions = [label for i, label in enumerate(copy.setup.actions) if i not in copy.exposure.retired]
+    value: Number = [0.5] * len(copy.setup.actions) if observes_all else 0.5
+    low, high = copy.setup.reward_range
+    for part in (False, True):
+        decision = copy.pull(actions[:1] if part and len(actions) > 1 else None)
+        values = {line.name: _within(value, line.low, line.high) for line in copy.setup.constraints}
+        if part:
+            copy.update(decision, reward=_within(value, low, high))
+            copy.update(decision, **values)
+        else:
+            copy.update(decision, reward=_within(value, low, high), **values)
+    copy.close(copy.pull())
+    copy.status()
+
+
+def _within(value: Number, low: float, high: float) -> Any:
+    """Return a share of a range as a value in it."""
+    return [low + x * (high - low) for x in value] if isinstance(value, list) else low + value * (high - low)
