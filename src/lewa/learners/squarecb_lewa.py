@@ -186,6 +186,7 @@ class SquareCbLewa(Learner):
             most = min(p[k] + self.beta * sqrt(e / s.effective[k]), 1.0)  # a reward is at most 1
             if s.available[k] == 0 or most < low:
                 p[k] = -inf
+        look_away(s)
         t = max(min(s.totals[CLOCK], STALE), 1.0)
         weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(e * s.totals[LEVERAGE], 1e-12)))
 
@@ -196,6 +197,7 @@ class SquareCbLewa(Learner):
             s.charged[j] = foresee(self.prior, s, 1 + j, action)
             s.debt[j] += s.charged[j] - (1 - self.floor[j])
             pace(s.multiplier, s.debt, j, self.floor[j], s.charged[j], self.step, self.repay)
+        look_away(s)
 
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
         i, targets, e = seen.action, self.prior.shape[0], score_error(s)
@@ -223,6 +225,7 @@ class SquareCbLewa(Learner):
         for k in range(s.tried.size):
             s.tried[k] *= 1 - 1 / STALE
         s.tried[i] += 1
+        look_away(s)
 
     def relabelled(self, order: Sequence[int]) -> Self:
         return self.replace(prior=self.prior[:, list(order)])
@@ -265,6 +268,13 @@ def look(s: SquareCbLewaState, k: int) -> None:
         s.effective[k] = s.tried[k] + PRIOR_ANSWERS
     else:
         s.effective[k] = 1 / whiten(s.ridge, s.features, k)
+
+
+@rule
+def look_away(s: SquareCbLewaState) -> None:
+    """effective_k <- 1/10: nothing stays of a look, so that a replay, which plays nothing, ends in the same state"""
+    for k in range(s.effective.size):
+        s.effective[k] = PRIOR_ANSWERS
 
 
 @rule
