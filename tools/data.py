@@ -1,6 +1,7 @@
 """Every learner on every set of a folder of real data, at its recommended floor: what `make data` runs.
 
-    python -m tools.data FOLDER        writes docs/data.md
+    python -m tools.data FOLDER                  writes docs/data.md
+    python -m tools.data FOLDER LEARNER ...      measures only these anew, beside what `auto` takes; other rows stay
 
 A set is NAME.npz, with rewards (T, K) and constraints (T, K, m), beside NAME.json, whose `budgets` name a recommended floor;
 or NAME.csv.gz, a bandit log, beside the same.
@@ -10,7 +11,6 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,9 +30,22 @@ from lewa.validation import as_floor
 HERE = Path(__file__).parent
 SEEDS = 20
 LONG = 5_000  # rounds from which on the goals are asked for
-GOALS = {"full": (0.99, 0.01), "bandit": (0.97, 0.01)}  # reward as a share of hindsight; positive or net violation per round
+SHORT = 0.95  # of hindsight, where there are fewer
+SHUFFLES = 4
+GOALS = {"full": (0.99, 0.002), "bandit": (0.97, 0.005)}  # reward as a share of hindsight, and net violation per round
+MORE = {("energy_geo_carbon", "full", "file"): 1.05}  # where following the data pays
+# What was advised before the practical learners.
+BEFORE: dict[str, tuple[str, dict[str, float]]] = {
+    "full": ("op-ewa", {"kappa": 0.0}),
+    "bandit": ("bandit-op-ewa", {"kappa": 0.0}),
+}
 # Tried beside the recommended tuning.
-KNOBS: dict[str, tuple[float, ...]] = {"kappa": (0.3, 0.0, -0.05, -1.0), "b": (2 / 3,), "optimism": (0.0,)}
+KNOBS: dict[str, tuple[float, ...]] = {
+    "kappa": (0.3, 0.0, -0.05, -1.0),
+    "b": (2 / 3,),
+    "optimism": (0.0,),
+    "gain": (0.005, 1 / 24, 1.0),  # forecast-lp with a memory of 200, 24 and 1 rounds
+}
 
 
 class Set(NamedTuple):
@@ -60,10 +73,12 @@ class Row(NamedTuple):
     positive: float  # sum_t [floor - p_t.c_t]+ / T
     steady: float  # sum_t [floor - p_t.c]+ / T, c the mean of the table
     spread: float  # standard deviation of the share over seeds
+    low: float  # the share of the worst seed
+    bill: float  # net violation of the actions drawn, of the worst seed
 
     @property
     def called(self) -> str:
-        return " ".join((self.name, *(f"{name}={value:.3g}" for name, value in self.settings.items())))
+        return called(self.name, self.settings)
 
 
 def sets(folder: Path) -> list[Set]:
@@ -91,9 +106,9 @@ def entrants(shown: str) -> Iterator[tuple[str, dict[str, float]]]:
             continue
         yield name, {}
         for knob, values in KNOBS.items():
-            if knob in learners.settings_of(name):
+            if knob in learners.settings_of(name) and name != PRACTICE[shown][0]:
                 yield from ((name, {knob: value}) for value in values)
-    name, settings = PRACTICE[shown]
+    name, settings = BEFORE[shown]
     yield f"{name}+doubling", settings
 
 
@@ -104,7 +119,8 @@ def measure(one: Set, name: str, settings: dict[str, float], seeds: int = SEEDS)
     learner = learners.make(name, K, T, one.floor, **settings, **told(one.means, one.floor, name))
     trace = lewa.play(learner, one.game, T, 1 if shown == "full" else seeds, every_round=True)
     assert trace.plays is not None
-    return measured(one, name, settings, shown, trace.plays, trace.reward[:, -1])
+    bill = np.maximum(trace.observed_shortfall[:, -1], 0).max(axis=1) / T
+    return measured(one, name, settings, shown, trace.plays, trace.reward[:, -1])._replace(bill=float(bill.max()))
 
 
 def told(means: Matrix, floor: Vector, name: str) -> dict[str, float]:
@@ -131,6 +147,8 @@ def measured(one: Set, name: str, settings: dict[str, float], shown: str, plays:
         float((np.maximum(one.floor - met, 0).sum(axis=1) / T).max(axis=1).mean()),
         float((np.maximum(one.floor - plays @ one.means.T, 0).sum(axis=1) / T).max(axis=1).mean()),
         float(share.std(ddof=1)) if len(share) > 1 else 0.0,
+        float(share.min()),
+        float(net.max()),
     )
 
 
@@ -172,44 +190,74 @@ def limits(one: Set) -> Limits:
 # The page ---------------------------------------------------------------------------------------------------------------
 
 
+class Goal(NamedTuple):
+    """What `auto` takes on one set, in the order of the file or shuffled; the worst seed of the worst shuffle counts."""
+
+    name: str
+    rounds: int
+    actions: int
+    shown: str
+    order: str
+    mean: float  # reward as a share of hindsight
+    low: float
+    net: float  # by the play
+    bill: float  # by the actions drawn
+
+    @property
+    def asked(self) -> float:
+        """The share that is asked for."""
+        return MORE.get((self.name, self.shown, self.order), GOALS[self.shown][0] if self.rounds >= LONG else SHORT)
+
+    @property
+    def missed(self) -> list[str]:
+        """What is missed."""
+        violation = self.net if self.shown == "full" else self.bill
+        return ["reward"] * (self.low < self.asked) + ["violation"] * (violation > GOALS[self.shown][1])
+
+
+def goals(one: Set, seeds: int) -> Iterator[Goal]:
+    """Measure what `auto` takes on a set, in both orders, with full information and bandit feedback."""
+    for shown in GOALS:
+        each = max(1, seeds // SHUFFLES)
+        orders = {
+            "file": [measure(one, *PRACTICE[shown], seeds)],
+            "shuffled": [measure(shuffled(one, n), *PRACTICE[shown], each) for n in range(SHUFFLES)],
+        }
+        for order, rows in orders.items():
+            mean = sum(row.share for row in rows) / len(rows)
+            low, net, bill = min(row.low for row in rows), max(row.worst for row in rows), max(row.bill for row in rows)
+            yield Goal(one.name, one.game.length, one.game.actions, shown, order, mean, low, net, bill)
+
+
 class Studied(NamedTuple):
     """All that is measured of one set."""
 
     one: Set
-    rows: list[Row]
+    lines: list[str]  # of its table
     limits: Limits
-    mixed: dict[str, Row]  # the advised learners, with the rounds in an order drawn at random
-    searched: dict[str, Row]  # a learner with settings that were searched for on this very set
-
-    def advised(self, shown: str) -> Row:
-        """What `--learner auto` takes."""
-        name, settings = PRACTICE[shown]
-        return next(row for row in self.rows if (row.name, row.settings) == (name, settings))
-
-    def best(self, shown: str) -> Row | None:
-        """The largest reward among those that keep the goal's violation."""
-        kept = [row for row in self.rows if row.shown == shown and missed(row) <= GOALS[shown][1]]
-        return max(kept, key=lambda row: row.share, default=None)
+    goals: list[Goal]
 
 
-def missed(row: Row) -> float:
-    """The violation that the goal is about."""
-    return row.positive if row.shown == "full" else row.net
+def study(one: Set, again: tuple[str, ...], page: str, seeds: int = SEEDS) -> Studied:
+    """Measure the learners named, or all where none is, on one set; the lines of the others are those of the page."""
+    old, lines = lines_of(page, one.name), []
+    for shown in GOALS:
+        for name, settings in entrants(shown):
+            label = f"`{called(name, settings)}`"
+            if again and name not in again and (name, settings) != PRACTICE[shown] and label in old:
+                lines.append(old[label])
+                continue
+            lines.append(line(*cells(measure(one, name, settings, seeds))))
+            print(" ", lines[-1], flush=True)
+    return Studied(one, lines, limits(one), list(goals(one, seeds)))
 
 
-def reached(row: Row) -> bool:
-    """Whether the goal is met."""
-    share, violation = GOALS[row.shown]
-    return row.share >= share and missed(row) <= violation
-
-
-def study(one: Set, seeds: int = SEEDS) -> Studied:
-    """Every learner on one set."""
-    rows = [measure(one, name, settings, seeds) for shown in GOALS for name, settings in entrants(shown)]
-    mixed = {shown: measure(shuffled(one), *PRACTICE[shown], seeds) for shown in GOALS}
-    known = {shown: SEARCHED[one.name, shown] for shown in GOALS if (one.name, shown) in SEARCHED}
-    searched = {shown: measure(one, *found, seeds) for shown, found in known.items() if found[0] in learners.ALL}
-    return Studied(one, rows, limits(one), mixed, searched)
+def lines_of(page: str, heading: str) -> dict[str, str]:
+    """Return the lines of the table below a heading, by their first cell without a mark."""
+    _, _, rest = page.partition(f"### {heading}\n")
+    table = rest.partition("\n### ")[0].partition("\n## ")[0].splitlines()
+    plain = (row.replace(" (advised)", "").replace(" (auto)", "") for row in table if row.startswith("| `"))
+    return {row.split(" | ")[0].removeprefix("| "): row for row in plain}
 
 
 def line(*cells: str) -> str:
@@ -232,35 +280,15 @@ def each(values: Vector) -> str:
     return ", ".join(small(float(x)) for x in values)
 
 
-def goal_table(studies: list[Studied]) -> str:
+def goal_table(studies: list[Studied], shown: str) -> str:
     rows = []
-    for found in studies:
-        cells = []
-        for shown in GOALS:
-            row = found.advised(shown)
-            asked = found.one.game.length >= LONG
-            cells += [
-                percent(row.share),
-                small(missed(row)),
-                ("yes" if reached(row) else "**no**") if asked else "not asked",
-            ]
-        rows.append(line(f"`{found.one.name}`", f"{found.one.game.length:,}", str(found.one.game.actions), *cells))
-    return "\n".join(
-        (
-            head(
-                "set",
-                "T",
-                "K",
-                "full: reward",
-                "positive violation",
-                "goal met",
-                "bandit: reward",
-                "net violation",
-                "goal met",
-            ),
-            *rows,
-        )
-    )
+    for goal in (goal for found in studies for goal in found.goals if goal.shown == shown):
+        share = percent(goal.mean) if shown == "full" else f"{percent(goal.mean)}, worst {percent(goal.low)}"
+        violation = small(goal.net) if shown == "full" else f"{small(goal.bill)} (play {small(goal.net)})"
+        missed = f"**no**: {' and '.join(goal.missed)}" if goal.missed else "yes"
+        size = (f"{goal.rounds:,}", str(goal.actions))
+        rows.append(line(f"`{goal.name}`", *size, goal.order, share, violation, f"{100 * goal.asked:.0f} %", missed))
+    return "\n".join((head("set", "T", "K", "order", "reward", "net violation", "asked", "goal met"), *rows))
 
 
 def limit_table(studies: list[Studied]) -> str:
@@ -290,10 +318,14 @@ def limit_table(studies: list[Studied]) -> str:
     return "\n".join((head(*columns), *rows))
 
 
-def cells(row: Row, mark: str = "") -> tuple[str, ...]:
+def called(name: str, settings: dict[str, float]) -> str:
+    return " ".join((name, *(f"{knob}={value:.3g}" for knob, value in settings.items())))
+
+
+def cells(row: Row) -> tuple[str, ...]:
     """A learner's line in the table of a set."""
     return (
-        f"`{row.called}` {mark}".strip(),
+        f"`{row.called}`",
         row.shown,
         percent(row.share) + (f" +- {100 * row.spread:.1f}" if row.shown == "bandit" else ""),
         *(small(x) for x in (row.net, row.worst, row.positive, row.steady)),
@@ -301,105 +333,44 @@ def cells(row: Row, mark: str = "") -> tuple[str, ...]:
 
 
 def set_table(found: Studied) -> str:
-    advised = [found.advised(shown) for shown in GOALS]
-    rows = [line(*cells(row, "(advised)" if row in advised else "")) for row in found.rows]
-    rows += [line(*cells(row, "(searched)")) for row in found.searched.values()]
     columns = ("learner", "feedback", "reward", "net", "net, worst seed", "positive, revealed", "positive, mean")
     one = found.one
     floor = ", ".join(f"{c0:g}" for c0 in one.floor)
     title = f"### {one.name}\n\n{one.title}: {one.game.length:,} rounds, {one.game.actions} actions, floor {floor}.\n"
-    return "\n".join((title, head(*columns), *rows))
+    return "\n".join((title, head(*columns), *found.lines))
 
 
-def misses(studies: list[Studied]) -> str:
-    """What each goal that was missed was missed by, and what could have been reached."""
-    said = []
-    for found in studies:
-        for shown in GOALS:
-            row = found.advised(shown)
-            if found.one.game.length < LONG or reached(row):
-                continue
-            best, mixed = found.best(shown), found.mixed[shown]
-            kind = "positive" if shown == "full" else "net"
-            text = (
-                f"- **`{found.one.name}`, {'full information' if shown == 'full' else 'bandit feedback'}**: "
-                f"{percent(row.share)} at {kind} violation {small(missed(row))}. "
-                f"{WHY.get((found.one.name, shown), '')}"
-                f"With the same rounds in an order drawn at random: {percent(mixed.share)} at {small(missed(mixed))}"
-                + (f", positive violation of the table's mean {small(mixed.steady)}. " if shown == "full" else ". ")
-                + (
-                    f"The best here that keeps the violation is `{best.called}`, with {percent(best.share)}."
-                    if best is not None
-                    else "No learner here keeps that violation as it is tuned."
-                )
-                + (
-                    f" With settings searched for on this set, `{search.called}` has {percent(search.share)} at "
-                    f"{small(missed(search))}."
-                    if (search := found.searched.get(shown))
-                    else ""
-                )
-            )
-            said.append(fill(text, 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False))
-    return "\n".join(said) or "None."
-
-
-# What is known of the misses, beside the figures.
-WHY: dict[tuple[str, str], str] = {
-    ("energy_geo_carbon", "full"): (
-        "The best fixed play itself is beyond the goal, because the carbon in the grids moves with hours and seasons: "
-        "to stay near the line in every hour a play has to move with them. The learners here estimate what stays the same. "
-    ),
-    ("energy_geo_carbon", "bandit"): (
-        "The mean of all hours so far is not the mean of those to come. A little caution, a kappa just below 0, pays for "
-        "that here; on sets whose floors are near the best action it finds no play, and costs more than it saves. "
-    ),
-    ("flusight_2023_24", "full"): (
-        "The constraints are 0 or 1, whether an interval covered: any play has a shortfall in most rounds that somebody "
-        "misses, and the best fixed play itself is beyond the goal by far. Its net violation is within it. "
-    ),
-    ("flusight_2023_24", "bandit"): (
-        "One of 14 actions meets both floors, by about 0.01. To draw each 30 times, when a frequency is known to about "
-        "0.03, costs the whole allowance of violation; the rest is that who is good changes over the season. What is "
-        "missing is to know the action that is safe, as `bandit-safe-mixing` does. "
-    ),
-}
-# Settings found by a search on the very set: what a learner here could reach, no advice for another.
-SEARCHED: dict[tuple[str, str], tuple[str, dict[str, float]]] = {
-    ("energy_geo_carbon", "full"): ("fixed-share-lewa", {"eta": 3.0, "delta": 1e-4, "mu": 30.0, "share": 0.003}),
-}
-
-
-def log_table(folder: Path, seeds: int) -> str:
+def log_table(folder: Path, again: tuple[str, ...], page: str, seeds: int) -> str:
     """Bandit learners replayed on the logs of the folder, by rejection."""
     parts = []
     for path in sorted(folder.glob("*.csv.gz")):
         about = json.loads(path.with_name(path.name.removesuffix(".csv.gz") + ".json").read_text())
-        log, floor = read(path), recommended(about)
+        log, floor, old = read(path), recommended(about), lines_of(page, about["name"])
         assert isinstance(log, Log)
         best = next(budget["lp"]["constrained_value"] for budget in about["budgets"] if budget["label"] == "recommended")
         rows = []
         for name, settings in entrants("bandit"):
+            label = f"`{called(name, settings)}`"
+            if again and name not in again and (name, settings) != PRACTICE["bandit"] and label in old:
+                rows.append(old[label])
+                continue
             known = told(np.array([list(about["mean_c_snips"].values())]), floor, name)
             run = replay_log(learners.make(name, log.actions, log.rounds, floor, **settings, **known), log, seeds)
             net = np.maximum(run.shortfall.mean(axis=1), 0).max(axis=1)
-            called = " ".join((name, *(f"{knob}={value:.3g}" for knob, value in settings.items())))
-            shown = f"`{called}`" + (" (advised)" if (name, settings) == PRACTICE["bandit"] else "")
-            rows.append(line(shown, str(run.rounds), percent(float(run.reward.mean()) / best), small(float(net.mean()))))
+            rows.append(line(label, str(run.rounds), percent(float(run.reward.mean()) / best), small(float(net.mean()))))
         text = f"### {about['name']}\n\n{about['title']}: {log.rows:,} rows, {log.actions} actions, floor "
         text += ", ".join(f"{c0:g}" for c0 in floor) + ". A row counts when the learner drew its action (rejection).\n"
         parts.append("\n".join((text, head("learner", "rounds that counted", "reward", "net, of the actions drawn"), *rows)))
     return "\n\n".join(parts)
 
 
-def page(folder: Path, seeds: int = SEEDS) -> str:
-    """The whole document."""
+def page(folder: Path, again: tuple[str, ...] = (), old: str = "", seeds: int = SEEDS) -> str:
+    """The whole document; learners that are not to be measured again have the lines of the old one."""
     studies = []
     for one in sets(folder):
         print(one.name, flush=True)
-        studies.append(study(one, seeds))
-    advised = {
-        shown: " ".join((name, *(f"{k}={v:g}" for k, v in settings.items()))) for shown, (name, settings) in PRACTICE.items()
-    }
+        studies.append(study(one, again, old, seeds))
+    full, bandit = (called(*PRACTICE[shown]) for shown in GOALS)
     return f"""# Real data
 
 Every learner on {len(studies)} sets of real rewards and constraints, each at its recommended floor, with full
@@ -407,40 +378,45 @@ information and with bandit feedback. Written by `make data DATA=FOLDER` (`tools
 of this repository.
 
 - **Reward** is in per cent of the hindsight optimum: the best fixed play that meets the floor on average. A learner
-  that misses the floor can earn more than that.
+  that misses the floor can earn more than that; so can one that follows data that change.
 - **Net** violation is `[sum_t (floor - p_t.c_t)]+ / T`, with the constraints as revealed; of several constraints the
   one that is missed most.
 - **Positive** violation is `sum_t [floor - p_t.c_t]+ / T` with the constraints as revealed, and beside it with the
   mean constraint `c` of the table: the first counts every round's noise, which no play that is chosen before it can
   avoid, the second only the learner's own doing. It is the second that theorems about iid constraints speak of.
-- All are measured on the play `p_t`, for bandit learners too. Bandit learners: means over {seeds} seeds. Full
-  information draws nothing, so that one run says all.
-- **Advised** is what `lewa replay DATA --learner auto` takes: `{advised["full"]}` with full information,
-  `{advised["bandit"]}` with bandit feedback. They are advised for what is measured here. Where the constraints are
-  the same every round, as those of two of the sets are, `{advised["full"]}` has a theorem (docs/guarantees.md); else
-  nothing is proved of the regret of learners without a bonus (kappa = 0).
+- The tables of all learners are measured on the play `p_t`, for bandit learners too. Bandit learners: means over {seeds}
+  seeds. Full information draws nothing, so that one run says all.
+- `auto` takes `{full}` with full information and `{bandit}` with bandit feedback; before, it took
+  `{called(*BEFORE["full"])}` and `{called(*BEFORE["bandit"])}`.
 - The learners that need a safe action (`safe-mixing`, `bandit-safe-mixing`) are told which it is, and by how much.
 
-## The goals
+## The goals for `auto`
 
-For the advised learner where T >= {LONG:,}: with full information at least {percent(GOALS["full"][0])} of hindsight
-with positive violation (as revealed) at most {GOALS["full"][1]:g} a round; with bandit feedback at least
-{percent(GOALS["bandit"][0])} with net violation at most {GOALS["bandit"][1]:g} a round.
+With full information at least {percent(GOALS["full"][0])} of hindsight at a net violation of at most
+{GOALS["full"][1]:g} a round; with bandit feedback at least {percent(GOALS["bandit"][0])} at {GOALS["bandit"][1]:g};
+where T < {LONG:,}, {percent(SHORT)} in both. The rounds come in the order of the file, and in {SHUFFLES} orders drawn at
+random. **The worst seed counts**, of {seeds} in the order of the file and of {seeds // SHUFFLES} in each of the others.
+With bandit feedback the net violation is that of the actions drawn (the bill), which is what the learner pays back.
+That of the play stands beside it and has the noise of the draws in it: for costs of 0 or 1 over 14,042 rounds one
+standard deviation is 0.004.
 
-{goal_table(studies)}
+Full information, `{full}`:
 
+{goal_table(studies, "full")}
+
+Bandit feedback, `{bandit}`:
+
+{goal_table(studies, "bandit")}
+
+{MISSES}
 ## What could have been reached
 
 The best fixed play of each set, the price of its floor (reward per unit), the slack (by how much some action exceeds
 every floor), and positive violations a round as revealed: of that play itself, and the least that any play could have
 had, had it known every round in advance. The last column is the play that is best for the round before, its reward
-and positive violation: what there is to gain from following the data closely, which no learner here is tuned for.
+and positive violation: what there is to gain from following the data closely.
 
 {limit_table(studies)}
-
-## Goals that were missed, and why
-
-{misses(studies)}
 
 ## All learners
 
@@ -448,16 +424,20 @@ and positive violation: what there is to gain from following the data closely, w
 
 ## A bandit log
 
-{log_table(folder, seeds)}
+{log_table(folder, again, old, seeds)}
 """
+
+
+MISSES = ""
 
 
 def main() -> None:
     """Write it, if there is something to read."""
-    if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
+    if len(sys.argv) < 2 or not Path(sys.argv[1]).is_dir():
         print(f"tools/data.py takes a folder of sets, got {' '.join(sys.argv[1:]) or 'none'}: docs/data.md stays as it is")
         return
-    (HERE.parent / "docs" / "data.md").write_text(page(Path(sys.argv[1])))
+    path = HERE.parent / "docs" / "data.md"
+    path.write_text(page(Path(sys.argv[1]), tuple(sys.argv[2:]), path.read_text() if path.is_file() else ""))
 
 
 if __name__ == "__main__":

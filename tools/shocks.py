@@ -20,7 +20,8 @@ from lewa.types import Matrix, Vector
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "assets" / "shocks"
 T, RUNS, WINDOW, LIMIT = 24_000, 4, 500, 0.4
-CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp")
+CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp", "bandit-q")
+RANGES = (1.0, 2.0, 4.0, 20.0, 80.0)  # declared for costs with a heavy tail
 CALLED = {"auto": "default agent", "anytime-bandit-lewa": "default before (`anytime-bandit-lewa`)"}
 
 
@@ -38,6 +39,8 @@ class World(NamedTuple):
     delay: int = 0
     missing: float = 0.0
     range: tuple[float, float] = (0.0, 2.0)
+    phases: tuple[int, ...] = (0, T // 2)  # the rounds in which a phase begins
+    near: float = 0.01  # how near to the limit the average is to end
 
 
 class Run(NamedTuple):
@@ -67,16 +70,9 @@ def worlds() -> Iterator[World]:
         rewards,
         costs,
         absent=(1, T // 3, 2 * T // 3),
+        phases=(0, T // 3, 2 * T // 3),
     )
-    rewards, costs = constant([0.5, 0.6], [0.1, 0.9])
-    yield World(
-        "Heavy tails",
-        "Costs have a Pareto tail (index 1.6); the dearest is 200 limits, and the range says (0, 1).",
-        rewards,
-        costs,
-        noise=lambda rng: np.minimum((rng.pareto(1.6, T) + 1) * 0.6 / 1.6, 80 / 0.9),
-        range=(0.0, 1.0),
-    )
+    yield heavy_tails(1.0)
     rewards, costs = constant(*names)
     yield World(
         "Late and missing answers",
@@ -85,10 +81,12 @@ def worlds() -> Iterator[World]:
         costs,
         delay=200,
         missing=0.3,
+        phases=(0,),
     )
     rewards, costs = constant(*names)
     wave = 1 + 0.5 * np.sin(2 * np.pi * np.arange(T) / 4000)
-    yield World("Seasons", "Prices go up and down by half, every 4,000 decisions.", rewards, costs * wave[:, None])
+    about = "Prices go up and down by half, every 4,000 decisions."
+    yield World("Seasons", about, rewards, costs * wave[:, None], phases=(0,))
     rewards, costs = constant([0.35, 0.6, 0.8, 0.75], [0.1, 0.5, 0.9, 0.4])
     yield World("An action is added", "A better action is added half-way.", rewards, costs, added=(3, half))
     rewards, costs = constant(*names)
@@ -101,13 +99,30 @@ def worlds() -> Iterator[World]:
     )
 
 
+def heavy_tails(top: float) -> World:
+    """The program of a user whose bills have a heavy tail, with the range (0, top) declared for them."""
+    rewards, costs = constant([0.5, 0.6], [0.1, 0.9])
+    return World(
+        "Heavy tails",
+        f"Costs have a Pareto tail (index 1.6); the dearest is 200 limits, and the range says (0, {top:g}).",
+        rewards,
+        costs,
+        noise=lambda rng: np.minimum((rng.pareto(1.6, T) + 1) * 0.6 / 1.6, 80 / 0.9),
+        range=(0.0, top),
+        phases=(0,),
+        near=0.05,
+    )
+
+
 def play(world: World, learner: str, seed: int) -> Run:
     """Play a world by an agent."""
     rng = np.random.default_rng(seed)
     noise, coins, lost = world.noise(rng), rng.random(world.rewards.shape), rng.random(T) < world.missing
     K = world.rewards.shape[1]
     first = [k for k in range(K) if world.added is None or k != world.added[0]]
-    agent = lewa.Agent(first, [lewa.at_most("cost", world.limits[0][1], range=world.range)], learner=learner, seed=seed)
+    limit_of_cost = lewa.at_most("cost", world.limits[0][1], range=world.range)
+    horizon = T if learner == "bandit-q" else None  # the others need none
+    agent = lewa.Agent(first, [limit_of_cost], learner=learner, horizon=horizon, seed=seed)
     limits, (gone, start, stop) = dict(world.limits), world.absent
     cost, reward, limit, waiting = np.empty(T), np.empty(T), np.empty(T), []
     for t in range(T):
@@ -128,26 +143,28 @@ def play(world: World, learner: str, seed: int) -> Run:
     return Run(cost, reward, limit)
 
 
-def optimum(world: World) -> Vector:
-    """Return what the best fixed mixture of each phase earns, round by round; a phase is an eighth of the rounds."""
-    best = np.empty(T)
-    for part in np.array_split(np.arange(T), 8):
-        rewards, costs, limit = world.rewards[part], world.costs[part], [b for t, b in world.limits if t <= part[0]][-1]
-        gone, start, stop = world.absent
-        there = np.ones(rewards.shape[1], dtype=bool)
-        if start < stop and start <= part[0] < stop:
-            there[gone] = False
-        if world.added and part[0] < world.added[1]:
-            there[world.added[0]] = False
-        scale = 1.001 * max(float(costs.max()), limit)
-        means = 1 - costs.mean(axis=0)[there][None] / scale
-        best[part] = best_fixed_play(rewards.mean(axis=0)[there], means, [1 - limit / scale]).value
-    return best
+def optimum(world: World, part: slice) -> float:
+    """Return what the best fixed mixture earns a round in a part of a phase."""
+    first = int(part.start)
+    rewards, costs, limit = world.rewards[part], world.costs[part], [b for t, b in world.limits if t <= first][-1]
+    gone, start, stop = world.absent
+    there = np.ones(rewards.shape[1], dtype=bool)
+    there[gone] = not start <= first < stop
+    if world.added and first < world.added[1]:
+        there[world.added[0]] = False
+    scale = 1.001 * max(float(costs.max()), limit)
+    means = 1 - costs.mean(axis=0)[there][None] / scale
+    return best_fixed_play(rewards.mean(axis=0)[there], means, [1 - limit / scale]).value
+
+
+def phases(world: World) -> list[slice]:
+    """Return the rounds of each phase after its first tenth."""
+    ends = [*world.phases[1:], T]
+    return [slice(a + (b - a) // 10, b) for a, b in zip(world.phases, ends, strict=True)]
 
 
 def row(world: World, runs: list[Run]) -> list[str]:
-    """Return the cells of a table: spending over the limit, the worst window, and reward as a share of the optimum."""
-    best = optimum(world)
+    """Return the cells of a table: spending over the limit, in all and by eighths, and reward by phases."""
     ratio = [run.cost.sum() / run.limit.sum() for run in runs]
     eighths = [
         [
@@ -156,20 +173,30 @@ def row(world: World, runs: list[Run]) -> list[str]:
         ]
         for run in runs
     ]
-    shares = [
-        [part.sum() / of.sum() for part, of in zip(np.array_split(run.reward, 8), np.array_split(best, 8), strict=True)]
-        for run in runs
-    ]
-    late = np.array(shares)[:, 1:]
+    shares = [float(np.mean([run.reward[part].mean() for run in runs])) / optimum(world, part) for part in phases(world)]
     debt = [float((run.cost - run.limit).sum()) for run in runs]
+    kept, near = max(ratio) <= 1 + world.near, abs(float(np.mean(ratio)) - 1) <= world.near
+    met = [["limit"], []][kept and near] + [["reward"], []][min(shares) >= 0.97]
     return [
         f"{np.mean(ratio):.3f}",
         f"{max(ratio):.3f}",
         " ".join(f"{x:.2f}" for x in np.mean(eighths, axis=0)),
         f"{max(debt):+.0f}",
-        f"{late.mean():.3f}",
-        f"{late.mean(axis=0).min():.3f}",
+        " ".join(f"{x:.3f}" for x in shares),
+        f"no: {' and '.join(met)}" if met else "yes",
     ]
+
+
+def by_range(runs: int) -> Iterator[str]:
+    """Yield the lines of a table: the cost over the limit for each range that is declared for costs with a heavy tail."""
+    yield "| range | default agent: cost/limit | worst run | default before: cost/limit |"
+    yield "|---|---|---|---|"
+    for top in RANGES:
+        ratios = [
+            [run.cost.sum() / run.limit.sum() for run in (play(heavy_tails(top), name, seed) for seed in range(runs))]
+            for name in CONTESTANTS[:2]
+        ]
+        yield f"| (0, {top:g}) | {np.mean(ratios[0]):.3f} | {max(ratios[0]):.3f} | {np.mean(ratios[1]):.3f} |"
 
 
 def draw(world: World, runs: dict[str, list[Run]], path: Path) -> None:
@@ -207,11 +234,12 @@ def write(runs: int) -> None:
         text += [f"## {world.title}", "", world.about, "", f"![{world.title}](assets/shocks/{slug}.svg)", "", *HEAD]
         text += [f"| {CALLED.get(name, f'`{name}`')} | {' | '.join(row(world, its))} |" for name, its in played.items()]
         text.append("")
+    text += ["## The declared range", "", RANGE_TEXT, "", *by_range(runs), ""]
     (ROOT / "docs" / "shocks.md").write_text("\n".join(text))
 
 
 HEAD = [
-    "| agent | cost/limit | worst run | by eighths | largest debt | reward | least eighth |",
+    "| agent | cost/limit | worst run | by eighths | largest debt | reward by phase | goals met |",
     "|---|---|---|---|---|---|---|",
 ]
 INTRODUCTION = """# When the world changes
@@ -222,9 +250,14 @@ Eight worlds, each with {T:,} decisions and a limit of {LIMIT} on the average co
 - **cost/limit**: what was spent in all, over what was allowed; 1 is the limit. **worst run**: its largest value.
 - **by eighths**: the same for each eighth of the decisions.
 - **largest debt**: what the worst run owed in the end, in units of cost; negative is saved.
-- **reward**: what was earned after the first eighth, as a share of the best fixed mixture of each eighth;
-  **least eighth**: the least share. An agent that spends too much can exceed 1.
+- **reward by phase**: what was earned in each phase after its first tenth, as a share of the best fixed mixture of that
+  time. An agent that spends too much can exceed 1.
+- **goals met**: the average ends within 1 % of the limit (5 % for heavy tails), in no run above that, and the reward of
+  every phase is at least 0.97.
 """
+RANGE_TEXT = (
+    "The costs of *Heavy tails* once more, with other ranges declared for them. The limit is 0.4, the dearest cost 80."
+)
 
 if __name__ == "__main__":
     write(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)

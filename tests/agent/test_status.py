@@ -162,9 +162,9 @@ def test_a_line_that_can_be_kept_is_not_called_infeasible() -> None:
         assert not [w for w in routed(3000, COSTS, REWARDS, line).status().warnings if "no mixture" in w]
 
 
-def test_clipping_is_warned_of_with_a_range_that_holds_the_values() -> None:
+def test_clipping_is_warned_of_without_advice_that_makes_it_worse() -> None:
     for learner, ending in (
-        ("anytime-bandit-lewa", "they were clipped; a range of (0, 1) would fit"),
+        ("anytime-bandit-lewa", "they were clipped, so the limit may be missed; learner='auto' takes them as they are"),
         ("auto", "the learner takes them as they are; only the confidence band is one-sided"),
     ):
         agent = Agent(["a", "b"], [at_most("cost", 0.2, range=(0, 0.5))], learner=learner, seed=1)

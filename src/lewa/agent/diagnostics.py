@@ -118,14 +118,14 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
     statistics, (bottom, top) = state.statistics, _better_range(state, f)
     values = f"{float(statistics.lowest[f]):g} to {float(statistics.highest[f]):g}"
     if statistics.clip_count[f]:
-        return [
+        outside = (
             f"{int(statistics.clip_count[f])} values of {name} lay outside its range ({low:g}, {high:g}), all {values}; "
-            + (
-                "the learner takes them as they are; only the confidence band is one-sided"
-                if f and state.setup.learner.unbounded
-                else f"they were clipped; a range of ({bottom:g}, {top:g}) would fit"
-            )
-        ]
+        )
+        if f and state.setup.learner.unbounded:
+            return [outside + "the learner takes them as they are; only the confidence band is one-sided"]
+        if f:  # no range is named: with a wide one this learner's price moves little, and more limits are missed, not fewer
+            return [outside + "they were clipped, so the limit may be missed; learner='auto' takes them as they are"]
+        return [outside + f"they were clipped; a range of ({bottom:g}, {top:g}) would fit"]
     bounded = f == 0 or not state.setup.learner.unbounded  # another learner does not mind how wide the range is
     if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low) and bounded:
         return [

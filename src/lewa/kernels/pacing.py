@@ -8,7 +8,7 @@ from lewa.kernels.algebra import positive
 from lewa.kernels.jit import rule
 from lewa.types import Vector
 
-LEAST_LIMIT = 0.01  # of b in the step: a floor of 1 leaves no cost to measure by
+LEAST_UNIT = 1e-6  # of what costs are measured by in the step: a floor of 1 leaves no limit to do it
 
 
 @rule
@@ -20,5 +20,5 @@ def limit_now(limit: float, debt: float, repay: float) -> float:
 @rule
 def pace(lam: Vector, debt: Vector, j: int, floor: float, foreseen: float, step: float, repay: float) -> None:
     """lam_j <- [lam_j + (step/b^2)(foreseen - b')]+, where b' is what a round may cost now; `foreseen` is a cost."""
-    b = max(1 - floor, LEAST_LIMIT)
-    lam[j] = positive(lam[j] + step / (b * b) * (foreseen - limit_now(b, debt[j], repay)))
+    b, unit = 1 - floor, max(1 - floor, LEAST_UNIT)
+    lam[j] = positive(lam[j] + step / (unit * unit) * (foreseen - limit_now(b, debt[j], repay)))
