@@ -67,10 +67,9 @@ def test_known_prices_raise_the_reward_and_the_limit_is_kept_as_well() -> None:
 
 
 def test_the_first_play_already_uses_the_prices() -> None:
-    plain, told = (
-        lewa.Agent(list(COSTS), [lewa.at_most("cost", 0.4)], seed=1, **more)
-        for more in ({}, {"expected": {"reward": list(REWARDS.values())}})
-    )
+    limits = [lewa.at_most("cost", 0.4)]
+    plain = lewa.Agent(list(COSTS), limits, seed=1)
+    told = lewa.Agent(list(COSTS), limits, seed=1, expected={"reward": list(REWARDS.values())})
     assert plain.pull().play != told.pull().play
 
 
