@@ -10,6 +10,7 @@ ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
 MAY_IMPORT: dict[str, set[str]] = {
     "formatting": set(),
+    "plugins": set(),
     "schema": set(),
     "types": set(),
     "units": set(),
@@ -27,10 +28,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "functional": {"engine", "feedback", "learners", "types", "validation"},
     "data": {"games", "measures", "theory", "types", "units", "validation"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
-    "lab": {"games", "learners", "measures", "simulate", "validation", "version"},
-    "learners": {"feedback", "kernels", "measures", "theory", "types", "validation"},
+    "lab": {"games", "learners", "measures", "plugins", "simulate", "validation", "version"},
+    "learners": {"feedback", "kernels", "measures", "plugins", "theory", "types", "validation"},
     "measures": {"blocks", "game", "kernels", "theory", "types", "validation"},
-    "games": {"blocks", "engine", "game", "kernels", "measures", "theory", "types", "validation"},
+    "games": {"blocks", "engine", "game", "kernels", "measures", "plugins", "theory", "types", "validation"},
     "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
     "agent": {"choice", "engine", "feedback", "kernels", "learners", "measures", "theory", "types", "units", "validation"},
     "frontiers": {

@@ -153,7 +153,7 @@ BAD = [
         "bernoulli rewards=2,3/T=100/lewa: mean rewards must be finite numbers in [0, 1], got 2.0",
     ),
     ('"bernoulli"', '"bernouli"', "game 1: unknown game 'bernouli'; did you mean 'bernoulli'?"),
-    ('"bernoulli"', '"no_such_module:Game"', "game 1: the game no_such_module:Game cannot be found: No module named"),
+    ('"bernoulli"', '"no_such_module:Game"', "game 1: no_such_module:Game cannot be found: No module named"),
     ('"lewa"\nsettings', '"lewaa"\nsettings', "learner 2: unknown learner 'lewaa'; did you mean 'lewa'?"),
     ("tuning =", "tunning =", "learner 2: the learner lewa has no setting 'tunning'; did you mean 'tuning'?"),
     ("settings =", "setting =", "learner 2: there is no key 'setting'; did you mean 'settings'?"),

@@ -20,7 +20,6 @@ from tests.report.folders import ONE_GAME, SMALL, reproduction, study
 
 import lewa
 from lewa import cli
-from lewa.lab.names import build_game
 from lewa.lab.storage import write_measures
 from lewa.report import study_report as report
 from lewa.report.charts import apart, draw, short, wrapped
@@ -117,7 +116,7 @@ def test_the_table_says_what_was_measured_and_what_is_proved(held: Path) -> None
 def test_what_holds_is_what_the_runs_themselves_say(held: Path) -> None:
     for row in table(text_of(held)):
         floor = float(row["floor"])
-        game = build_game(row["game"], {}, (floor,), 1000)
+        game = lewa.games.make(row["game"], floor, 1000)
         learner = lewa.learners.find(row["learner"]).tuned(game.actions, 1000, floor)
         verdict = lewa.judge(lewa.play(learner, game, rounds=1000, seeds=2))
         assert row["holds"] == {True: "yes", False: "no", None: "\N{EN DASH}"}[verdict.holds]

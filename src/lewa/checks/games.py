@@ -54,7 +54,8 @@ def setting_is_true_to_its_kind(game: Game) -> None:
 def rounds_have_their_shape_and_range(game: Game) -> None:
     """Rewards (n, K) and constraints (n, m, K), all float64 and in [0, 1]."""
     n, m, K = some(game), game.constraints, game.actions
-    for (name, array), shape in zip(rounds(game, 0, n)._asdict().items(), ((n, K), (n, m, K)), strict=True):
+    block = rounds(game, 0, n)
+    for name, array, shape in (("rewards", block.rewards, (n, K)), ("constraints", block.constraints, (n, m, K))):
         hold(array.shape == shape, f"the {name} of {n} rounds have the shape {array.shape}; it must be {shape}")
         hold(array.dtype == np.float64, f"the {name} are {array.dtype}; they must be float64")
         hold(

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, World, charge, extremes, feedback_of, run, tell, walk, world
+from lewa.checks.sequences import MANY, World, charge, extremes, feedback_of, many_rounds, run, tell, walk, world
 from lewa.feedback import Bandit, Feedback, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
@@ -44,6 +44,13 @@ def rule_compiles(learner: Learner, actions: int) -> None:
         hold(False, f"the rule does not compile: {where}; it may allocate nothing and call only lewa.kernels and math")
     except ValueError:
         pass  # what it computes is for the other laws to judge
+
+
+def rule_runs(learner: Learner, actions: int) -> None:
+    """A rule with `compiled = False` is any Python; before it runs, no other law is tested."""
+    once = world(learner, actions, rounds=1)
+    list(walk(learner, actions, once))
+    run(learner, once.rewards, once.constraints)
 
 
 def one_line_says_what_it_is(learner: Learner, actions: int) -> None:
@@ -100,9 +107,13 @@ def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
 
 def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
     """After 100,000 rounds of the hardest kind every number is finite, of the state and of the play."""
+    many = f"{many_rounds(learner):,}"
     for name, trace in extremes(learner, actions):
         for record in (trace.states[0], (play(learner, trace.states[0]),)):
-            hold(np.isfinite(pack(record)).all(), f"{MANY:,} rounds of {name} lead to {record}; it must be finite")
+            hold(
+                np.isfinite(pack(record)).all(),
+                f"{many} rounds of {name} lead to {record}; it must be finite",
+            )
 
 
 def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
@@ -284,7 +295,7 @@ def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> li
     results = [put(examples_are_given, kind.__name__, kind)]
     for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
         example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (learner, actions)
-        results.append(put(rule_compiles, example, *subject))
+        results.append(put(rule_compiles if learner.compiled else rule_runs, example, *subject))
         if not results[-1].sentence:
             results += [put(law, example, *subject) for law in laws]
     return results

@@ -17,6 +17,7 @@ from lewa.simulate.run import play
 from lewa.types import Cube, Indices, Matrix, State, Vector
 
 MANY = 100_000  # rounds that bring out what a few do not
+FEWER = 1000  # the same, of a rule that is not compiled
 
 
 class World(NamedTuple):
@@ -104,10 +105,16 @@ def run(
         return play(learner, Table(rewards, constraints.transpose(0, 2, 1), contexts), every_round=every_round)
 
 
+def many_rounds(learner: Learner) -> int:
+    """Return how many rounds bring out what a few do not; fewer for a rule that is not compiled."""
+    return MANY if learner.compiled else FEWER
+
+
 def extremes(learner: Learner, actions: int) -> Iterator[tuple[str, Trace]]:
     """Play many rounds of what is hardest on the numbers."""
-    t, i = np.arange(MANY)[:, np.newaxis], np.arange(actions)
-    late, turns, ones = t >= MANY // 2, (t + i) % 2.0, np.ones((MANY, actions))
+    many = many_rounds(learner)
+    t, i = np.arange(many)[:, np.newaxis], np.arange(actions)
+    late, turns, ones = t >= many // 2, (t + i) % 2.0, np.ones((many, actions))
     hardest = {
         "all ones": (ones, ones),
         "alternating 0 and 1": (turns, 1 - turns),

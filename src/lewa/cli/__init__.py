@@ -1,5 +1,6 @@
 """The command line. Every command answers bad input with one sentence and exit status 2."""
 
+import os
 import sys
 import warnings
 from typing import Annotated, TextIO
@@ -29,6 +30,8 @@ def version(show: Annotated[bool, typer.Option("--version", help="Print the vers
 
 def main() -> None:
     """Run the command line; bad input ends in one sentence on standard error and exit status 2."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # where MODULE:CLASS is looked for; last, so that no file here hides a library
     with warnings.catch_warnings(record=False):
         warnings.simplefilter("default")
         warnings.showwarning = _warn

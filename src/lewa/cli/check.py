@@ -1,20 +1,21 @@
 """lewa check: a learner or a game of the user's against the laws."""
 
-import importlib
-import sys
 from itertools import groupby
 from typing import Annotated, Any
 
 import typer
 from rich.text import Text
 
-from lewa import checks
+from lewa import checks, games, learners
 from lewa.checks.laws import Result
 from lewa.cli.shared import app, out
+from lewa.plugins import import_class
 
 
 @app.command(epilog="Example: lewa check my_learner:MyLearner")
-def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner or a game of yours.")]) -> None:
+def check(
+    learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner or a game of yours; or the name of any.")],
+) -> None:
     """Check a learner or a game of yours against the laws that all of them obey."""
     kind = find(learner)
     if hasattr(kind, "learn") and not hasattr(kind, "examples"):
@@ -34,23 +35,10 @@ def check(learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner o
 
 
 def find(name: str) -> Any:
-    """Return the class that MODULE:CLASS names; whatever its module does on import ends in one sentence."""
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        raise ValueError(f"a learner or a game of yours is named MODULE:CLASS, got {name!r}")
-    if not module or module.startswith("."):
-        raise ValueError(f"{name} cannot be found: MODULE is the module's whole name, as `import` takes it")
-    sys.path.insert(0, "")
-    try:
-        kind = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{name} cannot be found: {error}") from error
-    except SyntaxError as error:
-        raise ValueError(f"{name} cannot be imported: line {error.lineno} of {error.filename}: {error.msg}") from error
-    except SystemExit as error:
-        raise ValueError(f"{name} cannot be imported: its module calls exit({error.code})") from error
-    except Exception as error:
-        raise ValueError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
+    """Return the class that MODULE:CLASS names, whatever it is, or the learner or game of that name."""
+    if ":" not in name:
+        return games.find(name) if name in games.names() else learners.find(name)
+    kind = import_class(name)
     if hasattr(kind, "learn") and not isinstance(kind, type):
         raise ValueError(f"{name} must be a class of learners, got {kind!r}")
     return kind

@@ -73,7 +73,7 @@ def learner_names(incomplete: str) -> list[str]:
 def game_names(incomplete: str) -> list[str]:
     """Return the games that a word may become."""
     inside, plus, _ = incomplete.rpartition("+")
-    return _starting([f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.ALL, incomplete)
+    return _starting([f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.names(), incomplete)
 
 
 # Options -----------------------------------------------------------------------------------------------------------------

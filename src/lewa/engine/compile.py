@@ -50,7 +50,7 @@ class CompiledLearner(NamedTuple):
 
 
 def compile_learner(learner: type[Learner]) -> CompiledLearner:
-    """Return the compiled loop and single steps of a class of learner."""
+    """Return the compiled loop and single steps of a class of learner; plain Python if it has `compiled = False`."""
     return _compile(learner)  # type: ignore[arg-type]  # mypy takes the hash of an object for that of its class
 
 
@@ -60,6 +60,8 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
     stamp, feedback = stamp_of(form), feedback_kind(learner)
 
     def named(name: str, function: F) -> F:
+        if not learner.compiled:
+            return function
         code = cast(FunctionType, function)
         copy = FunctionType(code.__code__, code.__globals__, code.__name__, None, code.__closure__)
         copy.__module__ = __name__

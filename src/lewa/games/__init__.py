@@ -1,7 +1,6 @@
 """The games that learners are played against. `ALL` is the one registry: a new game is one file and one line there."""
 
 import dataclasses
-from collections.abc import Callable
 from inspect import signature
 from typing import Any
 
@@ -29,6 +28,7 @@ from lewa.games.twists.delay import Delay
 from lewa.games.twists.dropping import Dropping
 from lewa.games.twists.noise import Noise
 from lewa.games.twists.scale import Scale
+from lewa.plugins import GAMES, announced, find_class
 from lewa.validation import as_count, as_floor, nearest, short_repr
 
 ALL: dict[str, type[Game]] = {
@@ -55,10 +55,21 @@ TWISTS: dict[str, type[Twist]] = {"delay": Delay, "noise": Noise, "scale": Scale
 
 
 def find(name: str) -> type[Game]:
-    """Return the class of that name, without twists; refuse others with the nearest right name."""
-    if name not in ALL:
-        raise ValueError(f"unknown game {name!r}{nearest(name, list(ALL))}")
-    return ALL[name]
+    """Return the class of that name, without twists; refuse others with the nearest right name.
+
+    A name is a word of `ALL`, an entry point of another package (group `lewa.games`), or MODULE:CLASS.
+    """
+    kind = ALL.get(name) or find_class(name, GAMES)
+    if kind is None:
+        raise ValueError(f"unknown game {name!r}{nearest(name, names())}")
+    if not (isinstance(kind, type) and issubclass(kind, Game)):
+        raise ValueError(f"the game {name} must be a subclass of lewa.games.Game, got {short_repr(kind)}")
+    return kind
+
+
+def names() -> list[str]:
+    """Return the names of all games: those of `ALL`, and those that other packages announce."""
+    return list(dict.fromkeys([*ALL, *announced(GAMES)]))
 
 
 def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
@@ -72,23 +83,23 @@ def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
     return inside, [TWISTS[word] for word in words]
 
 
-def is_compiled(name: str, find: Callable[[str], type[Game]] = find) -> bool:
+def is_compiled(name: str) -> bool:
     """Return whether the rounds of a game are played in a compiled loop: none reacts, is late or lacks actions."""
     inside, around = split_twists(name)
     kinds, attributes = [find(inside), *around], ("reacts", "late_feedback", "missing_actions")
     return not any(getattr(kind, attribute) is True for kind in kinds for attribute in attributes)
 
 
-def make(name: str, floor: object, rounds: int, find: Callable[[str], type[Game]] = find, **parameters: Any) -> Game:
+def make(name: str, floor: object, rounds: int, **parameters: Any) -> Game:
     """Return a game by name, made for this floor and horizon, with the given parameters in place of its own.
 
-    A parameter goes to the outermost that knows it, of the twists and the game. `find` looks up the class of a name.
+    A parameter goes to the outermost that knows it, of the twists and the game.
 
     >>> make("slow-burn+delay", floor=0.5, rounds=10_000, delay=50, nu=0.2)
     Delay(game=SlowBurn(floor=0.5, nu=0.2), delay=50, random=False, lost=0.0)
     """
     inside, around = split_twists(name)
-    floor, rounds, allowed = as_floor(floor), as_count("rounds", rounds), settings_of(name, find)
+    floor, rounds, allowed = as_floor(floor), as_count("rounds", rounds), settings_of(name)
     for key in parameters:
         if allowed is not None and key not in allowed:
             others = nearest(key, allowed) if allowed else ": it has none"
@@ -110,7 +121,7 @@ def make(name: str, floor: object, rounds: int, find: Callable[[str], type[Game]
 STAND_IN = Bernoulli()  # what a twist is made around first: it says which floor the game inside is made for
 
 
-def settings_of(name: str, find: Callable[[str], type[Game]] = find) -> list[str] | None:
+def settings_of(name: str) -> list[str] | None:
     """Return what can be set of a game and its twists; None where it takes anything."""
     inside, around = split_twists(name)
     kind = find(inside)
@@ -131,8 +142,6 @@ def _depends_on_problem(kind: type[Game]) -> bool:
 
 
 def _make_inside(name: str, kind: type[Game], floor: object, rounds: int, parameters: dict[str, Any]) -> Game:
-    if not issubclass(kind, Game):
-        raise ValueError(f"the game {name} cannot be made: {kind.__name__} must be a subclass of lewa.games.Game")
     try:
         if not _depends_on_problem(kind) or (parameters and not dataclasses.is_dataclass(kind)):
             return kind(**parameters)
@@ -174,6 +183,7 @@ __all__ = [
     "find",
     "is_compiled",
     "make",
+    "names",
     "settings_of",
     "split_twists",
 ]

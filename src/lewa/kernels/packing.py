@@ -7,7 +7,7 @@ where it starts, its rows and its columns.
 """
 
 import itertools
-from functools import cache
+from functools import cache, wraps
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
@@ -52,9 +52,29 @@ def compiled_form(learner: type) -> Any:
         for name in RULE:
             if hasattr(learner, name):
                 setattr(form, name, getattr(learner, name))
+        if not getattr(learner, "compiled", True) and not hasattr(learner, "inside"):  # a wrapper asks the one inside
+            _run_as_python(form, learner)
         form.__module__, form.__qualname__ = learner.__module__, f"{learner.__qualname__}.Compiled"
         type.__setattr__(learner, "Compiled", form)
     return form
+
+
+def _run_as_python(form: Any, learner: type) -> None:
+    """Let the rule of a form run on a learner of the class itself, which may have methods that no compiler knows."""
+
+    def on_learner(method: Any) -> Any:
+        @wraps(method)
+        def run(self: Any, *arguments: Any) -> Any:
+            subject: Any = object.__new__(learner)  # of parameters that were checked before
+            for name, value in zip(form._fields, self, strict=True):
+                object.__setattr__(subject, name, value)
+            return method(subject, *arguments)
+
+        return run
+
+    for name in ("play", "choose", "charge", "learn"):
+        if hasattr(learner, name):
+            setattr(form, name, on_learner(getattr(learner, name)))
 
 
 def pack(*records: object) -> Vector:

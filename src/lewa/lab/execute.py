@@ -53,7 +53,7 @@ class Finished(NamedTuple):
 
 def versions_for(runs: list[Run]) -> dict[str, str]:
     """Return the versions that the numbers of these runs depend on."""
-    return versions(*own_modules(name for run in runs for name in (run.game, run.learner)))
+    return versions(*own_modules((run.game for run in runs), (run.learner for run in runs)))
 
 
 def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:

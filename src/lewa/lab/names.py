@@ -1,46 +1,23 @@
 """Games and learners by the names that a study gives them, and the titles that runs get from these."""
 
-import importlib
 from collections.abc import Iterable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from lewa import games
-from lewa.games import Game
+from lewa import games, learners, plugins
 
 Settings: TypeAlias = dict[str, object]  # parameters of a game or settings of a learner, as a file has them
 
 
-def find_game(name: str) -> Any:
-    """Return the class of that name without its twists, or the user's MODULE:CLASS; refuse others in a sentence."""
-    name, _ = games.split_twists(name)
-    module, colon, kind = name.partition(":")
-    if not colon:
-        return games.find(name)
-    try:
-        return getattr(importlib.import_module(module), kind)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"the game {name} cannot be found: {error}") from None
+def slow(game: str, learner: str = "lewa") -> bool:
+    """Return whether rounds are played one by one: a game reacts, a twist takes them so, or the learner is not compiled."""
+    return not (games.is_compiled(game) and learners.find(learner).compiled)
 
 
-def own_modules(names: Iterable[str]) -> list[str]:
-    """Return the modules of the games and learners that are named MODULE:CLASS, in alphabetical order."""
-    return sorted({name.partition("+")[0].partition(":")[0] for name in names if ":" in name})
-
-
-def slow(name: str) -> bool:
-    """Return whether rounds of a game are not played in a compiled loop: it reacts, or a twist takes them one by one."""
-    return not games.is_compiled(name, find_game)
-
-
-def parameters_of(name: str) -> list[str] | None:
-    """Return what can be set of a game; None where it takes anything."""
-    return games.settings_of(name, find_game)
-
-
-def build_game(name: str, parameters: Settings, floor: tuple[float, ...], rounds: int) -> Game:
-    """Return the game for this floor and horizon, with the parameters that are given in place of its own."""
-    game: Game = games.make(name, floor, rounds, find_game, **parameters)
-    return game
+def own_modules(game_names: Iterable[str], learner_names: Iterable[str]) -> list[str]:
+    """Return the modules outside this package that games and learners of these names come from, in alphabetical order."""
+    named = [*((name, plugins.GAMES) for name in game_names), *((name, plugins.LEARNERS) for name in learner_names)]
+    modules = {plugins.module_of(name.partition("+")[0].partition("@")[0], group) for name, group in named}
+    return sorted(module for module in modules if module is not None)
 
 
 def title(name: str, settings: Settings) -> str:

@@ -3,7 +3,7 @@
 import importlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import get_context
@@ -53,8 +53,11 @@ def _end_with(reader: "Connection[object, object]") -> None:
 
 
 @contextmanager
-def cluster_at(address: str) -> Iterator[Place]:
-    """Connect to a Dask cluster, whose scheduler gives a lost worker's tasks to another."""
+def cluster_at(address: str, modules: Sequence[str] = ()) -> Iterator[Place]:
+    """Connect to a Dask cluster, whose scheduler gives a lost worker's tasks to another.
+
+    The sources of the user's modules are sent to its workers, also to those that come later.
+    """
     dask: Any  # it has types, but not for these
     try:
         dask = importlib.import_module("distributed")
@@ -65,6 +68,11 @@ def cluster_at(address: str) -> Iterator[Place]:
     except (OSError, ValueError) as error:
         raise ValueError(f"no Dask scheduler answers at {address}: {' '.join(str(error).split())}") from None
     with client:
+        if modules:
+            from lewa.lab.shipping import ShippedSources
+
+            shipped = ShippedSources.of(modules)
+            client.register_plugin(shipped, name=shipped.name)
         # pure=False: by default Dask executes equal tasks once, and may forget that it has.
         executor = client.get_executor(pure=False)
         try:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lewa.lab.places import AHEAD, Place, cluster_at, processes
 from lewa.lab.schedule import Job, Progress, Work
-from lewa.lab.storage import Journal, begin, write_measures
+from lewa.lab.storage import Journal, begin, modules_of, write_measures
 from lewa.lab.study import Study, expand
 
 
@@ -56,7 +56,8 @@ def run_studies(
             begin(out, study)
         journals = {out: stack.enter_context(closing(Journal(out / "journal.jsonl"))) for out in studies}
         work = Work([Job(run, journals[out]) for out in studies for run in runs[out]], progress)
-        place = _place(executor, workers, cluster)
+        modules = {module for study in studies.values() for module in modules_of(study)}
+        place = _place(executor, workers, cluster, sorted(modules))
         while work.left:
             with place() as here:
                 work.go(here)
@@ -68,11 +69,11 @@ def run_studies(
 
 
 def _place(
-    executor: Executor | None, workers: int | None, address: str | None
+    executor: Executor | None, workers: int | None, address: str | None, modules: list[str]
 ) -> Callable[[], AbstractContextManager[Place]]:
     """Return what makes a new place each time it is called; an executor of the user's is the same one, and stays open."""
     if address is not None:
-        return partial(cluster_at, address)
+        return partial(cluster_at, address, modules)
     count = workers or os.cpu_count() or 1
     if executor is not None:
         return lambda: nullcontext(Place(executor, lambda: AHEAD * count))

@@ -42,7 +42,7 @@ class Job(NamedTuple):
     @property
     def rounds(self) -> int:
         """Its length, in rounds that do not react to the learner."""
-        return self.run.rounds * (SLOWER if slow(self.run.game) else 1)
+        return self.run.rounds * (SLOWER if slow(self.run.game, self.run.learner) else 1)
 
 
 Flying: TypeAlias = dict[Future[list[Finished]], list[Job]]  # tasks that were submitted and are not finished

@@ -66,10 +66,15 @@ def own_fingerprint() -> str:
 @cache
 def fingerprint_of(module: str) -> str:
     """Return a hash of a module of the user's, and of what it imports from its own folder or package."""
+    root = root_of(module)
+    return fingerprint(sources(module, root), root)
+
+
+def root_of(module: str) -> Path:
+    """Return the folder on the path from which a module is imported."""
     spec = find_spec(module)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise ValueError(f"the source of the module {module} cannot be found")
     file = Path(spec.origin)
     above = module.count(".") + (file.name == "__init__.py")
-    root = file.parents[above]
-    return fingerprint(sources(module, root), root)
+    return file.parents[above]

@@ -46,7 +46,12 @@ def versions(*modules: str) -> dict[str, str]:
 
 def versions_of(study: Study) -> dict[str, str]:
     """Return the versions that the numbers of a study depend on."""
-    return versions(*own_modules([*(game.name for game in study.games), *(learner.name for learner in study.learners)]))
+    return versions(*modules_of(study))
+
+
+def modules_of(study: Study) -> list[str]:
+    """Return the modules of the user's that a study's games and learners come from."""
+    return own_modules((game.name for game in study.games), (learner.name for learner in study.learners))
 
 
 def differ(first: dict[str, str], second: dict[str, str]) -> str:

@@ -31,10 +31,10 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr, StrictStr, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
-from lewa import learners
+from lewa import games, learners
 from lewa.games import Game
 from lewa.lab.measures import MEASURES, TOGETHER
-from lewa.lab.names import Settings, build_game, parameters_of, short, title
+from lewa.lab.names import Settings, short, title
 from lewa.learners import Learner
 from lewa.simulate.arguments import as_seeds
 from lewa.validation import as_floor, nearest
@@ -130,7 +130,7 @@ class GameOf(Part):
     def _check(self) -> "GameOf":
         if (self.floor is None) == (self.floors is None):
             raise ValueError("needs the key 'floor', or 'floors' for several, and not both")
-        allowed = parameters_of(self.name)
+        allowed = games.settings_of(self.name)
         for key in self.parameters:
             if allowed is not None and key not in allowed:
                 raise ValueError(f"the game {self.name} has no parameter {key!r}{_nearest(key, allowed)}")
@@ -272,7 +272,7 @@ class Run:
 
     def build(self) -> tuple[Learner, Game]:
         """Return the learner and the game."""
-        game = build_game(self.game, at(self.parameters, self.rounds), self.floor, self.rounds)
+        game: Game = games.make(self.game, self.floor, self.rounds, **at(self.parameters, self.rounds))
         if game.constraints != len(self.floor):
             raise ValueError(
                 f"the game {self.game} takes one floor per constraint, {game.constraints}, got {len(self.floor)}"

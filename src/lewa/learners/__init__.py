@@ -48,7 +48,8 @@ from lewa.learners.tightened import Tightened
 from lewa.learners.ucb1 import Ucb1
 from lewa.learners.ucb_lp import UcbLp
 from lewa.learners.wrapper import Wrapper
-from lewa.validation import nearest
+from lewa.plugins import LEARNERS, announced, find_class
+from lewa.validation import nearest, short_repr
 
 ALL: dict[str, type[Learner]] = {
     "ewa": Ewa,
@@ -97,21 +98,38 @@ WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tighten
 
 
 def names() -> list[str]:
-    """Return the names of all learners: those of `ALL`, and NAME@TUNING for the tunings that are known by a name."""
+    """Return the names of all learners: those of `ALL`, NAME@TUNING for tunings with a name, and those of other packages."""
     plain = {name: kind for name, kind in ALL.items() if "@" not in name}
     tunings = [f"{name}@{tuning}" for name, kind in plain.items() for tuning, its in kind.tunings.items() if its.about]
-    return list(dict.fromkeys([*ALL, *tunings]))
+    return list(dict.fromkeys([*ALL, *tunings, *announced(LEARNERS)]))
 
 
 def find(name: str) -> type[Learner]:
-    """Return the class of that name; NAME@TUNING is one of NAME's tunings, and NAME+WRAPPER runs NAME inside another."""
+    """Return the class of that name.
+
+    A name is a word of `ALL`, an entry point of another package (group `lewa.learners`), or MODULE:CLASS. NAME@TUNING is one
+    of NAME's tunings, and NAME+WRAPPER runs NAME inside another.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"a learner is named by a word of lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}")
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
         return WRAPPERS[wrapper].of(find(inside))
-    if name in names():
-        return ALL[name] if name in ALL else ALL[name.partition("@")[0]]
+    if name in ALL:
+        return ALL[name]
+    base, at, tuning = name.partition("@")
+    kind = ALL.get(base) or _from_outside(base)
+    if kind is not None and (not at or tuning in kind.tunings):
+        return kind
     words = [f"{inside}+{wrapper}" for wrapper in WRAPPERS] if plus else names()
     raise ValueError(f"unknown learner {name!r}{nearest(name, words)}")
+
+
+def _from_outside(name: str) -> type[Learner] | None:
+    kind = find_class(name, LEARNERS)
+    if kind is not None and not (isinstance(kind, type) and issubclass(kind, Learner)):
+        raise ValueError(f"the learner {name} must be a subclass of lewa.learners.Learner, got {short_repr(kind)}")
+    return kind
 
 
 def about(name: str) -> str:
@@ -156,7 +174,7 @@ def settings_of(name: str) -> list[str]:
 def _tuning(name: str) -> str:
     """Return the tuning that a name asks for; nothing, where NAME@printed is another rule, and so a class of its own."""
     base, _, tuning = name.partition("@")
-    return tuning if tuning and "+" not in name and find(name) is ALL[base] else ""
+    return tuning if tuning and "+" not in name and find(name) is find(base) else ""
 
 
 __all__ = [

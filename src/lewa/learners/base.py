@@ -28,7 +28,8 @@ class Learner:
 
     `learn` says by the annotation of `seen` what feedback it takes, `Full` or `Bandit`. A bandit learner that need not
     write out its whole play also has `choose(s, u) -> (action, propensity)`; one without it is dense: its `learn` gets the
-    whole play. A rule allocates nothing and calls only `lewa.kernels`. The docstring's first line stands in lists.
+    whole play. A rule allocates nothing and calls only `lewa.kernels`, unless `compiled = False`: then it may be any Python.
+    The docstring's first line stands in lists.
 
     Two learners are equal if they are of one class and have equal parameters. What breaks a law is refused when the learner
     is made, by one sentence.
@@ -38,6 +39,7 @@ class Learner:
     tunings: ClassVar[dict[str, Tuning]] = {"recommended": Tuning()}
     feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
     unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
+    compiled: ClassVar[bool] = True  # False: its rule is any Python on arrays, run as it stands, slowly
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
 

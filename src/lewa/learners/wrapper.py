@@ -37,6 +37,7 @@ class Wrapper(Learner):
                 "State": state,
                 "feedback": feedback_kind(kind),
                 "unbounded": kind.unbounded,
+                "compiled": kind.compiled,
                 "weighs_propensities": kind.weighs_propensities,
                 "reads_play": kind.reads_play,
                 "inside": cls.opener(kind),

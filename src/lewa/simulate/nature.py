@@ -91,7 +91,8 @@ def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> Na
     """Return where the rounds of a play come from."""
     if game.reacts:
         return ReactingNature(game, key, session)
-    means = None if game.late_feedback or game.missing_actions or session.feedback is Feedback.FULL else game.means()
+    laid_out = game.late_feedback or game.missing_actions or not session.learner.compiled
+    means = None if laid_out or session.feedback is Feedback.FULL else game.means()
     blocks = BlockNature(game, key)
     if means is None:
         return blocks

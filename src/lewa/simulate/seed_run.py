@@ -117,7 +117,7 @@ def run_seed(
 
 
 def _loop(session: Session, nature: Nature) -> Loop:
-    """Return the compiled loop of the learner, or the one in Python for late feedback and missing actions."""
-    if nature.game.late_feedback or nature.game.missing_actions:
+    """Return the compiled loop of the learner, or the one in Python: late feedback, missing actions, a rule in Python."""
+    if nature.game.late_feedback or nature.game.missing_actions or not session.learner.compiled:
         return PythonLoop(session, nature.game, nature.key)
     return session.steps.run_lazy if isinstance(nature, LazyNature) else session.steps.run

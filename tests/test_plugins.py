@@ -1,0 +1,199 @@
+"""A learner or a game of one's own works wherever a name does."""
+
+import importlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa import plugins
+from lewa.data.log import Log
+from lewa.lab.run import run_study
+from lewa.lab.study import expand, parse
+from lewa.simulate.log_replay import LogReplay
+from tests.plugin_example import SOURCE, STUDY, write_module, write_package
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder on the path; what is imported from it is forgotten afterwards, and so are entry points."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    plugins.announced.cache_clear()
+    yield tmp_path
+    plugins.announced.cache_clear()
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def test_a_learner_and_a_game_of_ones_own_are_played_by_name(folder: Path) -> None:
+    write_module(folder, "mine_played")
+    trace = lewa.play("mine_played:Solver", "mine_played:Seasons+noise", rounds=200, floor=0.5, seeds=2)
+    again = lewa.play(trace.learner, trace.game, rounds=200, seeds=2)
+    assert type(trace.learner).__name__ == "Solver"
+    assert trace.measured_on == "play"
+    np.testing.assert_array_equal(trace.reward, again.reward)
+    assert lewa.play("mine_played:Solver+doubling", trace.game, rounds=50, floor=0.5).reward[0, -1] > 0
+
+
+def test_a_rule_in_python_gives_the_numbers_of_the_same_rule_compiled(folder: Path) -> None:
+    class Plain(lewa.learners.BanditLewa):
+        compiled = False
+
+    for game in ("radio", "anti-leader", "radio+delay"):
+        problem = lewa.games.make(game, 0.5, 300)
+        compiled = lewa.learners.BanditLewa.tuned(problem.actions, 300, 0.5)
+        plain = Plain(*compiled.parameters.values())
+        first, second = (lewa.play(one, problem, rounds=300, seeds=2, every_round=True) for one in (compiled, plain))
+        np.testing.assert_array_equal(first.actions, second.actions, err_msg=game)
+        np.testing.assert_allclose(first.reward, second.reward, rtol=1e-12, err_msg=game)
+        np.testing.assert_allclose(first.shortfall, second.shortfall, atol=1e-10, err_msg=game)
+
+
+def test_an_agent_runs_and_restores_a_learner_of_ones_own(folder: Path, tmp_path: Path) -> None:
+    write_module(folder, "mine_agent")
+    agent = lewa.Agent(["a", "b", "c"], [lewa.at_most("cost", 0.5)], learner="mine_agent:Solver", seed=1)
+    for t in range(30):
+        decision = agent.pull()
+        agent.update(decision, reward=t % 2, cost=0.3)
+    agent.save(tmp_path / "agent.json")
+    again = lewa.Agent.load(tmp_path / "agent.json")
+    assert again.pull() == agent.pull()
+
+
+def test_a_log_and_a_table_are_replayed_by_a_learner_of_ones_own(folder: Path) -> None:
+    write_module(folder, "mine_data")
+    rng = np.random.default_rng(0)
+    log = Log(rng.integers(0, 2, 200), np.full(200, 0.5), rng.random(200), rng.random((200, 1)), 2)
+    replay = lewa.replay(log, "mine_data:Solver", floor=0.5)
+    assert isinstance(replay, LogReplay)
+    assert replay.rows == 200
+    table = {f"reward:{a}": rng.random(50) for a in "xy"} | {f"cost:{a}": rng.random(50) for a in "xy"}
+    frontier = lewa.frontier(table, reward="reward", at_most="cost", budgets=[0.5], learner=["mine_data:Solver"], seeds=1)
+    assert [name for point in frontier.points for name in point.learners] == ["mine_data:Solver"]
+
+
+def test_entry_points_are_names_and_never_hide_those_of_the_package(folder: Path) -> None:
+    write_package(folder, "mine_installed")
+    trace = lewa.play("solver", "seasons", rounds=50, floor=0.5)
+    assert type(trace.learner).__module__ == "mine_installed"
+    assert lewa.learners.find("lewa") is lewa.learners.Lewa
+    assert "solver" in lewa.learners.names()
+    assert "seasons" in lewa.games.names()
+    with pytest.raises(ValueError, match=r"broken cannot be found: .*mine_installed.py has no 'Nothing'"):
+        lewa.learners.find("broken")
+    with pytest.raises(ValueError, match="did you mean 'solver'"):
+        lewa.learners.find("slover")
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "sentence"),
+    [
+        ("mine_none:Solver", None, "mine_none:Solver cannot be found: No module named 'mine_none'"),
+        ("mine_other:Solverr", SOURCE, r"mine_other:Solverr cannot be found: .*mine_other.py has no 'Solverr'"),
+        ("mine_syntax:Solver", "def (", r"mine_syntax:Solver cannot be imported: line 1 of "),
+        ("mine_exit:Solver", "raise SystemExit(3)", r"its module calls exit\(3\)"),
+        ("mine_zero:Solver", "1/0", "mine_zero:Solver cannot be imported: ZeroDivisionError: division by zero"),
+        ("os:getcwd", None, "the learner os:getcwd must be a subclass of lewa.learners.Learner, got <built-in"),
+        (":Solver", None, ":Solver cannot be found: a class is named MODULE:CLASS"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_one_sentence(folder: Path, name: str, source: str | None, sentence: str) -> None:
+    if source is not None:
+        write_module(folder, name.partition(":")[0], source)
+    with pytest.raises(ValueError, match=sentence) as refused:
+        lewa.learners.find(name)
+    assert len(str(refused.value).splitlines()) == 1
+
+
+def test_a_service_may_restrict_what_names_import(folder: Path) -> None:
+    write_module(folder, "mine_allowed")
+    try:
+        plugins.allow_only(["mine_allowed"])
+        assert lewa.learners.find("mine_allowed:Solver")
+        with pytest.raises(ValueError, match="os:getcwd cannot be used here: the module os is not among those"):
+            lewa.learners.find("os:getcwd")
+    finally:
+        plugins.allow_only(None)
+
+
+def test_the_laws_hold_for_a_rule_in_python(folder: Path) -> None:
+    write_module(folder, "mine_checked")
+    results = lewa.checks.check(lewa.learners.find("mine_checked:Solver"))
+    assert [result for result in results if result.sentence] == []
+    assert "rule_runs" in {result.law for result in results}
+    assert not [r for r in lewa.checks.check(lewa.games.find("mine_checked:Seasons")) if r.sentence]
+
+
+def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `lewa` in a folder that is not on its path."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(lewa.__file__).parents[1]), "NUMBA_DISABLE_JIT": "1"}
+    line = [sys.executable, "-P", "-m", "lewa", *arguments]
+    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_every_command_finds_modules_in_its_folder(tmp_path: Path) -> None:
+    write_module(tmp_path, "mine_here")
+    (tmp_path / "csv.py").write_text("raise SystemExit('a file here hides a library')")
+    (tmp_path / "study.toml").write_text(STUDY.format(module="mine_here"))
+    played = command(
+        tmp_path, "play", "mine_here:Seasons", "--learner", "mine_here:Solver", "--floor", "0.5", "--rounds", "40",
+        "--seeds", "1", "--set", "period=20", "--set", "bonus=2", "--json",
+    )  # fmt: skip
+    assert played.returncode == 0, played.stderr
+    assert list(json.loads(played.stdout)["learners"]) == ["mine_here:Solver"]
+    proved = command(tmp_path, "guarantee", "mine_here:Solver", "--actions", "3", "--rounds", "40", "--floor", "0.5")
+    assert "nothing is proved of it" in proved.stdout, proved.stderr
+    ran = command(tmp_path, "run", "study.toml", "--workers", "1", "--out", "results")
+    assert ran.returncode == 0, ran.stderr
+    (tmp_path / "mine_here.py").write_text(SOURCE.replace("0.9, 0.6", "0.8, 0.6"))
+    resumed = command(tmp_path, "run", "study.toml", "--workers", "1", "--out", "results")
+    assert resumed.returncode == 2
+    assert "results was begun with source of mine_here" in resumed.stderr
+
+
+def test_a_study_by_entry_points_is_stamped_with_their_source(folder: Path) -> None:
+    from lewa.lab.storage import versions_of
+
+    write_package(folder, "mine_stamped")
+    study = parse(
+        STUDY.format(module="mine_stamped")
+        .replace("mine_stamped:Seasons", "seasons")
+        .replace("mine_stamped:Solver", "solver")
+    )
+    assert "source of mine_stamped" in versions_of(study)
+    assert len(expand(study)) == 4
+
+
+@pytest.mark.skipif(importlib.util.find_spec("distributed") is None, reason="Dask is not installed")
+def test_dask_workers_get_the_sources_and_give_the_same_numbers(folder: Path, tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    distributed: Any = importlib.import_module("distributed")
+    write_module(folder, "mine_shipped")
+    study = parse(STUDY.format(module="mine_shipped"))
+    with ThreadPoolExecutor(1) as executor:
+        here = run_study(study, tmp_path / "here", executor=executor).read_bytes()
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        with distributed.Client(cluster, set_as_default=False) as client:
+            client.run(lambda path: sys.path.remove(path) if path in sys.path else None, str(folder))
+        there = run_study(study, tmp_path / "there", cluster=cluster.scheduler_address).read_bytes()
+        # An edited module is sent anew, and does not mix with the one before.
+        write_module(folder, "mine_shipped", SOURCE.replace("0.9, 0.6", "0.8, 0.6"))
+        from lewa.lab.sources import fingerprint_of
+        from lewa.lab.storage import versions
+
+        fingerprint_of.cache_clear()
+        versions.cache_clear()
+        other = run_study(study, tmp_path / "other", cluster=cluster.scheduler_address).read_bytes()
+    assert there == here
+    assert other != here
