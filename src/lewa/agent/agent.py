@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from lewa.agent import setup
+from lewa.agent import contexts, setup
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore
@@ -12,6 +12,7 @@ from lewa.agent.records import Change, Decision, Feedback, Input, Label
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
+from lewa.context import Column
 
 _new = tuple.__new__  # a named tuple in half the time
 
@@ -53,6 +54,9 @@ class Agent(ChangeMethods, AgentCore):
     expected : mapping, optional
         Values per action that are known in advance, by name. The learner starts from them, they are filled in until
         something was seen, and constraints that no mixture of them meets are refused.
+    context : sequence of columns, optional
+        What is known of each request: `number`, `category`, `text` and `vector` declare it. Every `pull` then takes a
+        `context`, and the learner weighs the actions by it.
     name : str, optional
         The name of the agent. Its decisions carry it, and an answer to a decision of another agent is refused.
     journal : path, optional
@@ -92,6 +96,7 @@ class Agent(ChangeMethods, AgentCore):
         expire_after: int | None = None,
         unanswered: str | Mapping[str, float] = "charge",
         expected: Mapping[str, Sequence[float]] | None = None,
+        context: Column | Sequence[Column] | None = None,
         name: str | None = None,
         journal: str | os.PathLike[str] | None = None,
         sync: str = "batch",
@@ -102,7 +107,8 @@ class Agent(ChangeMethods, AgentCore):
         known = setup.as_expected(expected, names, labels)
         setup.refuse_infeasible(items, known)
         prior = setup.tuning_prior(items, reward_range, known, len(labels))
-        wish = setup.Wish(learner, feedback, goal, settings)
+        columns = contexts.declare(context, settings)
+        wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size)
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
         self._begin(
             AgentState.begin(
@@ -119,6 +125,7 @@ class Agent(ChangeMethods, AgentCore):
                     unanswered=setup.as_policy(unanswered, names),
                     expected=known,
                     agent_name=name,
+                    context=columns,
                 )
             )
         )
@@ -132,16 +139,20 @@ class Agent(ChangeMethods, AgentCore):
 
     def __repr__(self) -> str:
         constraints = ", ".join(map(str, self.setup.constraints))
-        name, rounds = self.setup.learner_name, self._state.rounds
-        return f"<Agent: {len(self._actions)} actions, {constraints}; {name}; {rounds} decisions>"
+        name, rounds, context = self.setup.learner_name, self._state.rounds, self.setup.context
+        features = "" if context is None else f", {context.size} features"
+        return f"<Agent: {len(self._actions)} actions, {constraints}; {name}{features}; {rounds} decisions>"
 
-    def pull(self, available: Iterable[Label] | None = None) -> Decision:
+    def pull(self, available: Iterable[Label] | None = None, *, context: Mapping[str, object] | None = None) -> Decision:
         """Draw an action from the play, or from the play restricted to the available actions.
 
         Parameters
         ----------
         available : iterable of labels, optional
             The actions that can be taken now; all of them by default.
+        context : mapping, optional
+            What is known of the request, by the names that were declared; what is missing may be None or left out. The
+            decision records the features that it is turned into, and not the context.
 
         Returns
         -------
@@ -154,6 +165,9 @@ class Agent(ChangeMethods, AgentCore):
             driver, t, exposure = state.driver, state.rounds, state.exposure
             among = None if available is None else self._among(available)
             labels = None if among is None else tuple(self._actions[k] for k in among)
+            features = contexts.encode(state.setup.context, context)
+            if features is not None:
+                driver.see(features)
             if among is None and exposure.plain_play and not exposure.retired:
                 i, propensity, play = driver.draw(t)
             else:
@@ -161,8 +175,9 @@ class Agent(ChangeMethods, AgentCore):
             multipliers = tuple(driver.multiplier.tolist())
             fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
             masked = among is not None
-            state.decide(i, propensity, driver.pending_play(play, masked), masked)
-            decision = _new(Decision, fields)
+            charged = state.decide(i, propensity, driver.pending_play(play, masked), masked)
+            told = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
+            decision = _new(Decision, fields + told)
             self._note(decision)
             return decision
 

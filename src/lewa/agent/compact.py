@@ -26,7 +26,9 @@ def to_text(item: Record, with_play: bool = False) -> str:
     if isinstance(item, Feedback):
         return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
-    return _encode(_cut(["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]))
+    context = [b64encode(item.features_bytes).decode(), item.charged] if item.features_bytes else [None, None]
+    head = ["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]
+    return _encode(_cut([*head, *context]))
 
 
 def from_text(text: str) -> Record:
@@ -57,10 +59,12 @@ def _decision(
     available: list[str | int] | None = None,
     agent: str | None = None,
     play: str | None = None,
+    *context: Any,
 ) -> Decision:
     among = None if available is None else tuple(available)
     packed = b"" if play is None else b64decode(play)
-    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent)
+    features, charged = (b64decode(context[0]), tuple(context[1])) if context else (b"", ())
+    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent, features, charged)
 
 
 def _feedback(number: int, values: Mapping[str, Any], closed: bool | None = None, agent: str | None = None) -> Feedback:

@@ -13,6 +13,7 @@ import numpy as np
 from lewa.agent import files, forks, saved_state, setup
 from lewa.agent.changes import apply_change
 from lewa.agent.compact import to_text
+from lewa.agent.contexts import take_context
 from lewa.agent.errors import StoppedError
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
 from lewa.agent.records import Change, Decision, Label, Plain, Record, brief, record
@@ -68,6 +69,7 @@ class AgentCore:
             return
         if isinstance(item, Decision):
             i, propensity, play = self._check_next(item)
+            take_context(self._state.driver, item, i, self._state.exposure.learns)
             masked = item.available is not None
             self._state.decide(i, propensity, self._state.driver.pending_play(play, masked), masked)
             return

@@ -27,6 +27,13 @@ class Decision(NamedTuple):
     round: int  # counted from 1
     available: tuple[Label, ...] | None = None  # None: all of them
     agent: str | None = None  # the name of the agent that made it, if it has one
+    features_bytes: bytes = b""  # of its context, eight bytes each; none without context
+    charged: tuple[float, ...] = ()  # what its constraints were charged in a context, as costs of [0, 1]
+
+    @property
+    def features(self) -> tuple[float, ...]:
+        """Return the features of the context that the action was drawn in."""
+        return tuple(memoryview(self.features_bytes).cast("d"))
 
     @property
     def play(self) -> tuple[float, ...]:
@@ -34,14 +41,15 @@ class Decision(NamedTuple):
         return tuple(memoryview(self.play_bytes).cast("d"))
 
     def __repr__(self) -> str:
-        return _text("Decision", {**self._asdict(), "play_bytes": self.play})
+        return _text("Decision", {**self._asdict(), "play_bytes": self.play, "features_bytes": self.features})
 
     def plain(self) -> Plain:
         """Return the record as JSON has it."""
         fields = {_public(name): value for name, value in _named(self._asdict()).items()}
         available = None if self.available is None else list(self.available)
         lists = {"play": list(self.play), "multipliers": list(self.multipliers), "available": available}
-        return {"kind": "decision", "version": VERSION, **fields, **lists}
+        context = {"features": list(self.features), "charged": list(self.charged)} if self.features_bytes else {}
+        return {"kind": "decision", "version": VERSION, **fields, **lists, **context}
 
 
 class Feedback(NamedTuple):
@@ -81,6 +89,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
+OPTIONAL = {"agent", "features", "charged"}  # fields that a record has where there is something to say
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -96,7 +105,7 @@ def record(plain: object) -> Record:
         raise ValueError(f"records of version {VERSION} can be read, got version {brief(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
     names = [_public(name) for name in KINDS[plain["kind"]]._fields]
-    if not set(names) - {"agent"} <= set(fields) <= set(names):
+    if not set(names) - OPTIONAL <= set(fields) <= set(names):
         raise ValueError(f"a {plain['kind']} has the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
     agent = fields.setdefault("agent", None)
     if agent is not None and not isinstance(agent, str):
@@ -110,9 +119,10 @@ def _decision(fields: Plain) -> Decision:
     try:
         available = None if fields["available"] is None else tuple(fields["available"])
         lists = {"play_bytes": play_to_bytes(fields.pop("play")), "multipliers": tuple(fields["multipliers"])}
+        context = {"features_bytes": play_to_bytes(fields.pop("features", ())), "charged": tuple(fields.get("charged", ()))}
     except (TypeError, OverflowError):
         raise ValueError(f"play, multipliers and available of a decision are lists, got {brief(fields)}") from None
-    return Decision(**{**fields, **lists, "available": available})
+    return Decision(**{**fields, **lists, **context, "available": available})
 
 
 def _feedback(fields: Plain) -> Feedback:
@@ -138,12 +148,12 @@ def brief(value: object) -> str:
 
 
 def _public(name: str) -> str:
-    return "play" if name == "play_bytes" else name
+    return name.removesuffix("_bytes")
 
 
 def _named(fields: Plain) -> Plain:
-    """Leave out the agent's name where there is none: so records of version 1 are written as they were."""
-    return {name: value for name, value in fields.items() if name != "agent" or value is not None}
+    """Leave out a name and a context where there is none: so records of version 1 are written as they were."""
+    return {name: value for name, value in fields.items() if _public(name) not in OPTIONAL or value}
 
 
 def _text(kind: str, fields: Plain) -> str:

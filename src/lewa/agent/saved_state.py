@@ -11,6 +11,7 @@ from lewa.agent.records import Change, Plain, brief, record
 from lewa.agent.setup import Setup, whole_number
 from lewa.agent.state import COUNTS, AgentState, Pending, Units
 from lewa.agent.statistics import Statistics
+from lewa.engine.check_feedback import check_features
 
 
 def to_plain(state: AgentState) -> Plain:
@@ -46,7 +47,8 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.changes = [change for change in changes if isinstance(change, Change)]
     state.shifts = [Shift(*shift) for shift in plain.get("shifts", ())]
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
-    for number, action, propensity, play, units, *charged in plain["open"]:
+    for number, action, propensity, play, units, *rest in plain["open"]:
+        charged, features = [*rest, (), ()][:2]
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
             raise ValueError(
                 f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
@@ -55,16 +57,19 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         if probabilities is None and state.driver.needs_play:
             raise ValueError(f"decision {number} must carry a play, as the learner learns from it")
         known = None if units is None else _units_from_plain(units, fields, K if state.sees_all else None)
-        booked = np.array(charged[0] if charged else (), dtype=np.float64)
+        booked, context = np.array(charged, dtype=np.float64), np.array(features, dtype=np.float64)
         if booked.shape != state.driver.charged.shape:
             raise ValueError(f"decision {number} must carry {state.driver.charged.size} charges, got {booked.size}")
-        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known, booked)
+        check_features(state.driver.features, context)
+        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known, booked, context)
     return state
 
 
 def _plain_pending(number: int, pending: Pending) -> list[object]:
     play = None if pending.play is None else pending.play.tolist()
-    units, charged = None, [pending.charged.tolist()] if pending.charged.size else []
+    units, charged = None, [pending.charged.tolist()] if pending.charged.size or pending.features.size else []
+    if pending.features.size:
+        charged.append(pending.features.tolist())
     if pending.units is not None:
         known = set(pending.known())
         units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]

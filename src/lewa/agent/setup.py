@@ -9,8 +9,10 @@ import numpy as np
 
 from lewa.agent import constraint as constraints_
 from lewa.agent.constraint import Constraint
+from lewa.agent.contexts import check_contextual
 from lewa.agent.records import Label, Plain, brief
 from lewa.choice import ANYTIME, choose_learner
+from lewa.context import Context, as_context
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make, settings_of
@@ -39,6 +41,7 @@ class Setup:
     unanswered: dict[str, float] | None  # None: such decisions are left out; else filled in, some by these values
     expected: dict[str, tuple[float, ...]]
     agent_name: str | None = None  # that its decisions carry
+    context: Context | None = None  # the columns that are known of each request
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -79,6 +82,8 @@ class Setup:
         plain["name"] = plain.pop("learner_name")
         if (name := plain.pop("agent_name")) is not None:
             plain["agent"] = name
+        if (context := plain.pop("context")) is not None:
+            plain["context"] = context.plain()
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
@@ -102,6 +107,7 @@ def from_plain(plain: Plain) -> Setup:
         unanswered=as_policy("expire" if policy is None else policy, names),
         expected=as_expected(plain["expected"], names, actions),
         agent_name=plain.get("agent"),
+        context=as_context(plain["context"], most=LARGEST_WHOLE) if "context" in plain else None,
     )
 
 
@@ -138,6 +144,7 @@ class Wish(NamedTuple):
     feedback: str
     goal: str
     settings: Mapping[str, object] | None
+    features: int = 0  # of the context, if there is one
 
 
 def make_learner(
@@ -147,7 +154,7 @@ def make_learner(
 
     `prior` is what is expected of each action, for a learner whose tuning has use for it.
     """
-    name, feedback, goal, settings = wish
+    name, feedback, goal, settings, features = wish
     floor = [constraint.floor for constraint in constraints]
     if feedback not in ANYTIME:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {brief(feedback)}")
@@ -159,6 +166,8 @@ def make_learner(
     if name == "auto":
         choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
         name, options = choice.name, {**choice.settings, **options}
+    if features:
+        options["features"] = check_contextual(name, feedback, features)
     options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
     if horizon is not None:
         return name, make(name, actions, horizon, floor, **options)

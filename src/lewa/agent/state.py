@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from lewa.agent.contexts import settle_costs
 from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
@@ -36,6 +37,7 @@ class Pending(NamedTuple):
     play: Vector | None  # that the learner will learn from; None if it needs none
     units: Units | None = None  # what is known so far; None if nothing is
     charged: Vector = NOTHING  # what the learner charged its constraints at the draw
+    features: Vector = NOTHING  # of the context that the action was drawn in
 
     def known(self) -> list[int]:
         """Return the fields that are known."""
@@ -88,11 +90,11 @@ class AgentState:
         twin._make_desk()
         return twin
 
-    def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> None:
-        """Open one more decision; it may close the oldest ones."""
+    def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> Vector:
+        """Open one more decision; it may close the oldest ones. Return what the constraints were charged."""
         self.rounds = t = self.rounds + 1
         charged = self.driver.charge(action) if self.exposure.learns else self.driver.charged
-        self.open[t] = Pending(action, propensity, play, None, charged)
+        self.open[t] = Pending(action, propensity, play, None, charged, self.driver.seen_features)
         if masked:
             self.counts["masked"] += 1
         if len(self.open) > self._max_pending:
@@ -100,6 +102,7 @@ class AgentState:
         if self._expire_after is not None:
             while self.open and (oldest := next(iter(self.open))) <= t - self._expire_after:
                 self.close(oldest)
+        return charged
 
     def find(self, decision: Decision | int) -> int:
         """Return the number of an open decision; refuse what is closed or was never made here."""
@@ -187,7 +190,9 @@ class AgentState:
                 self.charge_count[f] += 1
                 self.charge_total[f] += self.setup.scales[f].own(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
-        if not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
+        if pending.features.size and 0 not in known and "reward" not in self.setup.unanswered:
+            settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
+        elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units)
         self.counts["charged"] += 1
 
@@ -292,6 +297,7 @@ class AgentState:
         """Let the learner learn a whole answer, unless the agent's mode is not to learn."""
         if not self.exposure.learns:
             return
+        self.driver.see(pending.features)
         if self.sees_all and pending.play is not None:
             self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
         else:

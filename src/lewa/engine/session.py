@@ -72,6 +72,11 @@ class Session:
         """How many features of a context the learner looks at; 0 for a learner without context."""
         return self._features.size
 
+    @property
+    def seen_features(self) -> Vector:
+        """The features that the learner was shown last, as a copy."""
+        return self._features.copy() if self._features.size else NOTHING
+
     def see(self, features: Vector) -> None:
         """Show the learner the features of the round at hand: before a draw, and again before its answer is learned."""
         if self._features.size:

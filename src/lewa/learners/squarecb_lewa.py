@@ -54,7 +54,7 @@ class SquareCbLewaState(NamedTuple):
     charged: Vector  # (m,)    at the last draw
     features: Vector  # (d,)    x, of the round at hand: of the draw, then of the answer
     ridge: Ridge  # of the features
-    effective: Vector  # (K,)    1/w_k at these features: how many answers an action's forecast is worth
+    effective: Vector  # (K,)    1/w_k at these features: what an action's forecast is worth; empty without any
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class SquareCbLewa(Learner):
             charged=np.zeros(m),
             features=np.eye(1, self.ridge.size)[0],  # nothing but the constant
             ridge=no_ridge(self.ridge, 1 + m, K),
-            effective=np.full(K, PRIOR_ANSWERS),
+            effective=np.full(K if self.ridge.size else 0, PRIOR_ANSWERS),
         )
 
     def play(self, s: SquareCbLewaState, p: Vector) -> None:
@@ -180,13 +180,12 @@ class SquareCbLewa(Learner):
             for j in range(self.floor.size):
                 p[k] -= s.multiplier[j] * foresee(self.prior, s, 1 + j, k)
             if s.available[k] > 0:
-                low = max(low, p[k] - self.beta * sqrt(e / s.effective[k]))
+                low = max(low, p[k] - self.beta * sqrt(e / worth(s, k)))
                 n += 1
         for k in range(p.size):
-            most = min(p[k] + self.beta * sqrt(e / s.effective[k]), 1.0)  # a reward is at most 1
+            most = min(p[k] + self.beta * sqrt(e / worth(s, k)), 1.0)  # a reward is at most 1
             if s.available[k] == 0 or most < low:
                 p[k] = -inf
-        look_away(s)
         t = max(min(s.totals[CLOCK], STALE), 1.0)
         weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(e * s.totals[LEVERAGE], 1e-12)))
 
@@ -197,12 +196,11 @@ class SquareCbLewa(Learner):
             s.charged[j] = foresee(self.prior, s, 1 + j, action)
             s.debt[j] += s.charged[j] - (1 - self.floor[j])
             pace(s.multiplier, s.debt, j, self.floor[j], s.charged[j], self.step, self.repay)
-        look_away(s)
 
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
         i, targets, e = seen.action, self.prior.shape[0], score_error(s)
         look(s, i)
-        leverage = 1 / (1 + s.effective[i])  # w/(1 + w)
+        leverage = 1 / (1 + worth(s, i))  # w/(1 + w)
         for j in range(self.floor.size):
             s.debt[j] += (1 - seen.constraints[j]) - seen.charged[j]
         for o in range(targets):
@@ -225,7 +223,6 @@ class SquareCbLewa(Learner):
         for k in range(s.tried.size):
             s.tried[k] *= 1 - 1 / STALE
         s.tried[i] += 1
-        look_away(s)
 
     def relabelled(self, order: Sequence[int]) -> Self:
         return self.replace(prior=self.prior[:, list(order)])
@@ -263,18 +260,15 @@ def score_error(s: SquareCbLewaState) -> float:
 
 @rule
 def look(s: SquareCbLewaState, k: int) -> None:
-    """effective_k <- 1/w_k at the features at hand; n_k + 1/10 where there are none"""
-    if s.features.size == 0:
-        s.effective[k] = s.tried[k] + PRIOR_ANSWERS
-    else:
+    """effective_k <- 1/w_k at the features at hand; nothing without features, as a play changes no state then"""
+    if s.features.size > 0:
         s.effective[k] = 1 / whiten(s.ridge, s.features, k)
 
 
 @rule
-def look_away(s: SquareCbLewaState) -> None:
-    """effective_k <- 1/10: nothing stays of a look, so that a replay, which plays nothing, ends in the same state"""
-    for k in range(s.effective.size):
-        s.effective[k] = PRIOR_ANSWERS
+def worth(s: SquareCbLewaState, k: int) -> float:
+    """1/w_k at the features that were looked at; n_k + 1/10 where there are none"""
+    return float(s.effective[k] if s.features.size > 0 else s.tried[k] + PRIOR_ANSWERS)
 
 
 @rule

@@ -1,0 +1,73 @@
+"""What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lewa.agent.driver import Driver
+from lewa.agent.records import Decision, brief
+from lewa.context import MOST_FEATURES, Context, as_context
+from lewa.engine.check_feedback import check_features
+from lewa.learners import names, settings_of
+from lewa.types import Vector
+
+
+def declare(columns: object, settings: object) -> Context | None:
+    """Return the context that a user declares; more than `MOST_FEATURES` only where the settings ask for as many."""
+    if columns is None:
+        return None
+    asked = settings.get("features") if isinstance(settings, dict) else None
+    return as_context(columns, most=asked if isinstance(asked, int) else MOST_FEATURES)
+
+
+def check_contextual(learner: str, feedback: str, features: int) -> int:
+    """Return the number of features for a learner's tuning; refuse a learner that looks at no context."""
+    if feedback == "full":
+        raise ValueError("a context is for feedback='bandit', got feedback='full': let the actions be policies there")
+    if "features" not in settings_of(learner):
+        able = [name for name in names() if "features" in settings_of(name)]
+        raise ValueError(f"{learner} looks at no context; these do: {', '.join(able)}")
+    return features
+
+
+def encode(context: Context | None, given: object) -> Vector | None:
+    """Return the features of a context; None where none is declared. Refuse one that is missing, or not declared."""
+    if context is None:
+        if given is not None:
+            raise ValueError(f"this agent has no context: declare it by Agent(..., context=[...]), got {brief(given)}")
+        return None
+    if given is None:
+        raise ValueError(f"this agent decides by a context: pull(context=...) with {', '.join(context.names)}, got none")
+    return context.encode(given)
+
+
+def take_context(driver: Driver, decision: Decision, action: int, learns: bool) -> None:
+    """Show the learner the context of a recorded decision; refuse a record whose charges this agent would not have made."""
+    try:
+        features = check_features(driver.features, decision.features)
+        if not features.size:
+            return
+        twin = driver.copy()
+        twin.see(features)
+        charged = twin.charge(action) if learns else twin.charged
+    except ValueError:
+        raise ValueError(
+            f"a decision here has {driver.features} features, got {len(decision.features)}: the record is of another agent"
+        ) from None
+    if tuple(charged.tolist()) != decision.charged:
+        raise ValueError(
+            f"decision {decision.id} was charged {brief(decision.charged)}, this agent would have charged "
+            f"{brief(tuple(charged.tolist()))}: the record is of another agent"
+        )
+    driver.see(features)
+    driver.play()  # as the draw did: the room that a learner works in is part of its state
+
+
+def settle_costs(
+    driver: Driver, charged: Vector, units: np.ndarray[tuple[int, ...], np.dtype[np.float64]], known: Sequence[int]
+) -> None:
+    """Correct what is owed by the costs that were told of a decision whose reward never came; nothing else is learned."""
+    debt = getattr(driver.state, "debt", None)
+    for f in known:
+        if debt is not None and f > 0:
+            debt[f - 1] += (1 - float(units[f])) - charged[f - 1]

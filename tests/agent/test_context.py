@@ -1,0 +1,156 @@
+"""Agents that decide by a context: records, late answers, masks, saved files, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.agent.compact import from_text, to_text
+from lewa.agent.records import Label, record
+
+ACTIONS = ["small", "large"]
+COLUMNS = [lewa.category("task", ["code", "chat"]), lewa.number("tokens", (0, 1000))]
+COSTS = {"small": 0.1, "large": 0.8}
+
+
+def make(**settings: Any) -> lewa.Agent:
+    limits = [lewa.at_most("cost", 0.4)]
+    return lewa.Agent(ACTIONS, limits, seed=3, **{"context": COLUMNS, **settings})
+
+
+def requests(n: int) -> list[dict[str, object]]:
+    dice = np.random.default_rng(4)
+    return [{"task": ("code", "chat")[int(dice.integers(2))], "tokens": int(dice.integers(1000))} for _ in range(n)]
+
+
+def outcome(context: dict[str, object], action: Label, t: int) -> dict[str, float]:
+    luck = np.random.default_rng(t).random()
+    chance = {("code", "large"): 0.9, ("code", "small"): 0.2}.get((str(context["task"]), str(action)), 0.8)
+    return {"reward": float(luck < chance), "cost": COSTS[str(action)]}
+
+
+def run(agent: lewa.Agent, n: int, late: int = 0) -> list[Any]:
+    """Pull and answer, each answer `late` decisions later; return all records."""
+    records: list[Any] = []
+    waiting: list[tuple[Any, dict[str, float]]] = []
+    for t, context in enumerate(requests(n)):
+        available = ["small"] if t % 7 == 3 else None
+        decision = agent.pull(available, context=context)
+        records.append(decision)
+        waiting.append((decision, outcome(context, decision.action, t)))
+        if len(waiting) > late:
+            answered, values = waiting.pop(0)
+            records.append(agent.update(answered, **values))
+    return records
+
+
+def test_context_moves_the_budget_to_where_it_pays() -> None:
+    agent = make()
+    run(agent, 3000)
+    status = agent.status()
+    average = status.constraints[0].average
+    assert average is not None
+    assert average <= 0.41
+    plays = {task: agent.pull(context={"task": task, "tokens": 500}).play for task in ("code", "chat")}
+    assert plays["code"][1] > 0.5 > plays["chat"][1]
+    best_without = 0.8 * (4 / 7) + 0.5 * (3 / 7)  # of the reward, where 3/7 of the requests may get "large": 0.67
+    assert status.reward is not None
+    assert status.reward > best_without + 0.05
+
+
+@pytest.mark.parametrize("late", [0, 40])
+def test_records_replay_to_the_bit_in_the_middle_of_open_decisions(late: int, tmp_path: Path) -> None:
+    agent = make()
+    records = run(agent, 300, late)
+    lines = [to_text(item) for item in records]
+    plain = [json.loads(json.dumps(item.plain())) for item in records]
+    assert [from_text(line)[2:3] for line in lines] == [item[2:3] for item in records]
+    assert [record(item) for item in plain] == records
+    for again in (make().replay(records), make().replay(plain), make().replay(map(from_text, lines))):
+        assert again.snapshot() == agent.snapshot()
+    agent.save(tmp_path / "agent.json")
+    loaded = lewa.Agent.load(tmp_path / "agent.json")
+    assert loaded.snapshot() == agent.snapshot()
+    assert loaded.pull(context={"task": "chat"}) == agent.pull(context={"task": "chat"})
+
+
+def test_a_journal_brings_a_contextual_agent_back(tmp_path: Path) -> None:
+    agent = make(journal=tmp_path / "j")
+    run(agent, 60, late=9)
+    agent.stop_journal()
+    assert lewa.Agent.open(tmp_path / "j").snapshot() == agent.snapshot()
+
+
+def test_a_decision_has_the_features_and_the_charge_and_not_the_context() -> None:
+    decision = make(expected={"cost": [0.1, 0.8]}).pull(context={"task": "code", "tokens": 750})
+    assert decision.features == pytest.approx((1, 0.5**0.5, 0, 0.5 * 0.5**0.5))
+    assert decision.charged == pytest.approx((COSTS[str(decision.action)],))
+    assert "code" not in json.dumps(decision.plain())
+    assert "features" not in lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4)).pull().plain()
+
+
+def test_an_answer_teaches_the_context_of_its_own_decision() -> None:
+    early, late = make(), make()
+    first = {"task": "code", "tokens": 10}
+    for agent in (early, late):
+        decision = agent.pull(context=first)
+        if agent is late:
+            agent._state.driver.see(np.ones(4))  # as another decision does
+        agent.update(decision, reward=0.7, cost=0.3)
+    ridge = [agent._state.driver.state.ridge.factor for agent in (early, late)]
+    assert ridge[0].tobytes() == ridge[1].tobytes()
+
+
+def test_a_reward_that_never_came_teaches_nothing_and_its_cost_is_booked() -> None:
+    agent = make()
+    decision = agent.pull(context={"task": "code"})
+    before = agent._state.driver.state.ridge.sums.copy()
+    owed = float(agent._state.driver.state.debt[0])
+    agent.update(decision, cost=0.9)
+    agent.close(decision)
+    assert (agent._state.driver.state.ridge.sums == before).all()
+    assert agent._state.driver.state.debt[0] == pytest.approx(owed + 0.9 - decision.charged[0])
+
+
+def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
+    agent, plain = make(), lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4))
+    run(agent, 20)
+    before, dice = agent.snapshot(), make()
+    decision = run(dice, 21)[-2]
+    wrong: list[tuple[Any, str]] = [
+        (lambda: agent.pull(), "decides by a context: pull\\(context=...\\) with task, tokens, got none"),
+        (lambda: agent.pull(context={"token": 3}), "the context has no 'token'; did you mean 'tokens'"),
+        (lambda: agent.pull(context={"tokens": "x"}), "tokens must be a number"),
+        (lambda: agent.pull(["none"], context={}), "there is no action 'none'"),
+        (lambda: plain.pull(context={}), "this agent has no context"),
+        (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision here has 4 features, got 0"),
+        (lambda: agent.apply(decision._replace(charged=(0.123,))), "the record is of another agent"),
+        (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision here has 0 features, got 4"),
+        (lambda: make(learner="lewa-ix", horizon=100), "lewa-ix looks at no context"),
+        (lambda: make(feedback="full"), "a context is for feedback='bandit'"),
+        (lambda: make(context=lewa.text("x", 200)), "at most 128 features, got 201"),
+        (lambda: make(context="task"), "a context is a list of"),
+    ]
+    for call, sentence in wrong:
+        with pytest.raises(ValueError, match=sentence) as error:
+            call()
+        assert len(str(error.value).splitlines()) == 1
+    assert agent.snapshot() == before
+    agent.apply(decision)
+    assert make(context=lewa.text("x", 200), settings={"features": 201}).setup.context is not None
+
+
+def test_an_action_is_added_and_a_range_changed_while_it_runs() -> None:
+    agent = make()
+    records = run(agent, 50, late=5)
+    records.append(agent.add_action("huge", like="large"))
+    records.append(agent.set_range("cost", (0, 2)))
+    records.append(agent.pull(context={"task": "code"}))
+    assert len(agent.pull(context={"task": "code"}).play) == 3
+    again = make().replay(records)
+    again.pull(context={"task": "code"})
+    assert again.snapshot() == agent.snapshot()
+    assert repr(agent) == "<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features; 52 decisions>"
