@@ -20,11 +20,12 @@ from lewa.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from lewa import agent
-    from lewa.agent import Agent, at_least, at_most
+    from lewa.agent import Agent, Governor, at_least, at_most
     from lewa.context import category, number, text, vector
 
 __all__ = [
     "Agent",
+    "Governor",
     "Guarantee",
     "Player",
     "Setting",
@@ -58,7 +59,7 @@ def __getattr__(name: str) -> object:
     """Import the agent when it is first asked for: it is what takes longest."""
     if name in ("category", "number", "text", "vector"):
         return getattr(import_module("lewa.context"), name)
-    if name not in ("agent", "Agent", "at_least", "at_most"):
+    if name not in ("agent", "Agent", "Governor", "at_least", "at_most"):
         raise AttributeError(f"module 'lewa' has no attribute {name!r}")
     room = import_module("lewa.agent")
     return room if name == "agent" else getattr(room, name)

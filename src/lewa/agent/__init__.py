@@ -4,6 +4,8 @@ from lewa.agent.agent import Agent
 from lewa.agent.constraint import Constraint, at_least, at_most
 from lewa.agent.driver import LARGEST_PLAY
 from lewa.agent.errors import ClosedError, StoppedError, UnknownError
+from lewa.agent.governor import Governor
+from lewa.agent.governor_status import GovernorStatus
 from lewa.agent.journal import read_journal
 from lewa.agent.records import Change, Decision, Feedback, Record, record
 from lewa.agent.status import Certificate, ConstraintStatus, Status
@@ -18,6 +20,8 @@ __all__ = [
     "ConstraintStatus",
     "Decision",
     "Feedback",
+    "Governor",
+    "GovernorStatus",
     "Record",
     "Status",
     "StoppedError",

@@ -3,11 +3,15 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
+import numpy as np
+
 from lewa.agent import contexts, setup
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore
-from lewa.agent.exposure import Exposure, mask
+from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.exposure import Exposure
+from lewa.agent.governor import Governor, Rule, as_governor
 from lewa.agent.records import Change, Decision, Feedback, Input, Label
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
@@ -57,6 +61,11 @@ class Agent(ChangeMethods, AgentCore):
     context : sequence of columns, optional
         What is known of each request: `number`, `category`, `text` and `vector` declare it. Every `pull` then takes a
         `context`, and the learner weighs the actions by it.
+    safe : label, optional
+        An action that keeps every limit in every decision. The agent is then governed.
+    governor : Governor, "auto", "learned" or "off"
+        Play safe while one more decision at its worst would take a debt beyond its bound. "auto" does so if `safe` is
+        given; "learned" learns what is safe; a `Governor` says more.
     name : str, optional
         The name of the agent. Its decisions carry it, and an answer to a decision of another agent is refused.
     journal : path, optional
@@ -97,6 +106,8 @@ class Agent(ChangeMethods, AgentCore):
         unanswered: str | Mapping[str, float] = "charge",
         expected: Mapping[str, Sequence[float]] | None = None,
         context: Column | Sequence[Column] | None = None,
+        safe: Label | None = None,
+        governor: Governor | str = "auto",
         name: str | None = None,
         journal: str | os.PathLike[str] | None = None,
         sync: str = "batch",
@@ -110,6 +121,8 @@ class Agent(ChangeMethods, AgentCore):
         columns = contexts.declare(context, settings)
         wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size)
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
+        governed = as_governor(governor, safe)
+        rule = None if governed is None else Rule(governed, labels, items, rounds)
         self._begin(
             AgentState.begin(
                 Setup(
@@ -129,6 +142,7 @@ class Agent(ChangeMethods, AgentCore):
                 )
             )
         )
+        self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
         if journal is not None:
             self.start_journal(journal, sync, plays)
 
@@ -168,10 +182,14 @@ class Agent(ChangeMethods, AgentCore):
             features = contexts.encode(state.setup.context, context)
             if features is not None:
                 driver.see(features)
-            if among is None and exposure.plain_play and not exposure.retired:
+            there = self._there(among)
+            safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
+            if safe is not None:
+                i, propensity, play = driver.draw_from(t, safe)
+            elif there is None and exposure.plain_play:
                 i, propensity, play = driver.draw(t)
             else:
-                i, propensity, play = driver.draw_among(t, mask(driver.actions, among, exposure.retired), exposure)
+                i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
             multipliers = tuple(driver.multiplier.tolist())
             fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
             masked = among is not None

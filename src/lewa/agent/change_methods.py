@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from lewa.agent.governor import Governor
 from lewa.agent.records import Change, Label
 
 
@@ -67,3 +68,7 @@ class ChangeMethods:
     def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:
         """Name the action that is played where the learner does not decide."""
         return self._make("fallback", action, None, who, why)
+
+    def set_governor(self, governor: Governor | None, *, who: str = "", why: str = "") -> Change:
+        """Set what holds the debts to their bounds from now on, or nothing; what is owed and open is counted."""
+        return self._make("governor", None, governor and governor.plain(), who, why)

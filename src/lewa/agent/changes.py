@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lewa.agent.constraint import Constraint, checked
+from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change, brief
 from lewa.agent.setup import Setup, as_actions, clipped_unit, field_index, refuse_infeasible
 from lewa.engine.extend import extend
@@ -54,7 +56,9 @@ def _set_range(state: "AgentState", change: Change) -> None:
     ratio = (old.high - old.low) / (new.high - new.low)  # a cost z becomes ratio z + shift
     shift = ((old.low - new.low) if old.sense == "at most" else (new.high - old.high)) / (new.high - new.low)
     learner, learner_state = setup.learner.rescaled(state.driver.state, j, ratio, shift)
-    _check_constraints(setup, j, new)
+    constraints = _check_constraints(setup, j, new)
+    if state.ledger is not None:
+        state.ledger.rule_for(setup.actions, constraints, setup.horizon)  # refuse before anything changes
     state.rescale(j, new.scale, ratio, shift)
     state.driver.adopt(learner, learner_state)
     _adopt(state, j, new)
@@ -63,9 +67,12 @@ def _set_range(state: "AgentState", change: Change) -> None:
 def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
     setup = state.setup
     constraints = _check_constraints(setup, j, new)
+    rule = None if state.ledger is None else state.ledger.rule_for(setup.actions, constraints, setup.horizon)
     learner = state.driver.learner.replace(floor=[constraint.floor for constraint in constraints])
     state.driver.adopt(learner, state.driver.state)
     state.setup = replace(setup, constraints=constraints, learner=learner)
+    if state.ledger is not None and rule is not None:
+        state.ledger.change(rule)
 
 
 def _check_constraints(setup: Setup, j: int, new: Constraint) -> tuple[Constraint, ...]:
@@ -102,6 +109,8 @@ def _add(state: "AgentState", change: Change) -> None:
         for name, values in setup.expected.items()
     }
     learner_state = extend(state.driver.learner, learner, state.driver.state, K, like)
+    if state.ledger is not None:
+        state.ledger.change(state.ledger.rule_for(actions, setup.constraints, setup.horizon))
     state.setup = replace(setup, actions=actions, learner=learner, expected=known)
     state.extend(learner_state)
     state.exposure = exposure
@@ -111,6 +120,8 @@ def _retire(state: "AgentState", change: Change) -> None:
     action, exposure = state.index(change.name), state.exposure
     if action in exposure.retired:
         raise ValueError(f"action {change.name!r} is retired already")
+    if state.ledger is not None and state.ledger.rule.needs(action):
+        raise ValueError(f"action {change.name!r} is what the governor plays to be safe: set_governor comes first")
     minimum = {a: share for a, share in exposure.minimum.items() if a != action}
     state.exposure = exposure._replace(retired=exposure.retired | {action}, minimum=minimum).check(len(state.setup.actions))
 
@@ -136,6 +147,23 @@ def _set_fallback(state: "AgentState", change: Change) -> None:
     state.exposure = state.exposure._replace(fallback=state.index(change.name)).check(len(state.setup.actions))
 
 
+def _set_governor(state: "AgentState", change: Change) -> None:
+    """Begin, change or end to govern: what is owed so far is counted, and what is open at its reserve."""
+    setup, old = state.setup, state.ledger
+    if change.value is None:
+        state.ledger = None
+        return
+    rule = Rule(governor_from_plain(change.value), setup.actions, setup.constraints, setup.horizon)
+    if old is not None:
+        old.change(rule)
+        return
+    signs = [1.0 if constraint.sense == "at most" else -1.0 for constraint in setup.constraints]
+    told = state.statistics.total[1:] - state.statistics.count[1:] * [constraint.limit for constraint in setup.constraints]
+    ledger = DebtLedger(rule, (state.debt_base + signs * told).tolist(), state.rounds)
+    ledger.take_over({t: [setup.fields[f] for f in pending.known()] for t, pending in state.open.items()})
+    state.ledger = ledger
+
+
 CHANGES = {
     "limit": _set_limit,
     "range": _set_range,
@@ -145,6 +173,7 @@ CHANGES = {
     "exposure": _set_exposure,
     "share": _set_share,
     "fallback": _set_fallback,
+    "governor": _set_governor,
 }
 
 

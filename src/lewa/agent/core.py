@@ -15,6 +15,7 @@ from lewa.agent.changes import apply_change
 from lewa.agent.compact import to_text
 from lewa.agent.contexts import take_context
 from lewa.agent.errors import StoppedError
+from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
 from lewa.agent.records import Change, Decision, Label, Plain, Record, brief, record
 from lewa.agent.setup import Setup
@@ -71,6 +72,9 @@ class AgentCore:
             i, propensity, play = self._check_next(item)
             take_context(self._state.driver, item, i, self._state.exposure.learns)
             masked = item.available is not None
+            if self._state.ledger is not None:
+                among = None if item.available is None else self._among(item.available)
+                self._state.ledger.next_play(self._there(among), self._state.statistics)
             self._state.decide(i, propensity, self._state.driver.pending_play(play, masked), masked)
             return
         number = self._state.find(item.decision)
@@ -135,6 +139,11 @@ class AgentCore:
                 f"the play must be a distribution that gives the action {propensity}, got {brief(decision.play)}"
             )
         return i, propensity, play
+
+    def _there(self, among: list[int] | None) -> Vector | None:
+        """Return 1 for each action that can be drawn now, or None if all can."""
+        retired = self._state.exposure.retired
+        return None if among is None and not retired else mask(len(self._actions), among, retired)
 
     def _among(self, available: Iterable[Label]) -> list[int] | None:
         """Return the indices of the available actions, or None if these are all."""

@@ -5,6 +5,7 @@ from math import floor, log10
 import numpy as np
 
 from lewa.agent.constraint import Constraint
+from lewa.agent.debt_ledger import governor_problems
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play
 from lewa.measures.confidence_sequence import interval
@@ -45,6 +46,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
         if f and not problems:
             warn("near-limit", _near_limit(state, f))
     warn("shift", _shifts(state))
+    warn("governor", [] if state.ledger is None else governor_problems(state.ledger))
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
         text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
         warn("horizon", [text])

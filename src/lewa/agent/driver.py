@@ -52,7 +52,10 @@ class Driver(Session):
 
     def draw_among(self, t: int, available: Vector, exposure: Exposure) -> tuple[int, float, Vector]:
         """Return the same for the play over the available actions, as far as the learner is exposed."""
-        play = exposure.mix(self.play() if available.all() else self.play_among(available), available)
+        return self.draw_from(t, exposure.mix(self.play() if available.all() else self.play_among(available), available))
+
+    def draw_from(self, t: int, play: Vector) -> tuple[int, float, Vector]:
+        """Return the same for a play that is given."""
         action = sample_action(play, self._uniform(t))
         return action, float(play[action]), play
 

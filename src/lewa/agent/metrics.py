@@ -36,6 +36,10 @@ def metrics_text(status: "Status", agent: str) -> str:
         for verdict in VERDICTS
     ]
     sample("constraint_verdict", "gauge", verdicts)
+    if status.governor is not None:
+        sample("safe_decisions_total", "counter", [({}, float(status.governor.safe))])
+        debts = dict(zip((item.name for item in status.constraints), status.governor.reserved, strict=True))
+        sample("constraint_reserved_debt", "gauge", [({"constraint": name}, debt) for name, debt in debts.items()])
     sample("warnings", "gauge", [({}, float(len(status.warnings)))])
     return "\n".join(lines) + "\n"
 

@@ -72,7 +72,7 @@ class Feedback(NamedTuple):
 class Change(NamedTuple):
     """What was changed, to what, at which decision; who did it and why, in the words of whoever did."""
 
-    what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share" or "fallback"
+    what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share", "fallback" or "governor"
     name: Label | None  # of the constraint or the action; None for a mode and an exposure
     value: Any  # as JSON has it
     decisions: int  # that were made before it

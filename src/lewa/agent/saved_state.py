@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
 from lewa.agent.recent import Recent, Shift
@@ -28,6 +29,7 @@ def to_plain(state: AgentState) -> Plain:
         "exposure": state.exposure.plain(),
         "changes": [change.plain() for change in state.changes],
         "shifts": [list(shift) for shift in state.shifts],
+        **({} if state.ledger is None else {"governor": state.ledger.plain()}),
         "open": [_plain_pending(number, pending) for number, pending in state.open.items()],
     }
 
@@ -46,6 +48,8 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     changes = [record(change) for change in plain.get("changes", ())]
     state.changes = [change for change in changes if isinstance(change, Change)]
     state.shifts = [Shift(*shift) for shift in plain.get("shifts", ())]
+    if plain.get("governor") is not None:
+        state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
     for number, action, propensity, play, units, *rest in plain["open"]:
         charged, features = [*rest, (), ()][:2]

@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lewa.agent.contexts import settle_costs
+from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
@@ -61,6 +62,7 @@ class AgentState:
         self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
         self.changes: list[Change] = []
         self.shifts: list[Shift] = []
+        self.ledger: DebtLedger | None = None  # of the governor, if there is one
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._prior_units = setup.prior_units()
@@ -86,6 +88,7 @@ class AgentState:
         twin.open, twin.counts = self.open.copy(), dict(self.counts)  # what is in `open` never changes either
         twin.recent, twin.debt_base = self.recent.copy(), self.debt_base.copy()
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
+        twin.ledger = self.ledger and self.ledger.copy()
         twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
         twin._make_desk()
         return twin
@@ -93,7 +96,8 @@ class AgentState:
     def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> Vector:
         """Open one more decision; it may close the oldest ones. Return what the constraints were charged."""
         self.rounds = t = self.rounds + 1
-        charged = self.driver.charge(action) if self.exposure.learns else self.driver.charged
+        safe = self.ledger is not None and self.ledger.book(t, action)
+        charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.charged
         self.open[t] = Pending(action, propensity, play, None, charged, self.driver.seen_features)
         if masked:
             self.counts["masked"] += 1
@@ -163,11 +167,13 @@ class AgentState:
         whole = len(known) + len(numbers) == len(self._fields)
         units = self._add(pending, numbers, whole)
         self._notice(pending, numbers)
+        if self.ledger is not None:
+            self.ledger.settle(number, pending.action, numbers)
 
         if not whole:
             self.open[number] = pending._replace(units=units.copy())
         else:
-            self._learn(pending, units)
+            self._learn(pending, units, self.ledger is not None and self.ledger.close(number, whole=True))
             del self.open[number]
             self.counts["answered"] += 1
             if number != self.rounds:
@@ -179,6 +185,7 @@ class AgentState:
     def close(self, number: int) -> None:
         """Close a decision of which no more will be told: leave it out, or fill in what is missing."""
         pending = self.open.pop(number)
+        safe = self.ledger is not None and self.ledger.close(number, whole=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
             return
@@ -190,10 +197,10 @@ class AgentState:
                 self.charge_count[f] += 1
                 self.charge_total[f] += self.setup.scales[f].own(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
-        if pending.features.size and 0 not in known and "reward" not in self.setup.unanswered:
+        if pending.features.size and not safe and 0 not in known and "reward" not in self.setup.unanswered:
             settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
-            self._learn(pending, units)
+            self._learn(pending, units, safe)
         self.counts["charged"] += 1
 
     def expected_unit(self, pending: Pending, f: int) -> Units:
@@ -293,9 +300,9 @@ class AgentState:
             self.open[number] = pending._replace(units=units, charged=charged)
         self.statistics.rescale(f, scale, ratio, shift)
 
-    def _learn(self, pending: Pending, units: Units) -> None:
-        """Let the learner learn a whole answer, unless the agent's mode is not to learn."""
-        if not self.exposure.learns:
+    def _learn(self, pending: Pending, units: Units, safe: bool) -> None:
+        """Let the learner learn a whole answer, unless the agent's mode is not to learn, or the governor decided."""
+        if safe or not self.exposure.learns:
             return
         self.driver.see(pending.features)
         if self.sees_all and pending.play is not None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
+from lewa.agent.governor_status import GovernorStatus, governor_status, with_safe_rounds
 from lewa.agent.metrics import metrics_text
 from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
@@ -70,6 +71,7 @@ class Status(NamedTuple):
     warnings: tuple[StatusWarning, ...]
     changes: tuple[Change, ...]  # that were made so far
     mode: str
+    governor: GovernorStatus | None  # None: nothing holds the debts to bounds
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
@@ -83,6 +85,7 @@ class Status(NamedTuple):
         ]
         lists: Plain = {"promise": list(self.promise), "warnings": list(self.warnings)}
         lists["changes"] = [change.plain() for change in self.changes]
+        lists["governor"] = self.governor and self.governor.plain()
         lists["codes"] = [warning.code for warning in self.warnings]
         return {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
 
@@ -102,6 +105,8 @@ class Status(NamedTuple):
                 average = f"{item.average:.4g} on average ({item.side} the limit), {item.recent:.4g} recently"
                 average += f", debt {item.debt:.4g}; {_band(item)}: {item.verdict}"
             text.append(f"{item.name} {item.sense} {item.limit:g}: {average}; multiplier {item.multiplier:.4g}")
+        if self.governor is not None:
+            text.append(f"governor: {self.governor}")
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
             *bounds, source = self.promise
@@ -144,6 +149,7 @@ def report(state: AgentState) -> Status:
         warnings=tuple(find_problems(state)),
         changes=tuple(state.changes),
         mode=state.exposure.mode,
+        governor=governor_status(state.ledger, state.rounds),
     )
 
 
@@ -214,7 +220,8 @@ def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certifica
     """
     dual: tuple[float, float] | None = getattr(state.setup.learner, "dual", None)
     statistics, span = state.statistics, constraint.high - constraint.low
-    if dual is None or not statistics.count[f]:
+    safe = 0 if state.ledger is None else state.ledger.counts["safe"]
+    if dual is None or safe or not statistics.count[f]:  # the multiplier says nothing of rounds that it did not see
         return None
     bound = float(dual_certificate(*dual, state.driver.multiplier, statistics.multiplier_sum[1:])[f - 1])
     short = float(constraint.floor * statistics.count[f] - statistics.unit_sum[f])
@@ -279,7 +286,10 @@ def current_guarantee(state: AgentState) -> Guarantee:
     if reasons:
         why = "the theorem is about rounds answered at once, with all actions, by values in their range"
         return none(name, f"{why}; of {state.rounds} decisions and their values {', '.join(reasons)}")
-    return guarantee(setup.learner, len(setup.actions), rounds)
+    safe = 0 if state.ledger is None else state.ledger.counts["safe"]
+    if rounds == safe:
+        return none(name, "every round so far was a safe one of the governor")
+    return with_safe_rounds(guarantee(setup.learner, len(setup.actions), rounds - safe), setup.learner.floor, rounds, safe)
 
 
 def _promise(state: AgentState, statement: Guarantee) -> tuple[str, ...]:

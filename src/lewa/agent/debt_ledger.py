@@ -1,0 +1,211 @@
+"""The debts that a governor watches: true values for what was told, reserves for what is open or lost."""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.agent.constraint import Constraint
+from lewa.agent.governor import MEAN, SURE, WEIGHTED, Governor, Rule, best_mixture, governor_from_plain
+from lewa.agent.records import Label, Plain
+from lewa.agent.statistics import Statistics
+from lewa.theory.governed import optimism
+from lewa.types import Vector
+
+LEARNER, SAFE, UNSAFE = 0, 1, 2  # who makes a decision: the learner; safe play; the learner, as nothing safe is there
+COUNTS = ("safe", "unsafe", "stretches", "broken", "most_open", "lost")
+
+
+class Reserve(NamedTuple):
+    """What an open decision is counted as, by constraint, in the user's units, and whether it was a safe one."""
+
+    safe: bool
+    values: tuple[float, ...]
+
+
+class DebtLedger:
+    """The debts, and who decides next. It changes by decisions and answers alone, so that it replays to the bit."""
+
+    def __init__(self, rule: Rule, debt: Sequence[float], since: int = 0) -> None:
+        self.rule, self.since = rule, since
+        self.debt, self.start, self.peak = list(debt), list(debt), list(debt)
+        self.over = [0.0] * len(debt)  # the most that an answer was beyond its reserve
+        self.open: dict[int, Reserve] = {}
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.turn = LEARNER  # of the decision that is being made
+        self.helping = False  # whether the last decision was a safe one
+        self._reserve = Reserve(False, rule.reserve)
+
+    def copy(self) -> "DebtLedger":
+        """Return a copy to read from."""
+        twin = copy(self)
+        twin.debt, twin.peak, twin.over = self.debt[:], self.peak[:], self.over[:]
+        twin.open, twin.counts = self.open.copy(), dict(self.counts)
+        return twin
+
+    def calls(self) -> bool:
+        """Return whether the next decision, at its worst, would take a debt beyond its bound."""
+        rule = self.rule
+        if rule.form == WEIGHTED:
+            return float(np.linalg.norm(self._owed())) > rule.level()
+        return any(d + w > b for d, w, b in zip(self.debt, rule.worst, rule.debt, strict=True))
+
+    def _owed(self) -> Vector:
+        owed: Vector = np.maximum(np.array(self.debt), 0.0) / self.rule.spans
+        return owed
+
+    def next_play(self, available: Vector | None, statistics: Statistics) -> Vector | None:
+        """Return the safe play if it is called for and there, else None; `available` has 1 for each action there.
+
+        This is decided before an action is drawn: to look at the draw first would bias what the learner sees.
+        """
+        self.turn = LEARNER
+        if not self.calls():
+            return None
+        there = np.ones(len(self.rule.actions)) if available is None else available
+        play = self._safe_play(there, statistics)
+        self.turn = UNSAFE if play is None else SAFE
+        return play
+
+    def _safe_play(self, there: Vector, statistics: Statistics) -> Vector | None:
+        rule = self.rule
+        if rule.form == SURE:
+            action = next((i for i in rule.order if there[i]), None)
+        elif rule.form == MEAN:
+            return rule.mixture if rule.mixture is not None and not np.any((rule.mixture > 0) & (there == 0)) else None
+        elif rule.form == WEIGHTED:
+            owed = self._owed()
+            gain = np.where(there > 0, owed @ (rule.sure_units() - rule.floor[:, np.newaxis]), -np.inf)
+            action = int(np.nanargmax(gain))
+            if not gain[action] >= rule.slack[0] * owed.sum() * (1 - 1e-9):
+                action = None
+        else:
+            return self._learned_play(there, statistics)
+        return None if action is None else np.eye(len(there))[action]
+
+    def _learned_play(self, there: Vector, statistics: Statistics) -> Vector:
+        """Return the mixture whose least slack is largest by the upper bounds of what the actions have."""
+        rule, count = self.rule, statistics.action_count[1:]
+        m, K = count.shape
+        upper = statistics.action_sum[1:] / np.maximum(count, 1) + optimism(count, K, m, rule.wish.epsilon)
+        gap = np.minimum(upper, 1.0) - rule.floor[:, np.newaxis]
+        gap[:, there == 0] = -np.inf
+        return best_mixture(gap)
+
+    def book(self, number: int, action: int) -> bool:
+        """Count a decision at its reserve; return whether it is a safe one."""
+        rule, turn, counts = self.rule, self.turn, self.counts
+        reserve = self._reserve
+        if turn == SAFE:
+            counts["safe"] += 1
+            counts["stretches"] += not self.helping
+            sure = rule.form in (SURE, WEIGHTED)
+            reserve = Reserve(True, tuple(rule.sure[:, action].tolist()) if sure else rule.reserve)
+        elif turn == UNSAFE:
+            counts["unsafe"] += 1
+        self.helping = turn == SAFE
+        self.open[number] = reserve
+        counts["most_open"] = max(counts["most_open"], len(self.open))
+        for j, value in enumerate(reserve.values):
+            self._add(j, rule.excess(j, value))
+        return self.helping
+
+    def _add(self, j: int, excess: float) -> None:
+        self.debt[j] += excess
+        if self.debt[j] > self.peak[j]:
+            self.peak[j] = self.debt[j]
+
+    def settle(self, number: int, action: int, numbers: Mapping[str, float | Vector]) -> None:
+        """Count what was told of a decision at its true value instead of its reserve."""
+        reserve = self.open.get(number)
+        if reserve is None:  # it was closed already
+            return
+        rule = self.rule
+        for j, name in enumerate(rule.names):
+            if name not in numbers:
+                continue
+            told = numbers[name]
+            value = told if isinstance(told, float) else float(told[action])
+            beyond = rule.signs[j] * (value - reserve.values[j])
+            self._add(j, beyond)
+            if beyond > self.over[j]:
+                self.over[j] = beyond
+            allowed = reserve.values[j] if rule.form in (SURE, WEIGHTED) else rule.ends[j]
+            if reserve.safe and rule.signs[j] * (value - allowed) > 0:
+                self.counts["broken"] += 1
+
+    def close(self, number: int, whole: bool) -> bool:
+        """Take a decision from the open ones, what was not told stays at its reserve; return whether it was a safe one."""
+        reserve = self.open.pop(number, self._reserve)
+        self.counts["lost"] += not whole
+        return reserve.safe
+
+    def take_over(self, numbers: Mapping[int, Sequence[str]]) -> None:
+        """Count decisions that were open before there was a governor at their reserve, but for what was told of them."""
+        for number, told in numbers.items():
+            self.open[number] = self._reserve
+            for j, name in enumerate(self.rule.names):
+                if name not in told:
+                    self.debt[j] += self.rule.excess(j, self.rule.reserve[j])
+        self.start, self.peak = self.debt[:], self.debt[:]
+
+    def change(self, rule: Rule) -> None:
+        """Go on by another rule: what is open keeps its reserve."""
+        self.rule, self._reserve = rule, Reserve(False, rule.reserve)
+
+    def rule_for(self, actions: Sequence[Label], constraints: Sequence[Constraint], horizon: int | None) -> Rule:
+        """Return the rule for other actions or constraints; refuse a limit that the safe play does not keep.
+
+        Bounds and the values of a safe action stay what they were in the user's units.
+        """
+        wish, old = self.rule.wish, self.rule
+        debt = dict(zip(old.names, old.debt, strict=True))
+        sure = dict(wish.sure)
+        if wish.safe is not None and not isinstance(wish.safe, Mapping):
+            own = old.sure[:, old.actions.index(wish.safe)].tolist()
+            sure |= {name: value for name, value in zip(old.names, own, strict=True) if value == value and name not in sure}
+        return Rule(Governor(wish.safe, sure, wish.mean, debt, wish.reserve, wish.epsilon), actions, constraints, horizon)
+
+    def plain(self) -> Plain:
+        """Return everything as JSON has it; equal reserves are written once."""
+        kinds = list(dict.fromkeys(self.open.values()))
+        places = {kind: k for k, kind in enumerate(kinds)}
+        debt = dict(zip(self.rule.names, self.rule.debt, strict=True))
+        return {
+            "governor": {**self.rule.wish.plain(), "debt": debt},
+            "since": self.since,
+            "debt": [self.debt, self.start, self.peak, self.over],
+            "counts": self.counts,
+            "helping": self.helping,
+            "reserves": [[kind.safe, list(kind.values)] for kind in kinds],
+            "open": [[number, places[reserve]] for number, reserve in self.open.items()],
+        }
+
+
+def ledger_from_plain(plain: Plain, actions: Sequence[Label], constraints: Sequence[Constraint]) -> DebtLedger:
+    """Return what `DebtLedger.plain` wrote."""
+    ledger = DebtLedger(Rule(governor_from_plain(plain["governor"]), actions, constraints), (), int(plain["since"]))
+    ledger.debt, ledger.start, ledger.peak, ledger.over = [[float(x) for x in row] for row in plain["debt"]]
+    ledger.counts = {name: int(plain["counts"][name]) for name in COUNTS}
+    ledger.helping = bool(plain["helping"])
+    kinds = [Reserve(bool(safe), tuple(map(float, values))) for safe, values in plain["reserves"]]
+    ledger.open = {int(number): kinds[place] for number, place in plain["open"]}
+    return ledger
+
+
+def governor_problems(ledger: DebtLedger) -> list[str]:
+    """Name the debts that are held back by what is open, and safe decisions that were not safe."""
+    rule, problems = ledger.rule, []
+    for j, name in enumerate(rule.names):
+        reserved = sum(rule.excess(j, reserve.values[j]) for reserve in ledger.open.values())
+        if ledger.debt[j] + rule.worst[j] > rule.debt[j] >= ledger.debt[j] - reserved + rule.worst[j]:
+            problems.append(
+                f"the governor plays safe as {len(ledger.open)} open decisions are counted at their worst {name}; "
+                f"a debt of at least {rule.worst[j] * (len(ledger.open) + 1):.4g} would let the learner decide"
+            )
+    if ledger.counts["broken"]:
+        problems.append(
+            f"{ledger.counts['broken']} values of safe decisions were worse than what the governor was told they never pass"
+        )
+    return problems

@@ -1,0 +1,274 @@
+"""The governor of an agent: it plays safe while one more decision at its worst would take a debt beyond its bound."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from math import isfinite, sqrt
+
+import numpy as np
+
+from lewa.agent.constraint import Constraint
+from lewa.agent.records import Label, Plain, brief
+from lewa.theory.governed import weighted_least, weighted_level
+from lewa.types import Matrix, Vector
+from lewa.units import as_number
+from lewa.validation import nearest
+
+USUAL = 100  # decisions at their worst: what a debt may be, if nobody says it
+SURE, MEAN, WEIGHTED, LEARNED = "sure", "mean", "weighted", "learned"
+
+
+@dataclass(frozen=True)
+class Governor:
+    """Hold the debt of every constraint to a bound: play safe while one more decision at its worst would pass it.
+
+    The debt of a constraint is what the decisions had beyond its limit, less what they saved, in your units. Decisions
+    without an answer are counted at their reserve, so late and missing answers are covered.
+
+    Parameters
+    ----------
+    safe : label or mapping, optional
+        The safe action, or a safe mixture: actions with their probabilities. Without it, and without `sure`, the governor
+        learns which mixture is safe.
+    sure : mapping, optional
+        By constraint, the worst value that the safe action ever has; or one value per action. A safe action without a
+        value is taken to keep the limit in every decision.
+    mean : mapping, optional
+        By constraint, the worst that the mean of the safe action or mixture can be, where single values may be worse.
+    debt : mapping, optional
+        By constraint, the bound. By default the debt of 100 decisions at their worst, or of sqrt(horizon) if that is more.
+    reserve : mapping, optional
+        By constraint, the value at which an open decision is counted: by default the worst of its range.
+    epsilon : float
+        The probability with which a bound may fail where it is not sure.
+
+    Examples
+    --------
+    >>> import lewa
+    >>> limit = lewa.at_most("cost", 0.002, range=(0, 0.01))
+    >>> governor = lewa.Governor("small", sure={"cost": 0.001}, debt={"cost": 0.05})
+    >>> agent = lewa.Agent(["small", "large"], [limit], governor=governor)
+    >>> agent.status().governor.bounds  # that the debt of the cost never passes, on every path
+    (0.05,)
+    """
+
+    safe: Label | Mapping[Label, float] | None = None
+    sure: Mapping[str, float | Sequence[float]] = field(default_factory=dict)
+    mean: Mapping[str, float] = field(default_factory=dict)
+    debt: Mapping[str, float] = field(default_factory=dict)
+    reserve: Mapping[str, float] = field(default_factory=dict)
+    epsilon: float = 0.05
+
+    def plain(self) -> Plain:
+        """Return it as JSON has it: a mixture is a list of pairs."""
+        safe = [list(pair) for pair in self.safe.items()] if isinstance(self.safe, Mapping) else self.safe
+        sure = {name: list(value) if isinstance(value, Sequence) else value for name, value in self.sure.items()}
+        return {**asdict(self), "safe": safe, "sure": sure}
+
+
+def governor_from_plain(plain: object) -> Governor:
+    """Return what `Governor.plain` wrote."""
+    if not isinstance(plain, Mapping) or set(plain) - set(Governor.__dataclass_fields__):
+        raise ValueError(f"a governor has the fields {', '.join(Governor.__dataclass_fields__)}, got {brief(plain)}")
+    safe = plain.get("safe")
+    if isinstance(safe, list):
+        safe = dict(safe)
+    return Governor(**{**plain, "safe": safe})
+
+
+def as_governor(governor: object, safe: Label | None) -> Governor | None:
+    """Return the governor that an agent is made with: one that is given, or that of a safe action, or none."""
+    if isinstance(governor, Governor):
+        if safe is not None and governor.safe not in (None, safe):
+            raise ValueError(f"the safe action is named once, got safe={safe!r} and a governor with {governor.safe!r}")
+        return governor if safe is None else Governor(**{**governor.__dict__, "safe": safe})
+    if governor == "learned" and safe is None:
+        return Governor()
+    if governor not in ("auto", "off"):
+        raise ValueError(f"governor must be a Governor, 'auto', 'learned' or 'off', got {brief(governor)}")
+    return None if safe is None or governor == "off" else Governor(safe)
+
+
+class Rule:
+    """What a governor does for these actions and constraints; everything is checked when it is made.
+
+    Values are in the user's units. `excess` turns a value into what it adds to the debt of its constraint.
+    """
+
+    def __init__(
+        self, wish: Governor, actions: Sequence[Label], constraints: Sequence[Constraint], horizon: int | None = None
+    ) -> None:
+        self.wish, self.actions, self.constraints = wish, tuple(actions), tuple(constraints)
+        self.names = [constraint.name for constraint in constraints]
+        self.signs = [1.0 if constraint.sense == "at most" else -1.0 for constraint in constraints]
+        self.spans = np.array([constraint.high - constraint.low for constraint in constraints])
+        self.floor = np.array([constraint.floor for constraint in constraints])
+        if not 0 < as_number("epsilon", wish.epsilon) < 1:
+            raise ValueError(f"epsilon must lie strictly between 0 and 1, got {wish.epsilon}")
+        for told in (wish.sure, wish.mean, wish.debt, wish.reserve):
+            self._check_names(told)
+        self.ends = ends = [constraint.scale.own(0.0) for constraint in constraints]
+        self.reserve = tuple(
+            as_number(f"the reserve of {n}", wish.reserve.get(n, e)) for n, e in zip(self.names, ends, strict=True)
+        )
+        self.worst = [self.excess(j, value) for j, value in enumerate(self.reserve)]
+        self.sure = self._sure_values()
+        self.mixture = self._mixture()
+        self.slack = self._slacks()
+        self.order = self._order()
+        self.form = self._form()
+        usual = max(USUAL, sqrt(horizon or 0))
+        self.debt = [self._bound(j, usual) for j in range(len(self.names))]
+
+    def excess(self, j: int, value: float) -> float:
+        """Return what a value adds to the debt of constraint j."""
+        return self.signs[j] * (value - self.constraints[j].limit)
+
+    def _check_names(self, told: object) -> None:
+        if not isinstance(told, Mapping):
+            raise ValueError(f"sure, mean, debt and reserve are values by constraint, got {brief(told)}")
+        for name in told:
+            if name not in self.names:
+                raise ValueError(f"there is no constraint {brief(name)}{nearest(str(name), self.names)}")
+
+    def _index(self, label: object) -> int:
+        if label not in self.actions:
+            raise ValueError(f"there is no action {brief(label)}{nearest(str(label), list(map(str, self.actions)))}")
+        return self.actions.index(label)  # type: ignore[arg-type]
+
+    def _sure_values(self) -> Matrix:
+        """Return the worst value of each constraint and action (m, K), NaN where none is told."""
+        wish, K = self.wish, len(self.actions)
+        values = np.full((len(self.names), K), np.nan)
+        single = None if wish.safe is None or isinstance(wish.safe, Mapping) else self._index(wish.safe)
+        for j, name in enumerate(self.names):
+            told = wish.sure.get(name)
+            if isinstance(told, Sequence) and not isinstance(told, str):
+                if len(told) > K:
+                    raise ValueError(f"the sure {name} must be one number, or one per action, {K}, got {len(told)}")
+                values[j, : len(told)] = [as_number(f"the sure {name}", value) for value in told]  # later actions: unknown
+            elif single is not None and (told is not None or name not in wish.mean):
+                limit = self.constraints[j].limit
+                values[j, single] = limit if told is None else as_number(f"the sure {name}", told)
+            elif told is not None:
+                raise ValueError(f"the sure {name} is one number for a safe action, else one per action, got {brief(told)}")
+        return values
+
+    def _mixture(self) -> Vector | None:
+        """Return the play of a safe action or mixture, or None where none is named."""
+        safe = self.wish.safe
+        if safe is None:
+            return None
+        play = np.zeros(len(self.actions))
+        for label, share in (safe if isinstance(safe, Mapping) else {safe: 1.0}).items():
+            play[self._index(label)] = as_number(f"the share of {label!r}", share)
+        if play.min() < 0 or not abs(play.sum() - 1) < 1e-9:
+            raise ValueError(f"a safe mixture has shares of at least 0 that sum to 1, got {brief(safe)}")
+        return play / play.sum()
+
+    def _slacks(self) -> list[float]:
+        """Return by how much the safe play keeps each limit in the mean, as a share of the range; NaN where not told."""
+        slacks = []
+        for j, name in enumerate(self.names):
+            if name in self.wish.mean:
+                value = as_number(f"the mean {name}", self.wish.mean[name])
+            elif self.mixture is None:
+                value = np.nan
+            else:
+                value = float(self.mixture[self.mixture > 0] @ self.sure[j, self.mixture > 0])
+            slacks.append(-self.excess(j, value) / float(self.spans[j]))
+        return slacks
+
+    def _order(self) -> list[int]:
+        """Return the actions that surely keep every limit, those with the most slack first."""
+        excess = np.array([[self.excess(j, v) for v in row] for j, row in enumerate(self.sure.tolist())])
+        least = -(excess / self.spans[:, np.newaxis]).max(axis=0)  # NaN if one constraint is not known
+        named = range(len(self.actions)) if self.mixture is None else np.flatnonzero(self.mixture).tolist()
+        safe = [i for i in named if least[i] >= 0]
+        return sorted(safe, key=lambda i: -least[i])
+
+    def _form(self) -> str:
+        """Return which of the statements applies; refuse a safe play that does not keep a limit."""
+        wish = self.wish
+        if wish.safe is None and not wish.mean and not wish.sure:
+            return LEARNED
+        if wish.safe is None and wish.mean:
+            raise ValueError("mean values are those of a safe action or mixture: safe must name it")
+        if wish.safe is None:
+            return SURE if self.order else self._weighted()
+        single = not isinstance(wish.safe, Mapping)
+        if single and not wish.mean:
+            if not self.order:
+                raise ValueError(self._refusal(j=int(np.argmin(self.slack)), what="surely"))
+            return SURE
+        if not all(isfinite(slack) for slack in self.slack):
+            missing = [name for name, slack in zip(self.names, self.slack, strict=True) if not isfinite(slack)]
+            raise ValueError(f"what {brief(wish.safe)} has in the mean must be told for {', '.join(missing)}: mean=...")
+        if min(self.slack) <= 0:
+            raise ValueError(self._refusal(j=int(np.argmin(self.slack)), what="in the mean, with slack,"))
+        return MEAN
+
+    def _refusal(self, j: int, what: str) -> str:
+        constraint = self.constraints[j]
+        value = constraint.limit - self.signs[j] * self.slack[j] * float(self.spans[j])
+        return f"the safe play must keep every limit {what}: {constraint} is not kept by {constraint.name} {value:g}"
+
+    def _weighted(self) -> str:
+        """Check that a mixture of the sure values keeps every limit, and find its slack."""
+        units = self.sure_units()
+        gap = np.where(np.isfinite(units).all(axis=0), units - self.floor[:, np.newaxis], -np.inf)
+        if not np.isfinite(gap).any():
+            raise ValueError("sure values must be told for every constraint of some action, or safe must name one")
+        rho = float((np.where(np.isfinite(gap), gap, 0.0) @ best_mixture(gap)).min())
+        if not rho > 1e-9:
+            raise ValueError("no mixture of the sure values keeps every limit with slack: name a safe action, or none")
+        self.slack = [rho] * len(self.names)
+        return WEIGHTED
+
+    def sure_units(self) -> Matrix:
+        """Return the sure values in the learner's units (m, K)."""
+        rows = zip(self.constraints, self.sure, strict=True)
+        return np.clip(np.array([constraint.scale.unit(row) for constraint, row in rows]), -np.inf, 1.0)
+
+    def _bound(self, j: int, usual: float) -> float:
+        """Return the bound of a debt, at least what one decision can add."""
+        name, least = self.names[j], max(self.worst[j], 0.0)
+        if self.form == WEIGHTED:
+            least = max(least, weighted_least(self.slack[j], self.floor) * float(self.spans[j]))
+        bound = as_number(f"the debt of {name}", self.wish.debt.get(name, max(usual * self.worst[j], least)))
+        if not bound >= least:
+            why = "what one decision at its worst adds" if self.form != WEIGHTED else "what mixing costs"
+            raise ValueError(f"the debt of {name} must be at least {least:.4g}, {why}, got {bound:g}")
+        return bound
+
+    def needs(self, action: int) -> bool:
+        """Return whether an action is the last that surely keeps every limit, or part of the safe mixture."""
+        return self.order == [action] if self.form == SURE else self.mixture is not None and self.mixture[action] > 0
+
+    def level(self) -> float:
+        """Return the norm of the debts, in units, at which help is called for where only a mixture is safe."""
+        return weighted_level(np.array(self.debt) / self.spans, self.floor)
+
+
+def best_mixture(gap: Matrix) -> Vector:
+    """Return the play z that makes the least of z.gap_j largest, for gaps (m, K); -inf for an action that is not there.
+
+    >>> best_mixture(np.array([[0.4, -0.2], [-0.2, 0.4]])).round(3).tolist()
+    [0.5, 0.5]
+    """
+    m, K = gap.shape
+    there = np.flatnonzero(np.isfinite(gap).all(axis=0))
+    play = np.zeros(K)
+    least = gap[:, there].min(axis=0)
+    if m == 1 or there.size == 1 or least.max() >= gap[:, there].max(axis=1).min():  # one action does as well
+        play[there[int(np.argmax(least))]] = 1.0
+        return play
+    from scipy.optimize import linprog  # takes long to import, and few governors need it
+
+    n = there.size
+    rows = np.hstack([-gap[:, there], np.ones((m, 1))])
+    simplex = np.append(np.ones(n), 0.0)[np.newaxis]
+    bounds = [(0.0, 1.0)] * n + [(-1.0, 1.0)]
+    best = linprog(-np.eye(n + 1)[-1], A_ub=rows, b_ub=np.zeros(m), A_eq=simplex, b_eq=[1.0], bounds=bounds)
+    shares = np.clip(best.x[:n], 0.0, None)
+    play[there] = shares / shares.sum()
+    return play

@@ -1,0 +1,123 @@
+"""What a governor promises of the debts, in sentences, and how it stands."""
+
+from typing import NamedTuple
+
+from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.governor import LEARNED, MEAN, SURE, Rule
+from lewa.agent.records import Plain
+from lewa.theory.governed import learned_excess, mean_excess
+from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude, none
+from lewa.types import Vector
+
+OUTCOME = "when answers come does not depend on them"
+
+
+class GovernorStatus(NamedTuple):
+    """How a governor stands; debts are in the user's units, one per constraint."""
+
+    form: str  # "sure", "mean", "weighted" or "learned": what is known of the safe play
+    promise: tuple[str, ...]  # what is proved of each debt, or that nothing is
+    bounds: tuple[float | None, ...]  # that the debts never pass, as far as this is proved for the run so far
+    reserved: tuple[float, ...]  # the debts, with open and lost answers at their reserve
+    peak: tuple[float, ...]  # the largest they were
+    safe: int  # decisions that were safe ones
+    unsafe: int  # decisions for which safe play was called, but not there
+    since: int  # decisions that were made before the governor
+
+    def __str__(self) -> str:
+        tail = f"; {self.safe} safe decisions so far" if self.safe else ""
+        return "; ".join(self.promise) + tail
+
+    def plain(self) -> Plain:
+        """Return it as JSON has it."""
+        lists = {name: list(getattr(self, name)) for name in ("promise", "bounds", "reserved", "peak")}
+        return {**self._asdict(), **lists}
+
+
+def governor_status(ledger: DebtLedger | None, decisions: int) -> GovernorStatus | None:
+    """Return how the governor stands, or None without one."""
+    if ledger is None:
+        return None
+    rule, counts = ledger.rule, ledger.counts
+    statements = [_statement(ledger, j, decisions) for j in range(len(rule.names))]
+    return GovernorStatus(
+        form=rule.form,
+        promise=tuple(text for _, text in statements),
+        bounds=tuple(bound for bound, _ in statements),
+        reserved=tuple(ledger.debt),
+        peak=tuple(ledger.peak),
+        safe=counts["safe"],
+        unsafe=counts["unsafe"],
+        since=ledger.since,
+    )
+
+
+def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None, str]:
+    """Return the bound of one debt, and the sentence that says when it holds."""
+    rule, counts, constraint = ledger.rule, ledger.counts, ledger.rule.constraints[j]
+    if counts["broken"]:
+        text = f"{counts['broken']} values of safe decisions were worse than they were said ever to be"
+        return None, f"nothing is proved of the debt of {constraint.name}: {text}"
+    bound = max(rule.debt[j], ledger.start[j]) + counts["unsafe"] * max(rule.worst[j], 0.0)
+    extra = []
+    if counts["unsafe"]:
+        extra.append(f"with {counts['unsafe']} decisions for which nothing safe was there")
+    if ledger.over[j] > 0:
+        bound += counts["most_open"] * ledger.over[j]
+        extra.append(
+            f"with at most {counts['most_open']} times what a value was beyond its reserve, {ledger.over[j]:.4g} (G6)"
+        )
+    source, how, condition = _condition(rule, j)
+    span, epsilon, m = float(rule.spans[j]), rule.wish.epsilon, len(rule.names)
+    if rule.form == MEAN:
+        bound += span * mean_excess(rule.slack[j], max(counts["stretches"], 1), m, epsilon)
+    if rule.form == LEARNED:
+        fixed, per_slack = learned_excess(
+            len(rule.actions), m, max(decisions, 1), counts["most_open"] + counts["lost"], epsilon
+        )
+        behind = f"{bound + span * fixed:.4g} + {span * per_slack:.4g}/rho"
+        return None, f"never more than {behind} behind {constraint}, {how}, {condition} ({source})"
+    since = f" since decision {ledger.since}" if ledger.since else ""
+    text = f"never more than {bound:.4g} behind {constraint}{since}, {how}, {condition} ({source})"
+    return bound, "; ".join([text, *extra])
+
+
+def _condition(rule: Rule, j: int) -> tuple[str, str, str]:
+    """Return the name of the statement that applies, in what sense it holds, and what it assumes."""
+    wish, name = rule.wish, rule.names[j]
+    likely = f"with probability {1 - wish.epsilon:g}"
+    side = "above" if rule.signs[j] > 0 else "below"
+    if rule.form == SURE:
+        values = [f"{rule.actions[i]!r} never has {name} {side} {rule.sure[j, i]:g}" for i in rule.order]
+        return "G1", "on every path", "if " + " and ".join([*values, _reserves(rule, j)])
+    if rule.form == MEAN:
+        value = rule.constraints[j].limit - rule.signs[j] * rule.slack[j] * float(rule.spans[j])
+        who = repr(wish.safe) if not isinstance(wish.safe, dict) else "the safe mixture"
+        return "G3", likely, f"if the mean {name} of {who} is never {side} {value:g}, and values lie in their range"
+    if rule.form == LEARNED:
+        return (
+            "G5",
+            likely,
+            f"if some mixture keeps every limit with slack rho, a share of the range, in the mean, and {OUTCOME}",
+        )
+    return "G4", "on every path", f"if no action is worse than its sure values and {_reserves(rule, j)}"
+
+
+def _reserves(rule: Rule, j: int) -> str:
+    side = "above" if rule.signs[j] > 0 else "below"
+    return f"no decision has {rule.names[j]} {side} {rule.reserve[j]:g}"
+
+
+def with_safe_rounds(inside: Guarantee, floor: Vector, rounds: int, safe: int) -> Guarantee:
+    """Return what is proved of all rounds where safe ones were played beside the learner's own (G2).
+
+    Each safe round costs at most 1 in regret. The learner's theorem is about the rounds that it played: how many these are
+    depends on the past, so it must hold on every path. What a safe round adds to a violation is the governor's to say.
+    """
+    if safe == 0 or inside.regret is None or inside.violation is None:
+        return inside
+    if inside.kind != PATHWISE:
+        return none(inside.source, f"{safe} rounds were safe ones of the governor, and the theorem is about a fixed number")
+    bound = Bound(inside.regret + safe, tuple(v + safe * c0 for v, c0 in zip(inside.violation, floor.tolist(), strict=True)))
+    source = f"{inside.source}, governed: {safe} safe rounds at most 1 each (G2)"
+    return conclude(bound, rounds, floor, PATHWISE, source, inside.assumptions)
