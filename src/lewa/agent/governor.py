@@ -133,7 +133,7 @@ class Rule:
     def _index(self, label: object) -> int:
         if label not in self.actions:
             raise ValueError(f"there is no action {brief(label)}{nearest(str(label), list(map(str, self.actions)))}")
-        return self.actions.index(label)  # type: ignore[arg-type]
+        return self.actions.index(label)
 
     def _sure_values(self) -> Matrix:
         """Return the worst value of each constraint and action (m, K), NaN where none is told."""
@@ -163,7 +163,8 @@ class Rule:
             play[self._index(label)] = as_number(f"the share of {label!r}", share)
         if play.min() < 0 or not abs(play.sum() - 1) < 1e-9:
             raise ValueError(f"a safe mixture has shares of at least 0 that sum to 1, got {brief(safe)}")
-        return play / play.sum()
+        shares: Vector = play / play.sum()
+        return shares
 
     def _slacks(self) -> list[float]:
         """Return by how much the safe play keeps each limit in the mean, as a share of the range; NaN where not told."""
@@ -227,7 +228,8 @@ class Rule:
     def sure_units(self) -> Matrix:
         """Return the sure values in the learner's units (m, K)."""
         rows = zip(self.constraints, self.sure, strict=True)
-        return np.clip(np.array([constraint.scale.unit(row) for constraint, row in rows]), -np.inf, 1.0)
+        units: Matrix = np.array([constraint.scale.unit(row) for constraint, row in rows])
+        return np.minimum(units, 1.0)
 
     def _bound(self, j: int, usual: float) -> float:
         """Return the bound of a debt, at least what one decision can add."""
