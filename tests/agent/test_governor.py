@@ -1,6 +1,7 @@
 """The governor of an agent: what it promises of the debts holds on every path, and everything replays to the bit."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from lewa import Agent, Governor, at_least, at_most
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, best_mixture
 from lewa.agent.governor_status import governor_status
-from lewa.agent.records import Record
+from lewa.agent.records import Change, Record
 from lewa.agent.statistics import Statistics
 
 ACTIONS = ["safe", "b", "c"]
@@ -21,7 +22,7 @@ UNUSED = Statistics.empty([COST.scale], 1)
 
 
 def test_a_debt_never_passes_its_bound_whatever_comes_late_or_never_and_whatever_is_masked() -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=25, deadline=None)
     @given(data=st.data(), learner=st.sampled_from(["auto", "lewa"]), slack=st.floats(0, 0.3), most=st.integers(1, 12))
     def law(data: st.DataObject, learner: str, slack: float, most: int) -> None:
         sure = {"cost": 0.4 - slack, "quality": 0.5 + slack}
@@ -33,8 +34,8 @@ def test_a_debt_never_passes_its_bound_whatever_comes_late_or_never_and_whatever
 
         agent, full = fresh(), learner == "lewa"
         unit = st.floats(0, 1)
-        debt, open_ones, records = np.zeros(2), [], list[Record]()
-        for _ in range(data.draw(st.integers(1, 60))):
+        debt, open_ones, records = np.zeros(2), list[Any](), list[Record]()
+        for _ in range(data.draw(st.integers(1, 40))):
             deed = data.draw(st.integers(0, 5))
             if deed < 3 or not open_ones:
                 masked = data.draw(st.sampled_from([None, None, None, ["b", "c"], ["safe", "b"]]))
@@ -212,7 +213,7 @@ def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() ->
     agent = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], safe="small")
     stands = agent.status().governor
     assert stands is not None
-    assert stands.bounds == (pytest.approx(100 * 0.008),)  # a hundred decisions at their worst
+    assert list(stands.bounds) == pytest.approx([100 * 0.008])  # a hundred decisions at their worst
     assert str(stands) == (
         "never more than 0.8 behind cost at most 0.002, on every path, if 'small' never has cost above 0.002 and no "
         "decision has cost above 0.01 (G1)"
@@ -221,7 +222,7 @@ def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() ->
     assert json.loads(json.dumps(agent.status().plain()))["governor"]["bounds"] == [pytest.approx(0.8)]
     longer = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, safe="small").status()
     assert longer.governor is not None
-    assert longer.governor.bounds == (pytest.approx(1000 * 0.008),)
+    assert list(longer.governor.bounds) == pytest.approx([1000 * 0.008])
     assert Agent(["a"], [COST], safe="a", governor="off").status().governor is None
     assert Agent(["a"], [COST]).status().governor is None
 
@@ -247,8 +248,8 @@ def test_changes_under_a_governor_replay_to_the_bit_and_keep_the_promise() -> No
     assert stands is not None
     assert stands.since == 41
     owed = agent.status().constraints[0].debt
-    assert stands.reserved == (pytest.approx(owed + 0.6),)
-    changes = [
+    assert list(stands.reserved) == pytest.approx([owed + 0.6])
+    changes: list[Callable[[], Change]] = [
         lambda: agent.set_limit("cost", 0.3),
         lambda: agent.add_action("d", like="b"),
         lambda: agent.set_range("cost", (0, 1.5)),
