@@ -14,6 +14,7 @@ from tools import guarantees
 import lewa
 from lewa import cli, learners
 from lewa.advice import NEVER, PRACTICE
+from lewa.choice import choose_learner
 from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
 
@@ -389,7 +390,23 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
         status, printed, said = lewa_("replay", file, "--feedback", shown, *words)
         assert status == 0
         assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
-        assert "auto: " in said
+        least = lewa.advise(shown, 3, 50, 0.5).learner
+        assert said.startswith(f"auto: {PRACTICE[shown][0]}, by measurements: no bound is proved of it; {least.called} has")
+        status, printed, said = lewa_("replay", file, "--feedback", shown, *words, "--goal", "proved")
+        assert list(json.loads(printed)["learners"]) == [least.name]
+
+
+def test_replay_and_frontier_choose_as_an_agent_does() -> None:
+    rng = np.random.default_rng(5)
+    table = lewa.games.Table(rng.random((50, 3)), rng.random((50, 3)))
+    for goal in ("practice", "proved"):
+        best = choose_learner("full", 3, 50, 0.5, goal=goal)
+        replayed = lewa.replay(table, "auto", floor=0.5, goal=goal)
+        assert replayed.learner == lewa.learners.make(best.name, 3, 50, 0.5, **best.settings)  # type: ignore[union-attr]
+        frontier = lewa.frontier(table, budgets=[0.5], seeds=1, goal=goal)
+        assert list(frontier.learners) == [choose_learner(kind, 3, 50, 0.5, goal=goal).called for kind in ("full", "bandit")]
+    with pytest.raises(ValueError, match="goal must be 'practice' or 'proved', got 'best'"):
+        lewa.replay(table, "auto", floor=0.5, goal="best")
 
 
 def test_the_page_of_guarantees_is_current() -> None:

@@ -244,7 +244,7 @@ def test_replay_of_a_bandit_log_has_no_regret_and_no_hindsight(lewa_: Any, tmp_p
     status, _, complaint = lewa_("replay", file, "--learner", "lewa", "--floor", 0.5)
     assert status == 2
     assert "bandit" in complaint
-    assert "bandit-op-ewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
+    assert "squarecb-lewa" in lewa_("replay", file, "--learner", "auto", "--floor", 0.5)[1]
 
 
 def own_table(folder: Path) -> Path:
@@ -529,7 +529,7 @@ def test_replay_of_a_log_says_how_many_rows_count_and_what_was_spent(lewa_: Any,
     got = found["learners"]["bandit-lewa"]
     assert reward == pytest.approx(got["reward"]["mean"] / found["rounds"], rel=1e-3)
     assert spent == pytest.approx(2 * (1 - reward), rel=1e-3)  # whoever earns spends nothing
-    assert "auto: bandit-op-ewa" in lewa_(*words)[2]  # nobody has to name a learner
+    assert "auto: squarecb-lewa, by measurements: no bound is proved of it; " in lewa_(*words)[2]  # nobody has to name it
 
 
 def test_replay_is_written_to_a_file(lewa_: Any, tmp_path: Path) -> None:

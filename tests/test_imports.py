@@ -75,6 +75,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "simulate": {
         "blocks",
+        "choice",
         "data",
         "engine",
         "feedback",

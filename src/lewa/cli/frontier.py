@@ -8,6 +8,7 @@ import typer
 from lewa.cli.options import (
     ActionColumn,
     DataFile,
+    Goal,
     Json,
     LeastColumns,
     MostColumns,
@@ -49,6 +50,7 @@ def frontier(
     folds: Annotated[
         str, typer.Option(help="Which rows of a log choose a play, and which value it: auto, halves or shuffled.")
     ] = "auto",
+    goal: Goal = "practice",
     out_file: Annotated[
         Path | None, typer.Option("--out", help="Also write a figure (.svg, .png, .pdf) or the numbers (.json, .csv).")
     ] = None,
@@ -75,6 +77,7 @@ def frontier(
                 learner=learner[0] if len(learner) == 1 else learner,
                 seeds=seeds,
                 folds=folds,
+                goal=goal,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
             )
         except KeyboardInterrupt:

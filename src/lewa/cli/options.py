@@ -84,6 +84,7 @@ Names = Annotated[
 ]
 Floors = Annotated[list[float], typer.Option("--floor", help="What must be met on average; one per constraint.")]
 Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: set a parameter of a learner or of the game.")]
+Goal = Annotated[str, typer.Option(help="What auto takes: practice, or proved, the learner with the least bound.")]
 Seeds = Annotated[int, typer.Option(help="How many independent runs.", parser=whole_number, metavar="INTEGER")]
 TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write every play, multiplier and action to this .npz.")]
 DataFile = Annotated[

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from lewa import learners
+from lewa.advice import PRACTICE
 from lewa.choice import LearnerChoice, choose_learner
 from lewa.cli.options import Values
 from lewa.cli.shared import say
@@ -21,6 +22,7 @@ class Problem(NamedTuple):
     floor: Sequence[float]
     feedback: str | None = None  # "full" or "bandit": what they are shown; None: what each of them needs
     setting: Setting | None = None  # what is known of the game; None: nothing, for data
+    goal: str = "practice"  # of `auto`, for data
 
 
 def make_learners(
@@ -32,7 +34,7 @@ def make_learners(
         choice = _choose(problem)
         advice[choice.name] = choice.settings
         names = [choice.name if name == "auto" else name for name in names]
-        say(f"auto: {choice.called}")
+        say(f"auto: {choice.called}{_beside(choice, problem)}")
     known = {name: learners.settings_of(name) for name in names}
     check_names(values, {**(others or {}), **known})
     players = {}
@@ -58,7 +60,15 @@ def _choose(problem: Problem) -> LearnerChoice:
     feedback, setting = problem.feedback or "full", problem.setting
     numbers = problem.actions, problem.rounds, problem.floor
     if setting is None or setting.constraints == "arbitrary" or setting.outside_theory:
-        return choose_learner(feedback, *numbers)
+        return choose_learner(feedback, *numbers, goal=problem.goal)
     # What a game knows besides, such as its slack, a user of the learner would not know.
     known = Setting(setting.constraints, setting.adversary, corruption=setting.corruption)
     return choose_learner(feedback, *numbers, goal="proved", setting=known)
+
+
+def _beside(choice: LearnerChoice, problem: Problem) -> str:
+    """Return what is proved of a choice by measurements, and what has the least bound; nothing beside a proved one."""
+    if (choice.name, choice.settings) != PRACTICE[problem.feedback or "full"]:
+        return ""
+    proved = choose_learner(problem.feedback or "full", problem.actions, problem.rounds, problem.floor, goal="proved")
+    return f", by measurements: no bound is proved of it; {proved.called} has the least (--learner {proved.name})"

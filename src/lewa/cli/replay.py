@@ -13,6 +13,7 @@ import typer
 from lewa.cli.options import (
     ActionColumn,
     DataFile,
+    Goal,
     Json,
     LeastColumns,
     MostColumns,
@@ -58,6 +59,7 @@ def replay(
     feedback: Annotated[str | None, typer.Option(help="full or bandit: what the learner is shown.")] = None,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006
+    goal: Goal = "practice",
     trace: TraceFile = None,
     out_file: OutFile = None,
     as_json: Json = False,
@@ -77,10 +79,10 @@ def replay(
             raise ValueError("a bandit log shows one action a row: feedback must be 'bandit'")
         if trace is not None:
             raise ValueError("a replayed bandit log leaves no trace: the rounds that count differ from seed to seed")
-        problem = Problem(content.game.actions, content.game.rounds, floors, "bandit")
+        problem = Problem(content.game.actions, content.game.rounds, floors, "bandit", goal=goal)
         outcome = _on_log(content, content.game, make_learners(learner, problem, values), floor, seeds)
     else:
-        problem = Problem(content.game.actions, content.game.length, floors, feedback)
+        problem = Problem(content.game.actions, content.game.length, floors, feedback, goal=goal)
         outcome = _on_table(content, content.game, make_learners(learner, problem, values), floor, seeds, trace)
     if outcome.result is not None:
         if out_file is not None:

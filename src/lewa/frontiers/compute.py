@@ -38,6 +38,7 @@ def frontier(
     seeds: int | Iterable[int] = 8,
     level: float = 0.95,
     folds: str = "auto",
+    goal: str = "practice",
     progress: Callable[[int, int], None] | None = None,
 ) -> Frontier:
     """Return reward against budget: the best that each line allows with its price, and what learners get there.
@@ -63,6 +64,8 @@ def frontier(
         Which rows of a log choose a play and which value it: "halves", the first half and the second; "shuffled", two
         halves in an order drawn at random, for logs in which no draw depends on other rows; "auto" takes the latter where
         each action has the same propensity in all of its rows.
+    goal
+        What "auto" takes, as `lewa.choice` has it: "practice", or "proved", the learners with the least bound.
     progress
         Called with the number of rounds played so far and in all.
 
@@ -77,8 +80,8 @@ def frontier(
     '0.700 answered by 0.33 large, 33 more per dollar'
     >>> for name, got in result.points[0].learners.items():
     ...     f"{name}: {got.reward.mean:.3f} answered for {got.average['dollars'].mean:.4f} dollars"
-    'op-ewa kappa=0: 0.697 answered for 0.0039 dollars'
-    'bandit-op-ewa kappa=0: 0.699 answered for 0.0039 dollars'
+    'paced-hedge: 0.700 answered for 0.0040 dollars'
+    'squarecb-lewa: 0.699 answered for 0.0040 dollars'
     """
     named = _as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
@@ -92,7 +95,7 @@ def frontier(
             raise ValueError(
                 f"folds are of a log, and these data show every action of every round, got folds={short_repr(folds)}"
             )
-        return of_table(named, named.game, limits, level, names, as_seeds(seeds), progress)
+        return of_table(named, named.game, limits, level, names, as_seeds(seeds), progress, goal)
     if names != ["auto"]:
         raise ValueError(
             f"no learner is replayed on a log for its frontier: `lewa replay` does that, got {', '.join(names)}"

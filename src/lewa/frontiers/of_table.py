@@ -37,13 +37,14 @@ def of_table(
     names: Sequence[str],
     seeds: tuple[int, ...],
     progress: Callable[[int, int], None] | None,
+    goal: str = "practice",
 ) -> Frontier:
     """Return the frontier of a table, with learners replayed on it."""
     T = game.length
     rewards = game.mean_rewards(T)
     constraints: Matrix = np.asarray(game.rows.mean(axis=0, dtype=np.float64))
     levels = budgets.levels(rewards, constraints)
-    replays = _replays(names, game, budgets.floors_at(levels[0]), seeds)
+    replays = _replays(names, game, budgets.floors_at(levels[0]), seeds, goal)
     advance = _counter(progress, T * len(levels) * sum(len(replay.seeds) for replay in replays.values()))
     points = []
     for floor in levels:
@@ -73,14 +74,14 @@ def of_table(
     )
 
 
-def _replays(names: Sequence[str], game: Table, floors: Vector, seeds: tuple[int, ...]) -> dict[str, _Replay]:
+def _replays(names: Sequence[str], game: Table, floors: Vector, seeds: tuple[int, ...], goal: str) -> dict[str, _Replay]:
     """Return the learners by what they are called; "auto" is one of each kind of feedback, the same at every line."""
     floor = tuple(floors.tolist())
     replays = {}
     for text in names:
         choices = [LearnerChoice(text, {})]
         if text == "auto":
-            choices = [choose_learner(kind, game.actions, game.length, floor) for kind in ("full", "bandit")]
+            choices = [choose_learner(kind, game.actions, game.length, floor, goal) for kind in ("full", "bandit")]
         for choice in choices:
             feedback = feedback_kind(learners.find(choice.name)).observes
             # With full information a learner draws nothing: one run says all.
