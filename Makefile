@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data shocks docs bench serve fuzz-service bench-service clean
+.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -61,7 +61,7 @@ falsify: $(VENV)/tested
 # Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
 # load, as often on SQLite, and a quarter as often on PostgreSQL.
 kill: $(VENV)/tested
-	NUMBA_DISABLE_JIT=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q tests/agent/test_journal.py tests/serve/test_kill.py
+	NUMBA_DISABLE_JIT=1 LEWA_SERVICE=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q tests/agent/test_journal.py tests/serve/test_kill.py
 
 # Hostile command lines, files and calls: CASES says how many, SEED which. Nothing is compiled, so that it takes minutes.
 fuzz: $(VENV)/tested
@@ -76,6 +76,10 @@ bench:
 # The decision service with an agent, a bounded stream of simulated traffic and a price shock half-way.
 serve: install
 	$(BIN)/python -m lewa.serve.demo
+
+# The tests of the service that start servers and kill them, on SQLite and on PostgreSQL.
+test-service: $(VENV)/tested
+	LEWA_SERVICE=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/serve
 
 # Hostile requests to the service: CASES says how many.
 fuzz-service: $(VENV)/tested

@@ -12,8 +12,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from lewa.serve.loopback import Connection
 
+# Tests that start and kill many servers take minutes: `make test-service` runs them.
+long = pytest.mark.skipif(
+    not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
+)
 SETUP = {
     "name": "router",
     "actions": ["small", "medium", "large"],

@@ -1,28 +1,39 @@
 """The commands beside the server: keys, agents, journals; and what is said when something is missing."""
 
 import json
-import os
-import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from lewa.cli import main
 from tests.serve.inside import service
 from tests.serve.running import SETUP
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")
 
 
-def lewa(*arguments: str, status: int = 0) -> str:
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, "-m", "lewa", *arguments], capture_output=True, text=True, env=environment)
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout if status == 0 else done.stderr
+Command = Callable[..., str]
 
 
-def test_keys_agents_and_journals(tmp_path: Path) -> None:
+@pytest.fixture
+def lewa(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run the command line in this process; return what it printed, or its complaint."""
+
+    def run(*arguments: str, status: int = 0) -> str:
+        monkeypatch.setattr(sys, "argv", ["lewa", *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main()
+        printed, complaint = capsys.readouterr()
+        assert ended.value.code == status, complaint
+        return complaint if status == 2 else printed
+
+    return run
+
+
+def test_keys_agents_and_journals(tmp_path: Path, lewa: Command) -> None:
     url, copy = f"sqlite:///{tmp_path}/store.sqlite3", f"sqlite:///{tmp_path}/copy.sqlite3"
     with service(tmp_path) as web:
         web.call("POST", "/v1/agents", SETUP)
@@ -47,7 +58,7 @@ def test_keys_agents_and_journals(tmp_path: Path) -> None:
     assert json.loads(lewa("journal", "verify", "--json", "--store", copy)) == [{**verdict[0], "snapshots": 0}]
 
 
-def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
+def test_bad_input_is_one_sentence(tmp_path: Path, lewa: Command) -> None:
     for arguments in (
         ("agents", "--store", f"sqlite:///{tmp_path}/none.sqlite3"),
         ("serve", "--store", "mysql://x"),
@@ -60,7 +71,7 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
         assert sentence.strip().count("\n") == 0, sentence
 
 
-def test_a_tampered_journal_is_found(tmp_path: Path) -> None:
+def test_a_tampered_journal_is_found(tmp_path: Path, lewa: Command) -> None:
     import sqlite3
 
     with service(tmp_path, snapshot_every=5) as web:
@@ -71,8 +82,5 @@ def test_a_tampered_journal_is_found(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
         connection.execute("""UPDATE journal SET body = '{"reward":1.0,"cost":0.4}' WHERE seq = 3""")
     connection.close()
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-m", "lewa", "journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3"]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 1
-    assert "is not what the records give" in done.stdout
+    printed = lewa("journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3", status=1)
+    assert "is not what the records give" in printed

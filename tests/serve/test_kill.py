@@ -5,16 +5,10 @@ import os
 import random
 from pathlib import Path
 
-import pytest
-
 from lewa.serve.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
-from tests.serve.running import SETUP, Server, Traffic, running
-
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
-)
+from tests.serve.running import SETUP, Server, Traffic, long, running
 
 KILLS = int(os.environ.get("LEWA_KILLS", "0"))  # make kill sets 200; on PostgreSQL a quarter of it
 
@@ -47,8 +41,9 @@ async def load_and_kill(server: Server, traffic: Traffic, seconds: float) -> Non
 
 
 def test_kill_9_on_sqlite(tmp_path: Path) -> None:
-    kill_often(f"sqlite:///{tmp_path}/store.sqlite3", tmp_path, KILLS or 3)
+    kill_often(f"sqlite:///{tmp_path}/store.sqlite3", tmp_path, KILLS or 2)
 
 
+@long
 def test_kill_9_on_postgresql(tmp_path: Path, cluster: Cluster) -> None:
     kill_often(cluster.database("kill"), tmp_path, KILLS // 4 or 2)

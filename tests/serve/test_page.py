@@ -1,6 +1,5 @@
 """The page in a real browser: drawn live, in the light and in the dark, on a phone, with what an admin may do."""
 
-import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -23,10 +22,6 @@ FLAGS = (
     "--no-first-run",
     "--disable-background-networking",
     "--disable-sync",
-)
-
-pytestmark = pytest.mark.skipif(
-    not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
 )
 
 
@@ -83,6 +78,17 @@ def text(browser: Any, selector: str) -> str:
     return str(browser.find_element("css selector", selector).text)
 
 
+def fill(browser: Any, form: str, **fields: str) -> None:
+    for name, value in fields.items():
+        field = browser.find_element("css selector", f"[data-form={form}] [name={name}]")
+        if field.tag_name == "select":
+            field.find_element("xpath", f".//option[normalize-space()='{value}']").click()
+        else:
+            field.clear()
+            field.send_keys(value)
+    browser.find_element("css selector", f"[data-form={form}] button").click()
+
+
 def test_the_page_as_people_use_it(browser: Any, server: Server) -> None:
     look(browser, 1280)
     home = f"http://127.0.0.1:{server.port}/"
@@ -110,15 +116,38 @@ def test_the_page_as_people_use_it(browser: Any, server: Server) -> None:
     until(lambda: "router:2" in text(browser, "output"))
     assert "answered" in text(browser, "output")
 
-    field = browser.find_element("css selector", "[data-form=change] input")
-    field.clear()
-    field.send_keys("45m")
-    browser.find_element("css selector", "[data-form=change] button").click()
+    browser.find_element("css selector", ".admin summary").click()
+    fill(browser, "timeout", close_after="45m")
     until(lambda: "version 2" in text(browser, "output"))
-    assert server.call("GET", "/v1/agents/router")[1]["setup"]["answers"]["close_after"] == "45m"
+    browser.find_element("css selector", "[data-why]").send_keys("the invoice")
+    fill(browser, "line", limit="0.005")
+    until(lambda: "version 3" in text(browser, "output"))
+    assert text(browser, "[data-limit='0']") == "0.005"
+    fill(browser, "line", limit="7")
+    until(lambda: "must lie in its range" in text(browser, "output"))  # refused in one sentence, nothing changed
+    fill(browser, "mode", mode="shadow")
+    until(lambda: text(browser, "[data-show=mode]") == "shadow")
+    fill(browser, "add", name="huge", like="large", share="0.05")  # the page loads anew: it has one more action
+    until(lambda: server.call("GET", "/v1/agents/router")[1]["version"] == 5)
+    traffic(server, 2)
+    until(lambda: "huge" in (browser.find_element("css selector", ".agent").get_attribute("data-actions") or ""))
+    until(lambda: browser.find_elements("css selector", ".live.on"))
+    browser.find_element("css selector", ".admin summary").click()
+    fill(browser, "drop", action="huge")
+    browser.switch_to.alert.accept()
+    until(lambda: server.call("GET", "/v1/agents/router")[1]["version"] == 6)
+    setup = server.call("GET", "/v1/agents/router")[1]["setup"]
+    assert (setup["answers"]["close_after"], setup["lines"][0]["at_most"], setup["safety"]["mode"]) == (
+        "45m",
+        0.005,
+        "shadow",
+    )
+    assert setup["actions"] == SETUP["actions"]
+    changes = server.call("GET", "/v1/agents/router/status")[1]["changes"]
+    assert "the invoice" in [one["why"] for one in changes]
 
     errors = [entry for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
-    assert errors == []
+    assert [entry for entry in errors if "400 (Bad Request)" not in entry["message"]] == []
     hosts = browser.execute_script("return performance.getEntriesByType('resource').map((one) => new URL(one.name).host)")
     assert set(hosts) == {f"127.0.0.1:{server.port}"}
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from lewa.serve.host import Host
     from lewa.serve.served import Served
 
+MODES = ("live", "shadow", "frozen", "off")
 ACTIONS = 20  # up to which each has its probability
 FRESH = 1.0  # seconds that a status may be old
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
@@ -141,6 +142,22 @@ class Agents(Collector):
                 for action, value in zip(hosted.actions, hosted.recent.shares(), strict=True):
                     share.add_metric([served.name, action], value)
         yield from (*one.values(), *lines.values(), price, clipped, missed, share)
+        yield from self._safety(agents)
+
+    def _safety(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:
+        mode = GaugeMetricFamily("lewa_mode", "1 for the mode that an agent is in", labels=["agent", "mode"])
+        caps = {
+            name: GaugeMetricFamily(f"lewa_cap_{name}", f"The {name} of a cap", labels=["agent", "line", "per"])
+            for name in ("total", "spent", "reserved")
+        }
+        for served in agents:
+            for one in MODES:
+                mode.add_metric([served.name, one], served.hosted.setup.safety.mode == one)
+            for spending in served.hosted.spendings:
+                shown = spending.shown()
+                for name, family in caps.items():
+                    family.add_metric([served.name, shown["line"], shown["per"]], shown[name])
+        yield from (mode, *caps.values())
 
 
 def exposition(registry: CollectorRegistry) -> bytes:

@@ -88,6 +88,8 @@ class Pages:
                 }
                 for line in hosted.setup.lines
             ],
+            "safety": {"mode": hosted.setup.safety.mode, "fallback": hosted.setup.safety.fallback},
+            "live": hosted.setup.actions,
             "close_after": hosted.setup.answers.close_after or "",
             "point": self._app.events.point(served),
             "admin": admin,

@@ -106,6 +106,17 @@
     for (const cell of section.querySelectorAll("[data-count]")) cell.textContent = short(point[cell.dataset.count]);
     section.querySelector("[data-show=guarantee]").textContent = point.guarantee;
     section.querySelector("[data-show=version]").textContent = agent.version = point.version;
+    const mode = section.querySelector("[data-show=mode]");
+    mode.textContent = point.mode || "live";
+    mode.className = "chip" + (point.mode === "live" ? " good" : point.mode === "off" ? " bad" : " wait");
+    section.querySelector("[data-show=caps]").replaceChildren(...(point.caps || []).map((cap) => {
+      const left = cap.total - cap.spent - cap.reserved;
+      const text = `${cap.line} cap: ${short(cap.spent)} of ${short(cap.total)} a ${cap.per} spent, ${short(cap.reserved)} reserved, ${short(Math.max(left, 0))} left`;
+      const item = Object.assign(document.createElement("li"), { textContent: text });
+      const bar = Object.assign(document.createElement("meter"), { min: 0, max: cap.total, value: cap.spent + cap.reserved, high: 0.9 * cap.total });
+      item.append(" ", bar);
+      return item;
+    }));
     section.querySelector("[data-show=warnings]").replaceChildren(
       ...(point.warnings || []).map((text) => Object.assign(document.createElement("li"), { textContent: text })));
     (point.lines || []).forEach((line, n) => {
@@ -123,12 +134,16 @@
     const agent = agents.get(event.agent);
     if (!agent) { if (!document.querySelector("main").dataset.only) location.reload(); return; }
     agent.marks = event.marks || [];
+    agent.section.querySelector("[data-show=changes]").replaceChildren(...agent.marks.slice(-8).reverse().map((mark) =>
+      Object.assign(document.createElement("li"), {
+        textContent: `${new Date(mark.at * 1000).toLocaleString()}: ${mark.text}${mark.why ? ` (${mark.why})` : ""}, by ${mark.who}` })));
     if (event.history) agent.points = event.history.slice();
     if (event.point) {
       agent.points.push(event.point);
       if (agent.points.length > 600) agent.points = agent.points.filter((_, n) => n % 2);
     }
     const last = agent.points[agent.points.length - 1];
+    if (last && last.shares.length !== agent.actions.length) { location.reload(); return; }
     if (last) write(agent, last);
     draw(agent);
   }
@@ -166,20 +181,43 @@
     return table;
   }
 
+  async function change(agent, wanted) {
+    const why = agent.section.querySelector("[data-why]").value || "changed on the page";
+    const [ok, view] = await ask("PATCH", agent.path, { ...wanted, why }, { "If-Match": `"${agent.version}"` });
+    if (!ok) return show(agent, false, view.error);
+    agent.version = view.version;
+    agent.section.querySelector("[data-show=version]").textContent = view.version;
+    agent.section.querySelector("[data-show=mode]").textContent = view.setup.safety.mode;
+    view.setup.lines.forEach((line, n) => {
+      agent.section.querySelector(`[data-limit="${n}"]`).textContent = short(line.at_most ?? line.at_least);
+    });
+    show(agent, true, `changed: this is version ${view.version}`);
+  }
+
   const forms = {
     async story(agent, fields) {
       const [ok, story] = await ask("GET", `${agent.path}/decisions/${encodeURIComponent(fields.get("decision"))}`);
       if (!ok) return show(agent, false, story.error);
       show(agent, true, `${story.decision}: ${story.action}, drawn with probability ${short(story.probability)}; ${story.state}`, told(story));
     },
-    async change(agent, fields) {
-      const wanted = { answers: { close_after: fields.get("close_after") || null }, why: "changed on the page" };
-      const [ok, view] = await ask("PATCH", agent.path, wanted, { "If-Match": `"${agent.version}"` });
-      if (!ok) return show(agent, false, view.error);
-      agent.version = view.version;
-      agent.section.querySelector("[data-show=version]").textContent = view.version;
-      show(agent, true, `changed: this is version ${view.version}`);
+    line(agent, fields) {
+      const line = agent.lines[Number(fields.get("line"))];
+      return change(agent, { lines: [{ name: line.name, [line.sense.replace(" ", "_")]: Number(fields.get("limit")) }] });
     },
+    mode(agent, fields) {
+      const fallback = fields.get("fallback");
+      return change(agent, { safety: { mode: fields.get("mode"), ...(fallback ? { fallback } : {}) } });
+    },
+    add(agent, fields) {
+      const like = fields.get("like"), share = fields.get("share");
+      return change(agent, { add: [{ name: fields.get("name"), ...(like ? { like } : {}), ...(share ? { share: Number(share) } : {}) }] });
+    },
+    async drop(agent, fields) {
+      const action = fields.get("action");
+      if (!confirm(`Retire ${action}? It is never drawn again, and its name is never used again.`)) return;
+      await change(agent, { retire: [action] });
+    },
+    timeout: (agent, fields) => change(agent, { answers: { close_after: fields.get("close_after") || null } }),
     async retire(agent) {
       if (!confirm(`Retire ${agent.name}? It decides nothing any more, for good.`)) return;
       const [ok, view] = await ask("DELETE", agent.path);
