@@ -9,10 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pytest
+from tools.site.mathematics import GREEK, NotAFormulaError, inline, tex, typeset
 from tools.site.prose import markdown
 
 import lewa
@@ -118,3 +121,92 @@ def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
         "q = p\n```",
         "```pycon\n>>> 1 + 1\n2\n```",
     ]
+
+
+# Formulas ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "formula"),
+    [
+        ("[E V_j]+ <= sqrt(A (T + B))", r"[\mathbb{E}\, V_{j}]_+  \le  \sqrt{A (T + B)}"),
+        ("c0_j - p_t.c_{t,j}", r"c_{0,j} - p_{t}\cdot c_{t,j}"),
+        ("T^(-1/4)", r"T^{-1/4}"),
+        ("rhat_{t,i} = r_{t,i}/p_{t,i}", r"\hat{r}_{t,i} = r_{t,i}/p_{t,i}"),
+        ("lambda_1, ..., lambda_m", r"\lambda _{1}, \dots , \lambda _{m}"),
+        ("P = {p : p.c >= c0}", r"P = \{ p : p\cdot c \ge  c_0\}"),
+        ("V^_j", r"\widehat{V}_{j}"),
+        ("0.25 T", "0.25 T"),
+    ],
+)
+def test_a_formula_becomes_tex(text: str, formula: str) -> None:
+    assert tex(inline(text)) == formula
+
+
+@pytest.mark.parametrize(
+    "text", ["hp-lewa", "kappa=0", "source", "best_fixed_play", "lewa.guarantee", "LEWA (a)", "sqrt(T", "p_"]
+)
+def test_what_is_no_formula_stays_code(text: str) -> None:
+    with pytest.raises(NotAFormulaError):
+        tex(inline(text))
+    page = f"<p><code>{text}</code></p>"
+    assert typeset(page) == page
+
+
+def test_every_formula_of_the_proofs_has_matching_brackets_and_known_commands() -> None:
+    known = {
+        "sqrt",
+        "mathbb",
+        "mathrm",
+        "widehat",
+        "hat",
+        "bar",
+        "tilde",
+        "cdot",
+        "varepsilon",
+        "text",
+        "operatorname",
+        "{",
+        "}",
+    }
+    known |= {
+        *GREEK,
+        "ln",
+        "log",
+        "exp",
+        "max",
+        "min",
+        "inf",
+        "sup",
+        "sum",
+        "prod",
+        "in",
+        "le",
+        "ge",
+        "ne",
+        "to",
+        "leftarrow",
+    }
+    known |= {"dots", "sim", "%", "#", "&", ",", ";", "cosh", "sinh", "Lambda"}
+    typeset_count = 0
+    for document in (ROOT / "docs").glob("theory*.md"):
+        text = re.sub("```.*?```", "", document.read_text(), flags=re.DOTALL)
+        for span in re.findall("`([^`]+)`", text):
+            try:
+                formula = tex(inline(" ".join(span.split())))
+            except NotAFormulaError:
+                continue
+            typeset_count += 1
+            bare = re.sub(r"\\[{}]", "", formula)
+            assert bare.count("{") == bare.count("}"), span
+            assert set(re.findall(r"\\([A-Za-z]+|.)", formula)) <= known, span
+    assert typeset_count > 1000
+
+
+def test_the_files_that_typeset_are_those_of_katex() -> None:
+    folder = ROOT / "docs" / "assets" / "katex"
+    sums = [line.split() for line in (folder / "SHA256SUMS").read_text().splitlines()]
+    assert all(sha256((folder / name).read_bytes()).hexdigest() == digest for digest, name in sums)
+    assert {path.relative_to(folder).as_posix() for path in folder.rglob("*.*")} - {"formulas.js"} <= {
+        name for _, name in sums
+    }

@@ -221,9 +221,21 @@ def test_a_reproduction_shows_every_verdict_first(reproduced: Path) -> None:
     assert (first["claim"], first["holds"], first["theory"]) == ("Theorem 1 & its tuning", "yes", "1/2")
     assert (first["bound"], first["slope"]) == ("48.9", "0.50 [0.40, 0.60]")
     assert (second["claim"], second["holds"], second["bound"]) == ("Theorem 3", "no", "\N{EN DASH}")
-    assert "2 verdicts from 2 studies, computed from the runs: 1 hold, 1 do not." in text
+    assert "1 of 2 claims hold, 1 fail. Each verdict was computed from the runs of 2 studies." in text
     assert "O(T<sup>1/2</sup>) + \N{SQUARE ROOT}(T)" in text
     assert "every seed kept it" in table(text, 1)[0]["claim"]
+
+
+def test_a_reproduction_opens_with_the_claims_that_fail(reproduced: Path) -> None:
+    text = text_of(reproduced)
+    before = text[: text.index("<table>")]
+    assert re.findall("<h3>(.*?)</h3>", before) == ["Fails: Theorem 3", "All claims"]
+    assert (
+        "<p>Violation should be at most O(T<sup>1/2</sup>) + \N{SQUARE ROOT}(T), but is \N{MINUS SIGN}12.5 after" in before
+    )
+    assert "1,000 rounds of bernoulli.</p>" in before
+    assert before.count("<figure>") == 1
+    assert 'aria-label="Violation in bernoulli of Theorem 3"' in before
 
 
 def test_a_reproduction_has_a_section_for_each_study(reproduced: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from lewa.report.page import NAMED
-from tools.site import learner_pages, reference
+from tools.site import learner_pages, mathematics, reference
 
 ROOT = Path(__file__).parents[2]
 # Files outside of docs/ that are pages here; nothing is copied.
@@ -21,6 +21,7 @@ SHOWN = {
     "benchmarks/RESULTS.md": "speed.md",
     "benchmarks/growth.png": "growth.png",
 }
+FORMULAS = re.compile(r"(?:theory\w*|errata)\.md")  # pages whose formulas are typeset
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)(?P<place>#[^)]*)?\)")
 
 
@@ -61,6 +62,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return f"]({os.path.relpath(place, Path(page.file.src_uri).parent)}{link['place'] or ''})" if place else link[0]
 
     return LINK.sub(led, markdown.replace("```python\n>>>", "```pycon\n>>>"))
+
+
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """Formulas are typeset where there are many."""
+    return mathematics.typeset(html) if FORMULAS.fullmatch(page.file.src_uri) else html
 
 
 def colours() -> str:

@@ -2,9 +2,9 @@
 
 import importlib
 import pkgutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from inspect import isfunction, ismodule
-from types import ModuleType
+from types import ModuleType, UnionType
 from typing import Any
 
 import lewa
@@ -143,7 +143,12 @@ def directive(where: str, room: str, level: int) -> str:
 
 def value(where: str, thing: Any) -> str:
     """A number, a dictionary or an alias: what it is."""
-    told = repr(thing) if len(repr(thing)) < 80 else f"{type(thing).__name__} of {', '.join(map(repr, thing))}"
+    text = str(thing).replace(f"{where.rpartition('.')[0]}.", "") if isinstance(thing, UnionType) else repr(thing)
+    told = (
+        f"{type(thing).__name__} of {', '.join(map(repr, thing))}"
+        if isinstance(thing, Collection) and len(text) > 80
+        else text
+    )
     return f"## {where} {{ #{where} .doc-heading }}\n\n```text\n{where.rpartition('.')[2]} = {told}\n```"
 
 

@@ -4,14 +4,20 @@ from collections.abc import Sequence
 
 from lewa.lab.names import short
 from lewa.paper.verdicts import VerdictLine
+from lewa.report.page import number
 from lewa.report.results import Result, StudyFolder
 
+SENSES = {"<=": "at most ", ">=": "at least ", "=": ""}  # in a sentence
 LEVEL = 0.95  # of the intervals
 TABLE = "Mean \N{PLUS-MINUS SIGN} standard deviation over seeds; a dash: not proved, not measured, or runs cannot tell."
 SLOPES = f" Slopes on log-log scales over all horizons, with {LEVEL:.0%} intervals."
 CLAIMS = (
     "Bound and measured are read at the longest horizon; slopes on log-log scales over all horizons, with intervals. "
     "Of several games the one that comes nearest to the bound is shown."
+)
+FAILURE = (
+    "Measured means over seeds at each horizon, on log-log axes, and the line fitted to them. "
+    "Dashed: the claimed rate, from the first horizon on."
 )
 GROWTH = (
     "Means over seeds at each horizon and the lines fitted to them, where all are positive, with their slopes. "
@@ -48,10 +54,23 @@ def facts(study: StudyFolder) -> str:
 
 
 def count(lines: Sequence[VerdictLine], studies: int) -> str:
-    """Say how many verdicts hold."""
-    holding = sum(line.holds for line in lines)
-    start = f"{len(lines)} verdicts from {studies} studies, computed from the runs: "
-    return f"{start}{holding} hold, {len(lines) - holding} do not."
+    """Say how many claims hold."""
+    claims = {line.claim: all(other.holds for other in lines if other.claim == line.claim) for line in lines}
+    failing = len(claims) - sum(claims.values())
+    start = f"{sum(claims.values())} of {len(claims)} claims hold" + (f", {failing} fail." if failing else ".")
+    return f"{start} Each verdict was computed from the runs of {studies} {'studies' if studies > 1 else 'study'}."
+
+
+def failure(lines: Sequence[VerdictLine]) -> str:
+    """Say in one sentence what a claim states and what was measured instead."""
+    text = "; ".join(map(_failed, lines))
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _failed(line: VerdictLine) -> str:
+    slope = "" if line.slope is None else f", with slope {line.slope:.2f}"
+    where = f"after {line.rounds:,} rounds of {line.game}"
+    return f"{line.quantity} should be {SENSES[line.sense]}{line.formula}, but is {number(line.measured)} {where}{slope}"
 
 
 def reason(line: VerdictLine) -> str:

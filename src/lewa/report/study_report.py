@@ -8,6 +8,7 @@ from lewa.lab.places import processes
 from lewa.lab.storage import write
 from lewa.report import captions
 from lewa.report.charts import Drawing, draw
+from lewa.report.failures import failures
 from lewa.report.page import Folded, Heading, Part, Section, Text, page, slug
 from lewa.report.results import StudyFolder, group, read_league, read_reproduction, read_study
 from lewa.report.study_figures import Plans, exponents, pictures
@@ -84,8 +85,10 @@ def _reproduction(folder: Path) -> Contents:
     report, lines = read_reproduction(folder / "verdicts.json")
     plans: Plans = {}
     sections = []
+    studies = {entry["name"]: read_study(folder / entry["name"]) for entry in report["studies"]}
+    first = [*failures(lines, studies, plans), *([Heading("All claims")] if lines else []), claims_table(lines)]
     for entry in report["studies"]:
-        study = read_study(folder / entry["name"])
+        study = studies[entry["name"]]
         claims = [line for line in lines if line.study == entry["name"]]
         parts: list[Part] = [Text(captions.facts(study))]
         if claims:
@@ -103,7 +106,7 @@ def _reproduction(folder: Path) -> Contents:
     if (folder / "league.json").is_file():
         sections.append(league_section(read_league(folder / "league.json")))
     lead = [captions.count(lines, len(report["studies"]))]
-    return Contents(report["title"], lead, [claims_table(lines)], sections, plans)
+    return Contents(report["title"], lead, first, sections, plans)
 
 
 def _provenance(study: StudyFolder) -> Folded:
