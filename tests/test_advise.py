@@ -317,13 +317,13 @@ def test_a_bound_on_the_mean_violation_comes_after_one_on_the_mean_of_what_is_vi
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "feedback": ({"feedback": "half"}, "feedback must be 'full' or 'bandit', got 'half'"),
-    "actions": ({"actions": 0}, "actions must be a whole number of at least 1, got actions=0"),
-    "horizon": ({"horizon": 0}, "horizon must be a whole number of at least 1, got horizon=0"),
+    "actions": ({"actions": 0}, "actions must be an integer of at least 1, got actions=0"),
+    "horizon": ({"horizon": 0}, "horizon must be an integer of at least 1, got horizon=0"),
     "floor": ({"floor": 1.5}, r"floor must be finite numbers in \[0, 1\]"),
     "constraints": ({"constraints": "none"}, "constraints must be 'constant', 'iid' or 'arbitrary', got 'none'"),
     "epsilon": ({"epsilon": 1.0}, "epsilon must lie strictly between 0 and 1, got 1.0"),
     "slater": ({"slater": 0.9}, "no play exceeds a floor of 0.6 by slater=0.9"),
-    "safe": ({"slater": 0.2, "safe": 10}, "safe must be the number of an action, 0 to 9, got 10"),
+    "safe": ({"slater": 0.2, "safe": 10}, "safe must be the index of an action, 0 to 9, got 10"),
     "safe alone": ({"safe": 1}, "a safe action says something only together with slater"),
     "corruption": ({"corruption": -1.0}, "corruption must be at least 0, got -1.0"),
     "adversary": ({"adversary": "angry"}, "adversary must be 'oblivious' or 'adaptive', got 'angry'"),

@@ -133,13 +133,13 @@ def test_a_wrong_kind_of_argument_is_refused_with_a_sentence(call: str, wrong: A
 
 
 def test_what_is_missing_is_named() -> None:
-    with pytest.raises(TypeError, match=r"a game is a lewa.games.Game or a name of lewa.games.ALL, got <.*NoGame object"):
+    with pytest.raises(TypeError, match=r"game must be a lewa.games.Game or a name in lewa.games.ALL, got <.*NoGame object"):
         lewa.play(LEARNER, NoGame(), 10)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="the game HalfAGame must have `constraints` and `setting`"):
         lewa.play(LEARNER, HalfAGame(), 10)
-    with pytest.raises(TypeError, match="a game is an object of a class such as Radio, not the class itself"):
+    with pytest.raises(TypeError, match="game must be an instance of Radio, not the class itself"):
         lewa.play(LEARNER, lewa.games.Radio, 10)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"a learner is an object such as .*, got the class Lewa"):
+    with pytest.raises(TypeError, match=r"learner must be an object such as .*, got the class Lewa"):
         lewa.play(lewa.learners.Lewa, GAME, 10)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown learner 'lewe'; did you mean 'lewa'"):
         lewa.play("lewe", "radio", 10, floor=0.9)
@@ -149,9 +149,9 @@ def test_what_is_missing_is_named() -> None:
         lewa.play("lewa", "radio", 10)
     with pytest.raises(ValueError, match="needs floor, one number per constraint; got 'lewa' alone"):
         lewa.play("lewa", GAME, 10)
-    with pytest.raises(ValueError, match=r"floor goes with a learner that is given by name, got floor=0\.6"):
+    with pytest.raises(ValueError, match=r"floor is for a learner that is given by its name, got floor=0\.6"):
         lewa.play(LEARNER, GAME, 10, floor=0.6)
-    with pytest.raises(ValueError, match="a game that is given by name needs rounds"):
+    with pytest.raises(ValueError, match=r"to make the game .* by its name, give rounds"):
         lewa.play("lewa", "radio", floor=0.9)
 
 
@@ -170,5 +170,5 @@ def test_a_whole_number_is_a_count(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, 1.5, np.nan, np.inf, True, "3", None, [1], 1j])
 def test_what_is_no_whole_number_is_refused(value: Any) -> None:
-    with pytest.raises(ValueError, match="n must be a whole number of at least 1, got"):
+    with pytest.raises(ValueError, match="n must be an integer of at least 1, got"):
         as_count("n", value)

@@ -159,7 +159,7 @@ def test_a_setting_goes_to_the_game_its_twists_and_the_learners_whoever_knows_it
     trace = play(Lewa.tuned(3, 200, 0.6), game, 200, seeds=2)
     assert late["learners"]["lewa"]["reward"]["per_seed"] == trace.reward[:, -1].tolist()
     assert late["learners"]["lewa"]["multiplier"] == [0.0]  # nothing was learned
-    assert late["learners"]["lewa"]["guarantee"]["reason"].startswith("no theorem here is about feedback that comes late")
+    assert late["learners"]["lewa"]["guarantee"]["reason"].startswith("no theorem covers feedback that comes late")
     status, _, said = lewa_("play", "bernoulli+delay", *words, "--set", "dely=3")
     assert status == 2
     assert "has no parameter 'dely'" in said
@@ -279,7 +279,7 @@ def test_replay_in_units_of_the_users_is_the_same_replay(lewa_: Any, tmp_path: P
     assert "warning: no play keeps dollars at most 0.001" in complaint
     status, _, complaint = lewa_("replay", own_table(tmp_path), *words, "--budget", 0.01)
     assert (status, complaint.count("\n")) == (2, 1)
-    assert "there must be one line per constraint (dollars at most), in this order, got 2" in complaint
+    assert "give one limit per constraint (dollars at most), in this order, got 2" in complaint
 
 
 def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp_path: Path) -> None:
@@ -332,14 +332,17 @@ BAD_INPUT = {
     "an unknown game": (("play", "bernouli", "--learner", "lewa", "--floor", 0.5), "did you mean 'bernoulli'?"),
     "an unknown learner": (("play", "bernoulli", "--learner", "lewwa", "--floor", 0.5), "did you mean 'lewa'?"),
     "an unknown parameter": ((*BERNOULLI, "--floor", 0.5, "--set", "etta=1"), "did you mean 'eta'?"),
-    "a setting without a value": ((*BERNOULLI, "--floor", 0.5, "--set", "eta"), "a setting is NAME=VALUE, got 'eta'"),
+    "a setting without a value": ((*BERNOULLI, "--floor", 0.5, "--set", "eta"), "a setting must be NAME=VALUE, got 'eta'"),
     "a floor above 1": ((*BERNOULLI, "--floor", 1.5), "floor must be finite numbers in [0, 1], got 1.5"),
     "a floor that is no number": ((*BERNOULLI, "--floor", "nan"), "floor must be finite numbers in [0, 1], got nan"),
-    "two floors for one constraint": ((*BERNOULLI, "--floor", 0.5, "--floor", 0.5), "one floor per constraint"),
+    "two floors for one constraint": (
+        (*BERNOULLI, "--floor", 0.5, "--floor", 0.5),
+        "floor must have one number per constraint",
+    ),
     "no floor": (BERNOULLI, "--floor"),
     "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and at most 1e+100, got eta=0.0"),
     "delta*mu above 1": ((*BERNOULLI, "--floor", 0.5, "--set", "delta=2", "--set", "mu=1"), "delta*mu must be at most 1"),
-    "no rounds": ((*BERNOULLI, "--floor", 0.5, "--rounds", 0), "rounds must be a whole number of at least 1, got 0"),
+    "no rounds": ((*BERNOULLI, "--floor", 0.5, "--rounds", 0), "rounds must be an integer of at least 1, got 0"),
     "epsilon of 1": (
         ("guarantee", "lewa", "--actions", 2, "--rounds", 9, "--floor", 0.5, "--epsilon", 1),
         "epsilon must lie",
@@ -358,13 +361,13 @@ BAD_INPUT = {
         "lewa@printed has no parameter 'mu'",
     ),
     "more seeds than fit": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**14), "too large for this machine"),
-    "a trace in a folder's place": ((*BERNOULLI, "--floor", 0.5, "--trace", "."), "a trace is written to a file"),
+    "a trace in a folder's place": ((*BERNOULLI, "--floor", 0.5, "--trace", "."), "a trace needs a file"),
     "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be a whole number"),
     "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
     "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),
     "data that are not there": (("frontier", "nothing.csv"), "there is no file nothing.csv"),
     "a figure of no known kind": (("frontier", "nothing.csv", "--out", "f.gif"), "a file that ends in .svg, .png"),
-    "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line is NAME=VALUE, got 'c2'"),
+    "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line must be NAME=VALUE, got 'c2'"),
     "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
     "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
     "a check of a relative module": (("check", ".mine:Mine"), "MODULE is the module's whole name"),
@@ -375,7 +378,7 @@ BAD_INPUT = {
     "a parameter of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--set", f"eta={10**100}0"), "eta must be positive"),
     "two lines where one is promised": (
         (*BERNOULLI, "--floor", 0.5, "--set", "first\nsecond"),
-        "a setting is NAME=VALUE, got 'first\\nsecond'",
+        "a setting must be NAME=VALUE, got 'first\\nsecond'",
     ),
     "a name of two lines": (("run", "first\nsecond.toml"), "there is no file first second.toml"),
     "a replay written to a picture": (("replay", "x.csv", "--floor", 0.5, "--out", "x.svg"), "that ends in .json or .csv"),

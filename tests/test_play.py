@@ -300,16 +300,16 @@ def floored(floor: object) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"rounds": 301}, r"^rounds must be at most the game's 300, got 301$"),
-        ({"rounds": 0}, r"^rounds must be a whole number of at least 1, got 0$"),
-        ({"rounds": 2.5}, r"^rounds must be a whole number of at least 1, got 2.5$"),
-        ({"seeds": 0}, r"^seeds must be how many there are, at least 1, or different whole numbers from 0 on, got 0$"),
-        ({"seeds": []}, r"^seeds must be how many there are, at least 1, or different whole numbers from 0 on, got \[\]$"),
+        ({"rounds": 301}, r"^rounds must be at most the game's length length 300, got 301$"),
+        ({"rounds": 0}, r"^rounds must be an integer of at least 1, got 0$"),
+        ({"rounds": 2.5}, r"^rounds must be an integer of at least 1, got 2.5$"),
+        ({"seeds": 0}, r"^seeds must be a positive integer or a list of distinct non-negative integers, got 0$"),
+        ({"seeds": []}, r"^seeds must be a positive integer or a list of distinct non-negative integers, got \[\]$"),
         (
             {"seeds": [1, -1]},
-            r"^seeds must be how many there are, at least 1, or different whole numbers from 0 on, got \[1, -1\]$",
+            r"^seeds must be a positive integer or a list of distinct non-negative integers, got \[1, -1\]$",
         ),
-        ({"game": BERNOULLI}, r"^rounds must be a whole number of at least 1, got None$"),
+        ({"game": BERNOULLI}, r"^rounds must be an integer of at least 1, got None$"),
         ({"learner": floored(0.5)}, r"^the learner must have one floor per constraint, got 1 for a game with 2$"),
         (
             {"learner": floored([0.5, 1.5])},

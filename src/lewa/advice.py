@@ -143,9 +143,9 @@ def advise(
     if slater is not None and slater > 1 - line.max():
         raise ValueError(f"no play exceeds a floor of {line.max()} by slater={slater}: constraints are at most 1")
     if safe is not None and slater is None:
-        raise ValueError(f"a safe action says something only together with slater, by how much it is safe, got safe={safe}")
+        raise ValueError(f"safe needs slater, the margin by which that action is safe, got safe={safe}")
     if safe is not None and not (isinstance(safe, Integral) and 0 <= safe < actions):
-        raise ValueError(f"safe must be the number of an action, 0 to {actions - 1}, got {safe}")
+        raise ValueError(f"safe must be the index of an action, 0 to {actions - 1}, got {safe}")
     asked = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
 
     choices = [choice for name in names(asked) for choice in tunings(name, asked) if choice.share is not None]
@@ -224,7 +224,7 @@ def weigh(name: str, settings: dict[str, float], asked: Question) -> Choice:
     except ValueError as error:  # a setting that is out of its range for these numbers
         return Choice(name, settings, none(name, str(error)), None)
     if getattr(learner, "slack", None) == 0:
-        return Choice(name, settings, none(name, "no slack is proved to be enough, or none is needed"), None)
+        return Choice(name, settings, none(name, "no slack is proved to suffice, or none is needed"), None)
     if asked.horizon is None and not _timeless(learner, name, settings, asked):
         return Choice(name, settings, none(name, "its tuning needs to know the number of rounds"), None)
     questions = dict.fromkeys((asked.setting, asked.setting._replace(epsilon=_epsilon(asked))))
@@ -232,7 +232,7 @@ def weigh(name: str, settings: dict[str, float], asked: Question) -> Choice:
     answers = [(answer, one.kind in SINGLE) for one in statements if (answer := answered(one, asked)) is not None]
     if not answers:
         reasons = [one for one in statements if one.reason]
-        return Choice(name, settings, reasons[0] if reasons else none(name, "what is proved does not answer this"), None)
+        return Choice(name, settings, reasons[0] if reasons else none(name, "its theorem does not cover this case"), None)
     weighed = [Choice(name, settings, one, max(asked.shares(one)), single) for one, single in answers]
     proved = [choice for choice in weighed if (choice.share or 0.0) < 1]  # else of regret only the trivial bound
     return min(proved or [choice._replace(share=None) for choice in weighed], key=partial(rank, asked))
@@ -247,7 +247,7 @@ def _made(
 
 
 def _timeless(learner: Learner, name: str, settings: dict[str, float], asked: Question) -> bool:
-    """Whether the tuning does not use the horizon."""
+    """Return whether the tuning ignores the horizon."""
     if name.endswith("+doubling"):
         return True
     other = learners.make(name, asked.actions, 2 * asked.rounds, asked.floor, **settings)

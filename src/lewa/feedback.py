@@ -70,7 +70,7 @@ def feedback_kind(learner: type) -> Feedback:
         return declared
     kind = get_type_hints(learner.learn).get("seen")  # type: ignore[attr-defined]
     if kind not in (Full, Bandit):
-        raise TypeError(f"{learner.__name__}.learn must say what it sees, `seen: Full` or `seen: Bandit`, got {kind}")
+        raise TypeError(f"{learner.__name__}.learn must annotate its argument, `seen: Full` or `seen: Bandit`, got {kind}")
     if kind is Full:
         return Feedback.FULL
     return Feedback.BANDIT if hasattr(learner, "choose") else Feedback.DENSE

@@ -65,5 +65,5 @@ def _actions_of(state: State) -> int:
     while isinstance(first, tuple) and first:
         first = first[0]
     if not isinstance(first, np.ndarray) or not first.size:
-        raise TypeError(f"a state is what lewa.functional.start returns, got {short_repr(state)}")
+        raise TypeError(f"state must come from lewa.functional.start, got {short_repr(state)}")
     return first.size

@@ -136,9 +136,9 @@ REQUIRED = ("actions", "constraints", "setting")
 def check_game(game: object) -> Game:
     """Return the game; refuse what is not one, and say what is missing."""
     if isinstance(game, type) and issubclass(game, Game):
-        raise TypeError(f"a game is an object of a class such as {game.__name__}, not the class itself")
+        raise TypeError(f"game must be an instance of {game.__name__}, not the class itself")
     if not isinstance(game, Game):
-        raise TypeError(f"a game is a lewa.games.Game or a name of lewa.games.ALL, got {short_repr(game)}")
+        raise TypeError(f"game must be a lewa.games.Game or a name in lewa.games.ALL, got {short_repr(game)}")
     missing = [name for name in REQUIRED if not hasattr(game, name)]
     if missing:
         raise TypeError(f"the game {type(game).__name__} must have {' and '.join(f'`{name}`' for name in missing)}")

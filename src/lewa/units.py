@@ -1,4 +1,4 @@
-"""The border: quantities in the user's units become numbers of [0, 1], and back; here, and only here.
+"""Conversion between the user's units and [0, 1]; it happens here and nowhere else.
 
 A learner wants p.c >= floor with c and floor in [0, 1]. A quantity d of the range [low, high] becomes (d - zero)/span: for
 "at least", and for a reward, zero = low and span = high - low; for "at most" zero = high and span = low - high, so
@@ -14,27 +14,27 @@ Number = TypeVar("Number", float, np.ndarray[Any, np.dtype[np.float64]])
 
 
 class Scale(NamedTuple):
-    """How a quantity of the user's becomes a number of [0, 1]: (d - zero)/span."""
+    """The map from the user's units to [0, 1]: (d - zero)/span."""
 
     zero: float
     span: float
 
     def unit(self, value: Number) -> Number:
-        """The number of [0, 1] for a value of the range; outside of it, one outside."""
+        """Return the value as a number in [0, 1]; a value outside the range gives a number outside [0, 1]."""
         return (value - self.zero) / self.span + 0.0  # + 0.0: no negative zero
 
     def own(self, unit: Number) -> Number:
-        """The value, in the user's units, for a number of [0, 1]."""
+        """Return a number in [0, 1] in the user's units."""
         return self.zero + unit * self.span
 
 
 def scale_of(sense: str, low: float, high: float) -> Scale:
-    """The scale of a quantity of this range that is to be "at most" or "at least" something."""
+    """Return the scale of a quantity with this range and an "at most" or "at least" limit."""
     return Scale(high, low - high) if sense == "at most" else Scale(low, high - low)
 
 
 def as_range(name: str, of: Any) -> tuple[float, float]:
-    """Two finite numbers, the lower one first."""
+    """Return a range as two finite numbers, the lower one first."""
     try:
         low, high = (as_number(f"the range of {name}", end) for end in of)
     except TypeError:
@@ -49,7 +49,7 @@ def as_range(name: str, of: Any) -> tuple[float, float]:
 
 
 def as_number(name: str, value: Any) -> float:
-    """A finite float, or a sentence; text is not a number, even where it looks like one."""
+    """Return the value as a finite float; refuse text, even if it looks like a number."""
     try:
         if isinstance(value, str | bytes) or np.ma.is_masked(value):
             raise TypeError

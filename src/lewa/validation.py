@@ -1,4 +1,4 @@
-"""Checks of what a user passes: counts, numbers of [0, 1], floors, names."""
+"""Validation of arguments: counts, numbers in [0, 1], floors, names."""
 
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -10,33 +10,33 @@ from lewa.types import Vector
 
 
 def nearest(word: str, words: list[str]) -> str:
-    """Return '; did you mean X?', where some X is near, and otherwise all words there are."""
+    """Return '; did you mean X?' if some word X is close, otherwise a list of all words."""
     close = get_close_matches(word, words, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(sorted(words))}"
+    return f"; did you mean {close[0]!r}?" if close else f"; choose one of {', '.join(sorted(words))}"
 
 
 def short_repr(value: object) -> str:
-    """Return how a value is written, cut where it is long."""
+    """Return the repr of a value, shortened if it is long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def as_count(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least `least`; a float that is whole, as 1e5 is, will do.
+    """Return an integer of at least `least`; a float with an integer value, such as 1e5, is accepted.
 
     >>> as_count("rounds", 1e5)
     100000
     """
     whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if isinstance(value, bool | np.bool_) or not whole or int(value) < least:  # type: ignore[call-overload]
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {short_repr(value)}")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {short_repr(value)}")
     return int(value)  # type: ignore[call-overload, no-any-return]
 
 
 def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the values as float64; refuse what is not a number in [0, 1], and say which value it is.
+    """Return the values as float64; refuse the first one that is not a number in [0, 1], and name it.
 
-    `first` is the index of the first row, where the values are a part of something larger.
+    `first` is the index of the first row, if the values are a slice of a larger array.
     """
     try:
         array = np.asarray(values, dtype=np.float64)

@@ -191,8 +191,8 @@ def test_six_values_need_a_cost() -> None:
     ("arguments", "sentence"),
     [
         ({"game": "bernouli", "floor": 0.5, "rounds": 9}, "unknown game 'bernouli'; did you mean 'bernoulli'"),
-        ({"game": "bernoulli", "floor": 0.5}, "rounds must be a whole number of at least 1, got None"),
-        ({"game": TWO, "floor": [0.5, 0.6]}, "rounds must be a whole number of at least 1, got None"),
+        ({"game": "bernoulli", "floor": 0.5}, "rounds must be an integer of at least 1, got None"),
+        ({"game": TWO, "floor": [0.5, 0.6]}, "rounds must be an integer of at least 1, got None"),
         ({"game": TWO, "floor": 0.5, "rounds": 9}, "one floor per constraint, got 1 for a game with 2"),
         ({"game": lewa.games.Table([[1, 0]], [0, 1]), "floor": 0.5, "rounds": 9}, "at most the game's 1, got 9"),
         ({"game": TWO, "floor": [0.5, 1.6], "rounds": 9}, "floor must be finite numbers in"),
@@ -207,7 +207,7 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(arguments: dict[str, Any
 def test_an_action_that_is_none_is_refused(action: Any) -> None:
     env = Environment("bernoulli", floor=0.5, rounds=3)
     env.reset(seed=1)
-    with pytest.raises(ValueError, match=r"the action must be one of 0 \.\. 2, got"):
+    with pytest.raises(ValueError, match=r"the action must be an integer from 0 to 2, got"):
         env.step(action)
 
 

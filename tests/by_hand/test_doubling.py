@@ -138,5 +138,5 @@ def test_epochs_that_make_no_sense_are_refused(change: dict[str, Any], sentence:
 
 @pytest.mark.parametrize("first", [0, 1.5, -2, math.nan])
 def test_a_first_epoch_is_a_whole_number_of_rounds(first: float) -> None:
-    with pytest.raises(ValueError, match="first must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="first must be an integer of at least 1"):
         lewa.learners.make("lewa+doubling", 3, 1, 0.6, first=first)

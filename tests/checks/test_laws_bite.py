@@ -375,7 +375,7 @@ def test_a_game_with_a_hidden_memory_breaks_its_law() -> None:  # and where its 
 
 
 def test_a_game_without_constraints_breaks_its_law() -> None:  # and has no shape that another law could look at
-    with pytest.raises(AssertionError, match="constraints is 0; it must be a whole number of at least 1"):
+    with pytest.raises(AssertionError, match="constraints is 0; it must be an integer of at least 1"):
         games.sizes_are_whole_and_positive(NoConstraints())
 
 

@@ -189,7 +189,7 @@ def test_games_are_posed_with_the_numbers_that_their_theorems_ask_for() -> None:
 @pytest.mark.parametrize("name", ["switching", "drifting", "low-variation", "slow-burn", "slater"])
 @pytest.mark.parametrize("rounds", [0, -3, 2.5])
 def test_a_horizon_that_is_none_is_refused_in_a_sentence(name: str, rounds: Any) -> None:
-    with pytest.raises(ValueError, match="rounds must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="rounds must be an integer of at least 1"):
         ALL[name].for_problem(0.5, rounds)
 
 

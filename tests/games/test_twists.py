@@ -120,7 +120,7 @@ def test_what_a_delayed_game_knows_is_what_it_knew_but_nothing_is_proved() -> No
     assert facts(game, 0.6, T) == facts(Bernoulli(), 0.6, T)
     trace = lewa.play(learner_of("lewa", game), game, T, seeds=2, every_round=True)
     assert lewa.judge(trace).guarantee.regret is None
-    assert lewa.judge(trace).guarantee.reason == "no theorem here is about feedback that comes late or never"
+    assert lewa.judge(trace).guarantee.reason == "no theorem covers feedback that comes late or never"
     assert lewa.judge(trace).holds is None
     said = lewa.guarantee(trace.learner, 3, T, **assumed(game, 0.6, T)._asdict())
     assert said.reason == lewa.judge(trace).guarantee.reason
@@ -277,7 +277,7 @@ def test_unknown_twists_and_parameters_get_a_sentence() -> None:
         "unknown game 'bernouli'; did you mean 'bernoulli'": lambda: make("bernouli+delay", 0.5, 10),
         "bernoulli\\+delay has no parameter 'dely'; did you mean 'delay'": lambda: make("bernoulli+delay", 0.5, 10, dely=1),
         "counterexample has no parameter 'nu': it has none": lambda: make("counterexample", 0.5, 10, nu=1),
-        "delay must be a whole number of at least 0": lambda: Delay(Bernoulli(), delay=-1),
+        "delay must be an integer of at least 0": lambda: Delay(Bernoulli(), delay=-1),
         "lost must be finite": lambda: Delay(Bernoulli(), lost=2),
         r"noise must lie in \[0, 1\), got 1": lambda: Noise(Bernoulli(), noise=1),
         "missing must be finite": lambda: Dropping(Bernoulli(), missing=2),

@@ -113,7 +113,7 @@ def test_seeds_are_their_number_or_themselves() -> None:
 BAD = [
     ("seeds = 2", "sedes = 2", "there is no key 'sedes'; did you mean 'seeds'?"),
     ("seeds = 2", "", "the key 'seeds' is missing"),
-    ("seeds = 2", "seeds = 0", "seeds must be how many there are, at least 1, or different whole numbers from 0 on, got 0"),
+    ("seeds = 2", "seeds = 0", "seeds must be a positive integer or a list of distinct non-negative integers, got 0"),
     ("seeds = 2", "seeds = true", "seeds must be how many there are, or a list of whole numbers from 0 on, got True"),
     ("seeds = 2", 'seeds = ["a"]', "seeds must be how many there are, or a list of whole numbers from 0 on, got ['a']"),
     ("[100, 1000]", "[100, 0]", "rounds must be whole numbers of at least 1, got 0"),

@@ -191,7 +191,7 @@ def test_no_corruption_is_no_corruption() -> None:
 def test_what_needs_a_fixed_mean_is_withdrawn_under_corruption() -> None:
     for learner in (HpLewa.tuned(K, T, 0.6), BanditLewa.tuned(2, T, 0.6)):
         assert guarantee(learner, 2, T).regret is not None
-        says_nothing(guarantee(learner, 2, T, corruption=3.0), "nothing is proved of it under corruption")
+        says_nothing(guarantee(learner, 2, T, corruption=3.0), "nothing is proved under corruption")
     says_nothing(guarantee(ExpLewa.tuned(K, T, 0.6), K, T, constraints="constant", corruption=3.0), "in every round")
     plain = Ewa.tuned(K, T, 0.6)
     assert guarantee(plain, K, T, corruption=3.0) == guarantee(plain, K, T)

@@ -194,7 +194,7 @@ def indented(text: str) -> str:
 
 
 def made(name: str, actions: int, rounds: int, floor: float, **settings: Any) -> Any:
-    """The learner, tuned as recommended, with these settings if it has them; one that needs a safe action is told of one."""
+    """Return the learner, tuned as recommended, with the settings that it has; one that needs a safe action gets one."""
     known = settings_of(name)
     settings |= {"safe": SAFE, "margin": MARGIN}
     return make(name, actions, rounds, floor, **{key: value for key, value in settings.items() if key in known})

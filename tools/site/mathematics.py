@@ -123,7 +123,8 @@ class _Reader:
         if hat := HAT.fullmatch(token):
             return rf"\{hat['kind']}{{{hat['letter']}}}"
         if not self.words and token in WORDS and len(self.tokens) > 3:
-            return rf"\;\text{{{token}}}\;"
+            more = "".join(self.tokens[self.at : self.at + 2]).strip() in WORDS
+            return rf"\text{{ {token}}}" + ("" if more else r"\ ")
         if not self.words and len(token) > 2:
             raise NotAFormulaError(token)
         if not self.words:  # a product, such as hX
@@ -221,8 +222,10 @@ def typeset(html: str) -> str:
 
 def inline(text: str) -> str:
     """Return the text of a code span, if it looks like a formula."""
-    if SETTING.search(text) or re.search(
-        r"[A-Za-z]-[A-Za-z]{2}|[A-Za-z]{2}-[A-Za-z]|[A-Za-z]{2}_[A-Za-z]{3}|\.(?:py|md)\b", text
+    if (
+        re.fullmatch(r"\([a-z]\)", text)
+        or SETTING.search(text)
+        or re.search(r"[A-Za-z]-[A-Za-z]{2}|[A-Za-z]{2}-[A-Za-z]|[A-Za-z]{2}_[A-Za-z]{3}|\.(?:py|md)\b", text)
     ):
         raise NotAFormulaError(text)
     return text
@@ -241,6 +244,8 @@ def lines(text: str) -> list[str]:
 
 def sentence(part: str) -> str:
     """Return a cell of a line, where words and formulas mix, as TeX."""
+    if re.fullmatch(r"\([A-Z]\w?\)", part):  # the name of a formula
+        return words(part)
     pieces = re.split(r"(\s+)", part)
     joined: list[str] = []
     for piece in pieces:

@@ -56,10 +56,10 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         self.game = _game_for_problem(game, self.floor, rounds) if isinstance(game, str) else game
         length = self.game.length if rounds is None else rounds
         if length is None:
-            raise ValueError("rounds must be a whole number of at least 1, got None: this game has no end")
+            raise ValueError("rounds must be an integer of at least 1, got None: this game has no end")
         self.rounds = as_count("rounds", length)
         if self.game.length is not None and self.rounds > self.game.length:
-            raise ValueError(f"rounds must be at most the game's {self.game.length}, got {rounds}")
+            raise ValueError(f"rounds must be at most the game's length length {self.game.length}, got {rounds}")
         K, m = self.game.actions, self.game.constraints
         if self.floor.size != m:
             raise ValueError(f"there must be one floor per constraint, got {self.floor.size} for a game with {m}")
@@ -94,7 +94,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
             raise gymnasium.error.ResetNeeded(f"an episode has {self.rounds} rounds and begins with reset")
         K = self.game.actions
         if action not in self.action_space:
-            raise ValueError(f"the action must be one of 0 .. {K - 1}, got {action!r}")
+            raise ValueError(f"the action must be an integer from 0 to {K - 1}, got {action!r}")
         i = int(action)  # type: ignore[call-overload]  # the space has checked it
         play = np.eye(K)[i] if self._nature.reacts else None
         rewards, constraints = self._nature.round(self._round, play)
@@ -164,7 +164,7 @@ def _game_for_problem(name: str, floor: Vector, rounds: int | None) -> Game:
     if name not in games.ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
     if rounds is None:
-        raise ValueError("rounds must be a whole number of at least 1, got None: a game by name is made for some rounds")
+        raise ValueError("rounds must be an integer of at least 1, got None: a game by name is made for some rounds")
     return games.ALL[name].for_problem(floor, as_count("rounds", rounds))
 
 

@@ -45,7 +45,7 @@ class Setup:
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
-            raise ValueError(f"seed must be a whole number of at least 0, got {brief(self.seed)}")
+            raise ValueError(f"seed must be an integer of at least 0, got {brief(self.seed)}")
         if self.agent_name is not None and not (isinstance(self.agent_name, str) and self.agent_name):
             raise ValueError(f"the name of an agent must be a text of at least one letter, got {brief(self.agent_name)}")
         expire_after = None if self.expire_after is None else whole_number("expire_after", self.expire_after)
@@ -228,11 +228,11 @@ def as_horizon(horizon: float | None) -> int | None:
 
 
 def whole_number(name: str, value: object, least: int = 1) -> int:
-    """Return a whole number of at least `least`; a float that is one will do."""
+    """Return an integer of at least `least`; a float that is one will do."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, Integral) or (number := int(value)) < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {brief(value)}")
+        raise ValueError(f"{name} must be an integer of at least {least}, got {brief(value)}")
     if number > LARGEST_WHOLE:
         raise ValueError(f"{name} must be at most {LARGEST_WHOLE}, got {brief(value)}")
     return number

@@ -97,7 +97,7 @@ def best_of(turns: int, *variants: Callable[[], int]) -> list[float]:
 
 
 def empty(actions: int, mean_constraints: Any = None) -> Record:
-    """Sums at zero, and no history."""
+    """Return sums at zero, without history."""
     return new_record(0, actions, 1, mean_constraints)
 
 
@@ -178,7 +178,7 @@ def length(actions: int, numbers: int = 2_000_000) -> int:
 
 
 def against_c() -> list[Row]:
-    """Each batch loop beside the C loop of the same learner."""
+    """Measure each batch loop beside the C loop of the same learner."""
     rows = []
     for K in (10, 100, 1_000, 10_000):
         learner, probable = tuned(Lewa, K), tuned(HpLewa, K)
@@ -202,7 +202,7 @@ def against_c() -> list[Row]:
 
 
 def beside_the_papers() -> list[Row]:
-    """Each learner beyond the paper beside the paper's learner that touches as many numbers a round."""
+    """Measure each further learner beside the paper's learner that reads as many numbers per round."""
     rows = []
     for name, ruler, goals in BEYOND:
         make = full if feedback_kind(ALL[ruler]) == "full" else bandit
@@ -224,7 +224,7 @@ def growth_of_bandit() -> list[Row]:
 
 
 def against_peers() -> list[Row]:
-    """Beside the libraries that are installed."""
+    """Measure beside the libraries that are installed."""
     short, rows = 5_000, list[Row]()
     for library, exp3, goals in (("pymab", pymab_exp3, (100, 70)), ("river", river_exp3, (100, 400))):
         title, batch = f"BanditLEWA, batch, against {library}'s Exp3", partial(_bandit_lewa, rounds=200_000)
@@ -258,7 +258,7 @@ def _against(title: str, library: str, goals: tuple[int, int], ours: Variant, ru
 
 
 def on_two_cores() -> list[Row]:
-    """64 seeds of a play in two threads against one, on the wall clock, in turns."""
+    """Measure 64 seeds of a play in two threads against one, by the wall clock, in turns."""
     K, rounds, seeds = 100, 300_000, 64
     game, learner = Bernoulli(*coins(K)), BanditLewa.tuned(K, rounds, FLOOR)
     best = {1: np.inf, 2: np.inf}
@@ -271,7 +271,7 @@ def on_two_cores() -> list[Row]:
 
 
 def start_up() -> list[Row]:
-    """Importing the package, and the first call of a learner that an earlier process has compiled; wall clock."""
+    """Measure the import, and the first call of a learner that an earlier process compiled, by the wall clock."""
     clock = "import time; start = time.perf_counter(); {}; print(time.perf_counter() - start)"
     game = "lewa.games.Bernoulli([0.5] * 10, [[0.7] * 10])"
     first = f"lewa.play(lewa.learners.Lewa.tuned(10, 1000, 0.5), {game}, 1000)"

@@ -18,7 +18,7 @@ def check(subject: object) -> list[Result]:
         return games.check(subject)
     if hasattr(subject, "learn"):
         return learners.check(subject if isinstance(subject, type) else type(subject))
-    raise ValueError(f"a learner has `learn`, a game is a subclass of lewa.games.Game, got {short_repr(subject)}")
+    raise ValueError(f"expected a learner, which has `learn`, or a subclass of lewa.games.Game, got {short_repr(subject)}")
 
 
 __all__ = ["Result", "check", "games", "learners"]

@@ -41,7 +41,7 @@ def sizes_are_whole_and_positive(game: Game) -> None:
     """Actions and constraints, and rounds where they come to an end."""
     sizes = {"actions": game.actions, "constraints": game.constraints, "length": 1 if game.length is None else game.length}
     for name, size in sizes.items():
-        hold(int(size) == size and size >= 1, f"{name} is {size}; it must be a whole number of at least 1")
+        hold(int(size) == size and size >= 1, f"{name} is {size}; it must be an integer of at least 1")
 
 
 def setting_is_true_to_its_kind(game: Game) -> None:
@@ -185,6 +185,6 @@ def check(game: Game | type[Game], laws: Iterable[Law] = tuple(LAWS.values())) -
     try:
         example = game() if isinstance(game, type) else game
     except TypeError as error:
-        raise ValueError(f"a class that needs arguments cannot be checked, a game made of it can: {error}") from error
+        raise ValueError(f"the class needs arguments, so check an instance of it: {error}") from error
     check_game(example)
     return [put(law, repr(example), example) for law in laws]

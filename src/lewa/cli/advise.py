@@ -19,35 +19,39 @@ COLUMNS = ("", "learner", "proved", "regret at most", "violation at most", "ever
     "advise", epilog="Example: lewa advise --feedback bandit --actions 10 --rounds 100000 --floor 0.6 --every-round"
 )
 def advise_learner(
-    feedback: Annotated[str, typer.Option(help="full or bandit: what a learner is shown.")],
-    actions: Annotated[int, typer.Option(help="How many there are to choose from.", parser=whole_number, metavar="INTEGER")],
+    feedback: Annotated[str, typer.Option(help="What the learner sees: full or bandit.")],
+    actions: Annotated[int, typer.Option(help="The number of actions.", parser=whole_number, metavar="INTEGER")],
     floor: Floors,
     rounds: Annotated[
         int | None,
         typer.Option(
             "--rounds",
             "--horizon",
-            help="How many; leave it out if unknown.",
+            help="The number of rounds; leave it out if it is unknown.",
             parser=whole_number,
             metavar="INTEGER",
         ),
     ] = None,
     constraints: Annotated[str, typer.Option(help="iid, constant or arbitrary.")] = "iid",
-    every_round: Annotated[bool, typer.Option("--every-round", help="No round makes up for another.")] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Only learners proved to violate nothing.")] = False,
+    every_round: Annotated[
+        bool, typer.Option("--every-round", help="Bound the shortfall of every round: none offsets another.")
+    ] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Consider only learners with no violation at all.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
-    slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
+    slater: Annotated[float | None, typer.Option(help="The amount by which some play exceeds every floor.")] = None,
     safe: Annotated[
         int | None,
         typer.Option(
-            help="The number of an action that is known to, counted from 0.", parser=whole_number, metavar="INTEGER"
+            help="The index of an action that exceeds every floor by that much.", parser=whole_number, metavar="INTEGER"
         ),
     ] = None,
-    corruption: Annotated[float | None, typer.Option(help="The constraints are iid but for this much in all.")] = None,
+    corruption: Annotated[
+        float | None, typer.Option(help="The total amount by which iid constraints are corrupted.")
+    ] = None,
     adaptive: Annotated[bool, typer.Option("--adaptive", help="Rewards may react to the learner.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say which learner to take, by what is proved for these numbers, and why."""
+    """Recommend the learner with the smallest proved bound for your numbers, and say why."""
     adversary = "adaptive" if adaptive else "oblivious"
     advice = advise(
         feedback, actions, rounds, floor, constraints, every_round, strict, epsilon, slater, safe, corruption, adversary

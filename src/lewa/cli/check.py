@@ -14,9 +14,9 @@ from lewa.plugins import import_class
 
 @app.command(epilog="Example: lewa check my_learner:MyLearner")
 def check(
-    learner: Annotated[str, typer.Argument(help="MODULE:CLASS, a learner or a game of yours; or the name of any.")],
+    learner: Annotated[str, typer.Argument(help="The name of a learner or a game, or MODULE:CLASS of your own.")],
 ) -> None:
-    """Check a learner or a game of yours against the laws that all of them obey."""
+    """Check a learner or a game of your own against the laws that all of them obey."""
     kind = find(learner)
     if hasattr(kind, "learn") and not hasattr(kind, "examples"):
         raise ValueError(

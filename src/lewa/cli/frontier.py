@@ -39,16 +39,16 @@ def frontier(
     propensity: PropensityColumn = None,
     budgets: Annotated[
         list[float],
-        typer.Option("--budget", "--floor", help="A line to look at, in the units of the data; repeat."),
+        typer.Option("--budget", "--floor", help="A budget, in the units of the data; repeat for more."),
     ] = [],  # noqa: B006
     points: Annotated[
-        int, typer.Option(help="How many lines, where none are named.", parser=whole_number, metavar="INTEGER")
+        int, typer.Option(help="The number of budgets, if none is given.", parser=whole_number, metavar="INTEGER")
     ] = POINTS,
-    lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: where the line of another constraint stays.")] = [],  # noqa: B006
+    lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: the limit of a further constraint.")] = [],  # noqa: B006
     learner: Names = ["auto"],  # noqa: B006
     seeds: Seeds = 8,
     folds: Annotated[
-        str, typer.Option(help="Which rows of a log choose a play, and which value it: auto, halves or shuffled.")
+        str, typer.Option(help="How a log is split to select and to evaluate: auto, halves or shuffled.")
     ] = "auto",
     goal: Goal = "practice",
     out_file: Annotated[
@@ -56,7 +56,7 @@ def frontier(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Compute reward against budget: the best that each line allows, what one more unit is worth, what a learner gets."""
+    """Compute the best reward at each budget, the gain per extra unit, and what learners reach."""
     if out_file is not None:
         check_file(out_file)
     stay = dict(parse_pair(text, "line") for text in lines)

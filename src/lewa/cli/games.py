@@ -22,16 +22,14 @@ YES = {True: "yes", False: "no", None: "-"}
 
 @app.command("games", epilog="Example: lewa games --floor 0.6 --rounds 10000")
 def list_games(
-    floor: Annotated[
-        list[float] | None, typer.Option("--floor", help="Show what each knows about itself at this floor.")
-    ] = None,
+    floor: Annotated[list[float] | None, typer.Option("--floor", help="Show the facts of each game at this floor.")] = None,
     rounds: Annotated[
         int,
-        typer.Option(help="The horizon it is made for, where a floor is given.", parser=whole_number, metavar="INTEGER"),
+        typer.Option(help="The horizon of the games, if a floor is given.", parser=whole_number, metavar="INTEGER"),
     ] = 10_000,
     as_json: Json = False,
 ) -> None:
-    """List the games: names and what each knows about itself."""
+    """List the games and the facts that are known about each."""
     rows: list[GameRow] = []
     for name, kind in games.ALL.items():
         game = kind() if floor is None else kind.for_problem(as_floor(floor), rounds)

@@ -27,15 +27,15 @@ def guarantee(
     rounds: Annotated[int, typer.Option(parser=whole_number, metavar="INTEGER")],
     floor: Floors,
     epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
-    slater: Annotated[float | None, typer.Option(help="Some play exceeds every floor by this.")] = None,
-    variation: Annotated[float | None, typer.Option(help="The rewards' variation, where it is known.")] = None,
+    slater: Annotated[float | None, typer.Option(help="The amount by which some play exceeds every floor.")] = None,
+    variation: Annotated[float | None, typer.Option(help="The variation of the rewards, if it is known.")] = None,
     constraints: Annotated[str, typer.Option(help="constant, iid, or arbitrary.")] = "iid",
     adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
-    corruption: Annotated[float | None, typer.Option(help="The constraints are as above but for this much in all.")] = None,
+    corruption: Annotated[float | None, typer.Option(help="The total amount by which constraints are corrupted.")] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
-    """Print what is proved of a learner."""
+    """Print the proved bounds of a learner."""
     setting = checked(Setting(constraints, adversary, epsilon, slater, variation, corruption))
     values = _with_epsilon(learner, parse_settings(settings), epsilon)
     player = next(iter(make_learners([learner], Problem(actions, rounds, floor), values).values()))

@@ -16,7 +16,7 @@ WRAPPERS = (
 
 @app.command("learners", epilog="Example: lewa learners --json")
 def list_learners(as_json: Json = False) -> None:
-    """List the learners: names, feedback, what kind of guarantee."""
+    """List the learners, their feedback and their kind of guarantee."""
     rows: list[LearnerRow] = []
     for name, kind in learners.ALL.items():
         proved = learners.make(name, 10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]

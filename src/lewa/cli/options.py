@@ -23,7 +23,7 @@ def whole_number(text: str | int) -> int:
     except InvalidOperation:
         number = Decimal("nan")
     if not number.is_finite() or abs(number) > LARGEST or number != number.to_integral_value():
-        raise typer.BadParameter(f"{str(text)[:50]!r} is no whole number of at most {LARGEST}.")
+        raise typer.BadParameter(f"{str(text)[:50]!r} is not an integer of at most {LARGEST}.")
     return int(number)
 
 
@@ -31,7 +31,7 @@ def parse_pair(text: str, what: str) -> tuple[str, float | str]:
     """Return the name and the value of NAME=VALUE, a number where it is one."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
-        raise ValueError(f"a {what} is NAME=VALUE, got {text!r}")
+        raise ValueError(f"a {what} must be NAME=VALUE, got {text!r}")
     try:
         return name, float(value)
     except ValueError:
@@ -53,9 +53,9 @@ def game_value(value: float | str) -> float | str | bool:
 def check_file(path: Path, what: str, kinds: tuple[str, ...] = ()) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if kinds and path.suffix not in kinds:
-        raise ValueError(f"{what} is written to a file that ends in {' or '.join(kinds)}, got {path.name}")
+        raise ValueError(f"{what} needs a file that ends in {' or '.join(kinds)}, got {path.name}")
     if not path.parent.is_dir() or path.is_dir():
-        raise ValueError(f"{what} is written to a file in a folder that exists, got {path}")
+        raise ValueError(f"{what} needs a file in an existing folder, got {path}")
 
 
 # Names that a shell completes --------------------------------------------------------------------------------------------
@@ -82,26 +82,34 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Names = Annotated[
     list[str], typer.Option("--learner", help="A learner's name, or auto; repeat for more.", autocompletion=learner_names)
 ]
-Floors = Annotated[list[float], typer.Option("--floor", help="What must be met on average; one per constraint.")]
+Floors = Annotated[list[float], typer.Option("--floor", help="The least average of a constraint; one per constraint.")]
 Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: set a parameter of a learner or of the game.")]
 Goal = Annotated[str, typer.Option(help="What auto takes: practice, or proved, the learner with the least bound.")]
-Seeds = Annotated[int, typer.Option(help="How many independent runs.", parser=whole_number, metavar="INTEGER")]
-TraceFile = Annotated[Path | None, typer.Option("--trace", help="Write every play, multiplier and action to this .npz.")]
+Seeds = Annotated[int, typer.Option(help="The number of independent runs.", parser=whole_number, metavar="INTEGER")]
+TraceFile = Annotated[
+    Path | None, typer.Option("--trace", help="Also write every play, multiplier and action to this .npz.")
+]
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="A .csv(.gz) or .parquet, or a .npz with rewards (T, K) and constraints (T, K, m)."),
+    typer.Argument(metavar="DATA", help="A .csv, .csv.gz, .parquet or .npz file; see docs/own_data.md."),
 ]
 OwnLines = Annotated[
-    list[float], typer.Option("--floor", "--budget", help="The line, in the units of the data; one per constraint.")
+    list[float], typer.Option("--floor", "--budget", help="The limit, in the units of the data; one per constraint.")
 ]
-RewardColumn = Annotated[str | None, typer.Option("--reward", help="The column of rewards: NAME or NAME=LOW..HIGH.")]
-MostColumns = Annotated[list[str], typer.Option("--at-most", help="A column whose average is to be small, likewise.")]
-LeastColumns = Annotated[list[str], typer.Option("--at-least", help="A column whose average is to be large, likewise.")]
+RewardColumn = Annotated[
+    str | None, typer.Option("--reward", help="The column of rewards: NAME or NAME=LOW..HIGH for its range.")
+]
+MostColumns = Annotated[
+    list[str], typer.Option("--at-most", help="A column with an upper limit: NAME or NAME=LOW..HIGH; repeat.")
+]
+LeastColumns = Annotated[
+    list[str], typer.Option("--at-least", help="A column with a lower limit: NAME or NAME=LOW..HIGH; repeat.")
+]
 ActionColumn = Annotated[str | None, typer.Option("--action", help="The column of actions.")]
 RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[
     int | None,
-    typer.Option(help="Processes on this machine; by default one per core.", parser=whole_number, metavar="INTEGER"),
+    typer.Option(help="The number of processes. [default: one per core]", parser=whole_number, metavar="INTEGER"),
 ]
-Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to run on instead.")]
+Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to use instead.")]

@@ -41,7 +41,7 @@ def play(
     ],
     learner: Names,
     floor: Floors,
-    rounds: Annotated[int, typer.Option(help="How long to play.", parser=whole_number, metavar="INTEGER")] = 10_000,
+    rounds: Annotated[int, typer.Option(help="The number of rounds.", parser=whole_number, metavar="INTEGER")] = 10_000,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     trace: TraceFile = None,
@@ -79,7 +79,7 @@ def play_all(players: dict[str, Learner], game: Game | Table, rounds: int, seeds
     """Play the learners one after the other; write the trace of a single one to a file."""
     if trace_file is not None:
         if len(players) > 1:
-            raise ValueError(f"a trace is of one learner, got {', '.join(players)}")
+            raise ValueError(f"--trace takes one learner, got {', '.join(players)}")
         check_file(trace_file, "a trace")
     traces: dict[str, Trace] = {}
     stopped = False

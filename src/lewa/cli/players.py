@@ -41,7 +41,7 @@ def make_learners(
     for name, settings in known.items():
         needs = feedback_kind(learners.find(name)).observes
         if problem.feedback not in (None, needs):
-            raise ValueError(f"{name} learns from {needs} feedback, so it cannot be shown {problem.feedback} feedback")
+            raise ValueError(f"{name} needs {needs} feedback and cannot learn from {problem.feedback} feedback")
         chosen = {**advice.get(name, {}), **{key: value for key, value in values.items() if key in settings}}
         players[name] = learners.make(name, problem.actions, problem.rounds, problem.floor, **chosen)
     return players

@@ -56,7 +56,7 @@ def replay(
     action: ActionColumn = None,
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
-    feedback: Annotated[str | None, typer.Option(help="full or bandit: what the learner is shown.")] = None,
+    feedback: Annotated[str | None, typer.Option(help="What the learner sees: full or bandit.")] = None,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006
     goal: Goal = "practice",
@@ -64,7 +64,7 @@ def replay(
     out_file: OutFile = None,
     as_json: Json = False,
 ) -> None:
-    """Replay learners on a table or log."""
+    """Replay learners on a table or a log of your own."""
     if feedback not in (None, "full", "bandit"):
         raise ValueError(f"feedback must be 'full' or 'bandit', got {feedback!r}")
     if out_file is not None:
@@ -76,9 +76,9 @@ def replay(
         warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
     if isinstance(content.game, Log):
         if feedback == "full":
-            raise ValueError("a bandit log shows one action a row: feedback must be 'bandit'")
+            raise ValueError("a bandit log has one action per row, so feedback must be 'bandit'")
         if trace is not None:
-            raise ValueError("a replayed bandit log leaves no trace: the rounds that count differ from seed to seed")
+            raise ValueError("a log has no trace: the rounds that count differ between seeds")
         problem = Problem(content.game.actions, content.game.rounds, floors, "bandit", goal=goal)
         outcome = _on_log(content, content.game, make_learners(learner, problem, values), floor, seeds)
     else:

@@ -12,9 +12,9 @@ from lewa.cli.shared import app, print_path
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a finished study, or of `lewa reproduce`.")],
 ) -> None:
-    """Write the page of a study: verdicts, figures, tables; and its figures as SVG, PNG and PDF."""
+    """Write the page of a study, with its tables and figures."""
     try:
         from lewa.report.study_report import write_report
     except ModuleNotFoundError as error:
-        raise ValueError(f"a report takes {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"a report needs {error.name}: pip install 'lewa[lab]'") from None
     print_path(write_report(folder))

@@ -13,13 +13,15 @@ from lewa.cli.shared import app, out, print_json, print_path
 
 @app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
 def reproduce(
-    folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/reproduce-...")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--out", help="The folder for results. [default: results/reproduce-...]")
+    ] = None,
     workers: Workers = None,
     cluster: Cluster = None,
-    full: Annotated[bool, typer.Option("--full", help="To T = 10^7, with 32 seeds.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Use up to 10^7 rounds and 32 seeds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure every claim of the paper against its bound; a few minutes."""
+    """Measure every claim of the paper; this takes a few minutes."""
     try:
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 
@@ -28,7 +30,7 @@ def reproduce(
         from lewa.report.results import read_league
         from lewa.report.study_report import write_report
     except ModuleNotFoundError as error:
-        raise ValueError(f"reproduce takes {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"reproduce needs {error.name}: pip install 'lewa[lab]'") from None
     results = folder or paper.folder(full)
     with study_bar("reproduce") as (bar, progress):
         lines = paper.reproduce(results, workers=workers, cluster=cluster, full=full, progress=progress)

@@ -12,17 +12,17 @@ from lewa.cli.shared import app, print_path
 
 @app.command("run", epilog="Example: lewa run study.toml --out results/mine --workers 2")
 def run_a_study(
-    study: Annotated[Path, typer.Argument(help="A study: one TOML file, as docs/studies.md shows.")],
-    folder: Annotated[Path | None, typer.Option("--out", help="Where results go; by default results/NAME.")] = None,
+    study: Annotated[Path, typer.Argument(help="The TOML file of a study; see docs/studies.md.")],
+    folder: Annotated[Path | None, typer.Option("--out", help="The folder for results. [default: results/NAME]")] = None,
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:
-    """Run a study, or go on with one that was stopped."""
+    """Run a study, or resume one that was stopped."""
     try:
         from lewa.lab.run import run_study
         from lewa.lab.study import read as read_study
     except ModuleNotFoundError as error:
-        raise ValueError(f"studies take {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"studies need {error.name}: pip install 'lewa[lab]'") from None
     content = read_study(study)
     with study_bar(content.name) as (_, progress):
         measures = run_study(

@@ -7,7 +7,11 @@ from rich.console import Console
 
 from lewa.schema import json_text
 
-app = typer.Typer(help="Online decisions under long-term constraints.", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    help="Make online decisions that keep long-term averages within limits.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
 WIDE = 130  # columns where the output is no terminal, so that tables do not fold
 out = Console(width=None if sys.stdout.isatty() else WIDE, emoji=False)  # names stay as they are
 err = Console(stderr=True, emoji=False)

@@ -29,7 +29,7 @@ class Log:
 
     def __init__(self, action: object, propensity: object, reward: object, constraints: object, actions: int) -> None:
         if isinstance(actions, bool) or not isinstance(actions, int | np.integer) or actions < 1:
-            raise ValueError(f"actions must be a whole number of at least 1, got {short_repr(actions)}")
+            raise ValueError(f"actions must be an integer of at least 1, got {short_repr(actions)}")
         self.actions = int(actions)
         self.action: Indices = _indices(action, self.actions)
         self.propensity: Vector = _propensities(propensity)

@@ -45,7 +45,7 @@ def least_propensity(learner: Learner, actions: int) -> float:
 def _check_action(learner: Learner, actions: int, action: object, propensity: float, play: Vector) -> None:
     least = least_propensity(learner, actions)
     if not isinstance(action, int | np.integer) or not 0 <= action < actions:
-        raise ValueError(f"the action must be one of 0 .. {actions - 1}, got {short_repr(action)}")
+        raise ValueError(f"the action must be an integer from 0 to {actions - 1}, got {short_repr(action)}")
     if not (0 < propensity <= 1 and least <= propensity):
         raise ValueError(f"the propensity of the action must lie in ({least:.3g}, 1], got {propensity}")
     if play.size and not (play.min() >= least and abs(play[action] - propensity) <= 1e-9):
@@ -68,7 +68,7 @@ def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     expected: Vector = getattr(learner.start(actions), "charged", NOTHING)
     given = np.asarray(charged, dtype=np.float64)
     if given.shape != expected.shape or not np.isfinite(given).all():
-        raise ValueError(f"charged must be {expected.size} numbers, what the learner charged at the draw, got {charged}")
+        raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {charged}")
     charges: Vector = plain(given)
     return charges
 

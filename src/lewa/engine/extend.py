@@ -52,7 +52,7 @@ def _grow(state: Any, first: Any, more: Any, like: int | None) -> Any:
         last = more[-rows:] if like is None else state[like * rows : (like + 1) * rows]
         return np.concatenate([state, last])
     if np.shape(first)[:-1] != np.shape(more)[:-1] or np.shape(first)[-1] + 1 != np.shape(more)[-1]:
-        raise ValueError("this learner cannot take one more action while it runs")
+        raise ValueError("this learner cannot add an action while it runs")
     grown = np.array(more)
     grown[..., :-1] = state
     if like is not None:

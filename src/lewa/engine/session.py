@@ -47,7 +47,7 @@ class Session:
         values = pack(self.learner, first if state is None else state)
         if state is not None and values.size != pack(self.learner, first).size:
             raise ValueError(
-                f"the state must be one of {kind.__name__} with {self.actions} actions and {self.learner.floor.size} "
+                f"state must belong to {kind.__name__} with {self.actions} actions and {self.learner.floor.size} "
                 f"constraints, got {short_repr(state)}"
             )
         self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
@@ -168,5 +168,5 @@ def check_learner(learner: object) -> Learner:
     """Return the learner; refuse what is none."""
     if not isinstance(learner, Learner):
         given = f"the class {learner.__name__}" if isinstance(learner, type) else short_repr(learner)
-        raise TypeError(f"a learner is an object such as lewa.learners.Lewa.tuned(...), got {given}")
+        raise TypeError(f"learner must be an object such as lewa.learners.Lewa.tuned(...), got {given}")
     return learner

@@ -85,7 +85,7 @@ def frontier(
     """
     named = _as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
-        raise ValueError(f"points must be a whole number of at least 1, got {short_repr(points)}")
+        raise ValueError(f"points must be an integer of at least 1, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
     names = texts("learners", learner)

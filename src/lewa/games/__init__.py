@@ -75,7 +75,7 @@ def names() -> list[str]:
 def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
     """Take NAME+TWIST+... apart: return the game's name, and the twists from the innermost on."""
     if not isinstance(name, str):
-        raise TypeError(f"a game is named by a word of lewa.games.ALL, got {short_repr(name)}")
+        raise TypeError(f"the name of a game must be a string of lewa.games.ALL, got {short_repr(name)}")
     inside, *words = name.split("+")
     for word in words:
         if word not in TWISTS:

@@ -142,9 +142,9 @@ def facts(game: Game, floor: object, rounds: int) -> Facts:
     """
     c0, mean_constraints, rounds = as_floor(floor), check_game(game).mean_constraints, as_count("rounds", rounds)
     if c0.size != game.constraints:
-        raise ValueError(f"there must be one floor per constraint, got {c0.size} for a game with {game.constraints}")
+        raise ValueError(f"floor must have one number per constraint, got {c0.size} for a game with {game.constraints}")
     if game.length is not None and rounds > game.length:
-        raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
+        raise ValueError(f"rounds must be at most the game's length length {game.length}, got {rounds}")
     variation = game.variation(rounds)
     if mean_constraints is None:
         return Facts(None, None, variation, None, None)

@@ -60,14 +60,14 @@ class ShortestPath(Scripted):
         delays = np.array([link[2:4] for link in self.links], dtype=np.float64)
         in_unit("safe", [link[4] for link in self.links])
         if not (np.isfinite(delays) & (delays >= 0)).all():
-            raise ValueError(f"delays must be at least 0, and finite, got {delays.tolist()}")
+            raise ValueError(f"delays must be finite and at least 0, got {delays.tolist()}")
         ends = [tuple(link[:2]) for link in self.links]
         if len(set(ends)) < len(ends):
-            raise ValueError(f"there must be one link at most from a node to another, got {ends}")
+            raise ValueError(f"there must be at most one link from one node to another, got {ends}")
         if not self.paths:
-            raise ValueError("there must be a path from 's' to 't', got none")
+            raise ValueError("no path leads from 's' to 't'")
         if not (self.uses @ delays.sum(axis=1)).any():
-            raise ValueError("some path must take some time, got none")
+            raise ValueError("every path has delay 0, but at least one must be longer")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:

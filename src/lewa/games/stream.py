@@ -18,7 +18,7 @@ class GameStream:
 
     def __init__(self, game: Game, seed: int) -> None:
         if check_game(game).late_feedback or game.missing_actions:
-            raise ValueError("late feedback and missing actions are for lewa.play only")
+            raise ValueError("a stream has neither late feedback nor missing actions: use lewa.play")
         self.reacts = game.reacts
         self.game = deepcopy(game) if self.reacts else game  # one that reacts may remember what it saw
         self.key = keys(seed)[:DICE]
@@ -37,7 +37,7 @@ class GameStream:
         with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
             if self.reacts:
                 if play is None:
-                    raise ValueError(f"{type(game).__name__} reacts to the play, got none in round {t}")
+                    raise ValueError(f"{type(game).__name__} reacts to the play, but no play was given in round {t}")
                 rewards, constraints = (np.asarray(part)[np.newaxis] for part in game.reveal(t, play, self.key))
             else:
                 stop = t + self._most if game.length is None else min(t + self._most, game.length)

@@ -46,7 +46,7 @@ LARGEST = 2**63 - 1
 
 
 def whole(value: object) -> int:
-    """Return a whole number of at least 1; TOML's 1e5 is one too."""
+    """Return an integer of at least 1; TOML's 1e5 is one too."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ValueError(f"must be whole numbers of at least 1, got {value!r}")

@@ -189,7 +189,7 @@ def check_whole(**values: object) -> None:
     """Numbers of actions and of rounds."""
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-        require(whole, f"{name} must be a whole number of at least 1", **{name: value})
+        require(whole, f"{name} must be an integer of at least 1", **{name: value})
 
 
 def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:

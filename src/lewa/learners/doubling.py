@@ -93,7 +93,7 @@ class Doubling(Wrapper):
         **settings: Any,
     ) -> Self:
         check_problem(actions, horizon, floor)
-        require(1 <= first <= MOST and first % 1 == 0, "first must be a whole number of at least 1", first=first)
+        require(1 <= first <= MOST and first % 1 == 0, "first must be an integer of at least 1", first=first)
         length = int(first) * 2 ** np.arange(ceil(log2(MOST / first + 1)))
         usual = signature(cls.kind.tuned).parameters.get("epsilon")
         epsilon = settings.get("epsilon", usual and usual.default)

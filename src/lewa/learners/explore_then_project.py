@@ -137,5 +137,5 @@ class ExploreThenProject(Learner):
 
 def check_explore(explore: float, optimism: float) -> None:
     """How many rounds are explored, and whether the estimate is eased by its radius."""
-    require(explore >= 1 and explore % 1 == 0, "explore must be a whole number of at least 1", explore=explore)
+    require(explore >= 1 and explore % 1 == 0, "explore must be an integer of at least 1", explore=explore)
     require(optimism in (0, 1), "optimism must be 0 or 1", optimism=optimism)

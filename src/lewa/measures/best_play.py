@@ -49,7 +49,7 @@ def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike
 
 
 def one_constraint(r: Vector, c: Vector, c0: float) -> Hindsight:
-    """The upper hull of the points (c_i, r_i), read at c0: a mixture of at most two actions."""
+    """Read the upper hull of the points (c_i, r_i) at c0: a mixture of at most two actions."""
     order = np.lexsort((-r, c))  # from the smallest constraint on; of equals the best reward first
     if c.max() < c0 - TIGHT:
         best = int(order[np.flatnonzero(c[order] == c.max())[0]])
@@ -76,7 +76,7 @@ def one_constraint(r: Vector, c: Vector, c0: float) -> Hindsight:
 
 
 def _below(hull: list[int], i: int, c: Vector, r: Vector) -> bool:
-    """Whether the hull's last point lies on or below the line from the one before it to point i."""
+    """Return whether the hull's last point lies on or below the line from its predecessor to point i."""
     if len(hull) == 1:
         return False
     a, b = hull[-2], hull[-1]
@@ -90,7 +90,7 @@ def _pure(i: int, actions: int) -> Vector:
 
 
 def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
-    """The same for any number of constraints; infeasible, first the largest shortfall is made least, then reward best."""
+    """Solve for any number of constraints; if infeasible, minimise the largest shortfall first, then maximise reward."""
     from scipy.optimize import linprog  # imported here: it takes longer than everything else together
 
     K = r.size
@@ -138,7 +138,7 @@ def certain_play(play: Vector, constraints: Matrix, floor: Vector) -> Vector | N
 
 
 def meets_exactly(play: Vector, constraints: Matrix, floor: Vector) -> bool:
-    """Whether p.c >= floor in rational numbers, p being the play divided by its sum."""
+    """Return whether p.c >= floor in rational numbers, where p is the play divided by its sum."""
     used = np.flatnonzero(play)
     weights = [Fraction(x) for x in play[used].tolist()]
     total = sum(weights)
@@ -150,7 +150,7 @@ def meets_exactly(play: Vector, constraints: Matrix, floor: Vector) -> bool:
 
 
 def _deepest(c: Matrix, c0: Vector) -> Vector:
-    """The play whose smallest excess over the floors is largest."""
+    """Return the play whose smallest excess over the floors is largest."""
     from scipy.optimize import linprog  # imported here: it takes longer than everything else together
 
     K = c.shape[1]
@@ -169,7 +169,7 @@ def _deepest(c: Matrix, c0: Vector) -> Vector:
 
 
 def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
-    """The best fixed play that meets the floors in every round: constraints (T, m, K)."""
+    """Return the best fixed play that meets the floors in every round; constraints have the shape (T, m, K)."""
     r, given, c0 = in_unit("rewards", rewards), in_unit("constraints", constraints), as_floor(floor)
     if r.ndim != 1 or given.ndim != 3 or given.shape[1:] != (c0.size, r.size):
         raise ValueError(

@@ -85,11 +85,11 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t), from a trace of every round.
     """
     if trace.plays is None or trace.multipliers is None:
-        raise ValueError("the certificate of regret is read off every round: play with every_round=True")
+        raise ValueError("the regret certificate needs every round: play with every_round=True")
     if tuple(trace.learner.parameters) != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
-        raise ValueError(f"the certificate of regret is LEWA's, got {type(trace.learner).__name__}")
+        raise ValueError(f"only LEWA has a regret certificate, got {type(trace.learner).__name__}")
     if trace.game.setting.outside_theory:
-        raise ValueError(f"the certificate of regret is of LEWA's own plays, got {trace.game.setting.outside_theory}")
+        raise ValueError(f"the regret certificate covers LEWA's own plays only, got {trace.game.setting.outside_theory}")
     eta, K = trace.learner.eta, trace.plays.shape[2]
     bounds: Vector = np.log(K) / eta + eta / 8 * ((1 + trace.multipliers.sum(axis=2)) ** 2).sum(axis=1)
     for s in range(len(trace.seeds)):
@@ -134,7 +134,7 @@ def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
 def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
     """Yield the rounds that a seed met, in blocks, each with the mark that it leads up to."""
     if trace.game.reacts:
-        raise ValueError("what a game that reacts would have shown is not known: only its sums are kept")
+        raise ValueError("the rounds of a game that reacts cannot be recomputed: only their sums were recorded")
     key = keys(trace.seeds[s])[NATURE : NATURE + 1]
     most = max(1, CHUNK // (trace.game.actions * (1 + trace.game.constraints)))
     start = 0
@@ -183,11 +183,11 @@ def certificate(trace: Trace) -> Matrix:
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
     if trace.learner.dual is None:
-        raise ValueError(f"{type(trace.learner).__name__} has no multiplier with one shrinkage and one step: no certificate")
-    if trace.game.setting.outside_theory:
         raise ValueError(
-            f"a run carries its certificate if each round is learned at once, got {trace.game.setting.outside_theory}"
+            f"{type(trace.learner).__name__} has no certificate: that needs a multiplier with one shrinkage and one step"
         )
+    if trace.game.setting.outside_theory:
+        raise ValueError(f"a certificate needs feedback within the same round, got {trace.game.setting.outside_theory}")
     delta, mu = trace.learner.dual
     return dual_certificate(delta, mu, trace.multiplier[:, -1], trace.multiplier_sums[:, -1])
 

@@ -25,23 +25,23 @@ def three_roots(run: Run, quantity: str) -> RunBound:
 
 
 def largest_multiplier(run: Run, quantity: str) -> RunBound:
-    """c0/delta, for the delta that the learner shrinks by."""
+    """Return c0/delta, for the delta that the learner shrinks by."""
     learner: Any = run.build()[0]
     return RunBound(max(run.floor) / learner.dual[0])
 
 
 def nothing(run: Run, quantity: str) -> RunBound:
-    """0"""
+    """Return 0."""
     return RunBound(0.0)
 
 
 def linear(share: float, run: Run, quantity: str) -> RunBound:
-    """A share of the rounds."""
+    """Return a share of the rounds."""
     return RunBound(share * run.rounds)
 
 
 def above(reached: float, run: Run, quantity: str) -> RunBound:
-    """(c0 - reached) T"""
+    """Return (c0 - reached) T."""
     return RunBound((max(run.floor) - reached) * run.rounds)
 
 
@@ -67,7 +67,7 @@ def slow_burn(run: Run, quantity: str) -> RunBound:
 
 
 def fixed_penalty(run: Run, quantity: str) -> RunBound:
-    """docs/theory.md, 6.2"""
+    """Return the bound of docs/theory.md, 6.2."""
     learner, _ = run.build()
     assert isinstance(learner, FixedPenalty)
     return RunBound(run.rounds / 4 - 1 / (1 - exp(-learner.eta / 4)))

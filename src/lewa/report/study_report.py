@@ -26,7 +26,7 @@ def write_report(folder: str | Path) -> Path:
         import pyarrow  # noqa: F401 (so that a sentence says what is missing)
         from matplotlib import font_manager  # noqa: F401 (on a new machine it lists the fonts: once, not in each process)
     except ModuleNotFoundError as error:
-        raise ValueError(f"a report takes {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"a report needs {error.name}: pip install 'lewa[lab]'") from None
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")

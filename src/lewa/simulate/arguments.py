@@ -16,11 +16,11 @@ def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object 
     if not isinstance(learner, str):
         if floor is not None:
             raise ValueError(
-                f"floor goes with a learner that is given by name, got floor={floor!r} and {short_repr(learner)}"
+                f"floor is for a learner that is given by its name, got floor={floor!r} and {short_repr(learner)}"
             )
         return check_learner(learner)
     if floor is None:
-        raise ValueError(f"a learner that is given by name needs floor, one number per constraint; got {learner!r} alone")
+        raise ValueError(f"to make the learner {learner!r} by its name, give floor, one number per constraint")
     return check_learner(learners.make(learner, actions, rounds, floor))
 
 
@@ -29,7 +29,7 @@ def as_game(game: Game | str, rounds: int | None, floor: Vector) -> Game:
     if not isinstance(game, str):
         return check_game(game)
     if rounds is None:
-        raise ValueError(f"a game that is given by name needs rounds, got {game!r} alone")
+        raise ValueError(f"to make the game {game!r} by its name, give rounds")
     made: Game = games.make(game, floor, rounds)
     return made
 
@@ -43,7 +43,7 @@ def as_players(learner: Learner | str, game: Game | str, rounds: int | None, flo
     game = check_game(game)
     rounds = as_count("rounds", game.length if rounds is None else rounds)
     if game.length is not None and rounds > game.length:
-        raise ValueError(f"rounds must be at most the game's {game.length}, got {rounds}")
+        raise ValueError(f"rounds must be at most the game's length length {game.length}, got {rounds}")
     learner = as_learner(learner, game.actions, rounds, floor)
     if learner.floor.size != game.constraints:
         raise ValueError(
@@ -54,7 +54,7 @@ def as_players(learner: Learner | str, game: Game | str, rounds: int | None, flo
 
 def _floor_of(learner: Learner | str, game: str) -> Vector:
     if isinstance(learner, str):
-        raise ValueError(f"a learner and a game that are given by name need floor, got {learner!r} and {game!r} alone")
+        raise ValueError(f"to make {learner!r} and {game!r} by their names, give floor")
     return check_learner(learner).floor
 
 
@@ -66,6 +66,6 @@ def as_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
         names = ()
     if not names or min(names) < 0 or len(set(names)) < len(names):
         raise ValueError(
-            f"seeds must be how many there are, at least 1, or different whole numbers from 0 on, got {short_repr(seeds)}"
+            f"seeds must be a positive integer or a list of distinct non-negative integers, got {short_repr(seeds)}"
         )
     return names

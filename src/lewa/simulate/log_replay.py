@@ -40,7 +40,7 @@ def replay_log(learner: Learner, log: Log, seeds: int | Iterable[int] = 1, every
     """
     learner = check_learner(learner)
     if feedback_kind(type(learner)) is Feedback.FULL:
-        raise ValueError(f"a bandit log cannot feed {type(learner).__name__}, which needs to see every action")
+        raise ValueError(f"{type(learner).__name__} needs the outcome of every action, which a bandit log does not have")
     if learner.floor.size != log.constraints:
         raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")
     names = as_seeds(seeds)
@@ -48,7 +48,7 @@ def replay_log(learner: Learner, log: Log, seeds: int | Iterable[int] = 1, every
     runs = [_walk(learner, log, seed, plays[n] if every_row else None) for n, seed in enumerate(names)]
     rounds = min(len(run.reward) for run in runs)
     if rounds == 0:
-        raise ValueError(f"no row of the log was the action that the learner drew: {log.rows} rows are too few")
+        raise ValueError(f"the learner never drew the logged action: {log.rows} rows are too few")
     rewards, met, multipliers = (np.array([field[:rounds] for field in part]) for part in zip(*runs, strict=True))
     return LogReplay(names, rewards, learner.floor - met, multipliers, plays if every_row else None, log.rows)
 

@@ -79,7 +79,7 @@ class ReactingNature:
         r, c = np.asarray(rewards), np.asarray(constraints)
         if r.shape != (K,) or c.shape not in ((m, K), (K,) * (m == 1)):
             raise ValueError(
-                f"round {start} must show rewards ({K},) and constraints ({m}, {K}), got {r.shape} and {c.shape}"
+                f"round {start} must have rewards ({K},) and constraints ({m}, {K}), got {r.shape} and {c.shape}"
             )
         r, c = r[np.newaxis], c.reshape(1, m, K)
         if not self._trusted:

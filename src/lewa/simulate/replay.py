@@ -50,5 +50,5 @@ def replay(
     if isinstance(game, Log):
         return replay_log(as_learner(learner, game.actions, game.rounds, floor), game, seeds, every_round)
     if not isinstance(game, Table):
-        raise TypeError(f"data is a lewa.games.Table or a lewa.data.log.Log, got {short_repr(data)}")
+        raise TypeError(f"data must be a lewa.games.Table or a lewa.data.log.Log, got {short_repr(data)}")
     return play(as_learner(learner, game.actions, game.length, floor), game, seeds=seeds, every_round=every_round)

@@ -67,7 +67,7 @@ def play(
     names = as_seeds(seeds)
     threads = min(len(names), (cpu_count() or 1) if workers is None else as_count("workers", workers))
     if progress is not None and not callable(progress):
-        raise TypeError(f"progress is called with a number of rounds, got {short_repr(progress)}")
+        raise TypeError(f"progress must be callable with a number of rounds, got {short_repr(progress)}")
     _check_features(learner.start(game.actions), game)  # refuse what breaks a law before anything is compiled
     compile_learner(type(learner))  # once, before the threads ask for it
     marks = log_spaced(rounds, game.actions * (2 + game.constraints))

@@ -20,7 +20,7 @@ STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no pl
 
 
 def adahedge(actions: int, rounds: int) -> float:
-    """C = 1 + sqrt(1 + T ln K): AdaHedge's regret is at most C times the largest range of the gains."""
+    """Return C = 1 + sqrt(1 + T ln K): AdaHedge's regret is at most C times the largest range of the gains."""
     return 1 + sqrt(1 + rounds * log(actions))
 
 

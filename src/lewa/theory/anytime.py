@@ -70,9 +70,7 @@ def anytime_op_ewa(learner: parameters.AnytimeOpEwa, actions: int, rounds: int, 
         return (none(source, projected.NO_MEAN),)
     C = setting.corruption or 0.0
     if corruption < C:
-        return (
-            none(source, f"needs corruption >= {C:g}, or the bonus does not cover what is corrupted; got {corruption=:g}"),
-        )
+        return (none(source, f"needs corruption >= {C:g}, or the bonus does not cover the corruption; got {corruption=:g}"),)
     paper.check_slater(floor, setting)
     radii, noise, kind, epsilon = stitched_radii(level, T), 0.0, PATHWISE, None
     if setting.constraints != "constant":
@@ -131,7 +129,7 @@ def _sum_of_epochs(
     """Add up what the epochs have of the kind of this statement, under no more assumptions."""
     source = f"{last.source}, doubled"
     if last.regret is None:
-        return none(source, f"in its longest epoch: {last.reason}")
+        return none(source, f"for its longest epoch: {last.reason}")
     regret, violation, positive, epsilon = [], [], [], []
     for statements, length in zip(by_epoch, lengths, strict=True):
         same = [s for s in statements if s.kind == last.kind]  # the same theorem, or one that assumes no more
@@ -194,7 +192,7 @@ def _lower(
     """Turn a statement about the floors c0 + s into one about c0, under the premises about c0 + s."""
     source, T, S = f"{statement.source}, tightened", rounds, setting.slater
     if statement.regret is None or statement.violation is None:
-        return none(source, f"of the raised floors: {statement.reason}")
+        return none(source, f"for the raised floors: {statement.reason}")
     if slack == 0 or not floor.any():
         unraised = "slack 0: the floors are not raised"
         return statement._replace(source=source, assumptions=(*statement.assumptions, unraised))

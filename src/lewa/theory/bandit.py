@@ -71,11 +71,11 @@ def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int,
 
 
 def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
-    """What is proved of a learner whose single runs have heavy tails: expectations."""
+    """Return the bounds on expectations, for a learner whose single runs have heavy tails."""
     statements = _expected(source, averaged, rounds, floor, setting)
     if setting.epsilon is None:
         return statements
-    reason = "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them: see lewa-ix"
+    reason = "the theorem bounds expectations; nothing is proved about single runs, which have heavy tails: see lewa-ix"
     return none(source, reason), *statements
 
 
@@ -153,7 +153,7 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
 
 
 def ucb_level(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
-    """L = ln(8 K m T / epsilon), the level of the confidence radii sqrt(L/(2 N))."""
+    """Return L = ln(8 K m T / epsilon), the level of the confidence radii sqrt(L/(2 N))."""
     return log(8 * actions * constraints * rounds / epsilon)
 
 
@@ -164,7 +164,7 @@ def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Se
         return one_action(floor)
     source, K, T, m = "LEWA-UCB", actions, rounds, floor.size
     if setting.constraints == "arbitrary":
-        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
+        return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
     covered = 8 * K * m * T * exp(-level)
     epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     lacks = _lacks(
@@ -184,17 +184,17 @@ def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Se
 
 
 def _cap(floor: Vector, delta: float, mu: float, rounds: int) -> float:
-    """sum_j lambda_j is never more: each stays below c0/delta, and rises by at most mu c0 a round."""
+    """Return a cap of sum_j lambda_j: each stays below c0/delta, and rises by at most mu c0 per round."""
     return float(floor.sum()) * min(1 / delta, mu * rounds)
 
 
 def _least(x: float, bound: float) -> bool:
-    """x >= bound, up to rounding."""
+    """Return whether x >= bound, up to rounding."""
     return x >= bound * (1 - 1e-12)
 
 
 def _lacks(conditions: dict[str, bool]) -> str:
-    """The conditions that do not hold."""
+    """Return the conditions that do not hold."""
     return " and ".join(formula for formula, holds in conditions.items() if not holds)
 
 

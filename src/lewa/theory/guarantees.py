@@ -71,10 +71,10 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     """
     for name, value in (("actions", actions), ("rounds", rounds)):
         if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a whole number of at least 1, got {value}")
+            raise ValueError(f"{name} must be an integer of at least 1, got {value}")
     for name in setting:
         if name not in Setting._fields:
-            raise ValueError(f"a setting has no {name!r}{nearest(name, list(Setting._fields))}")
+            raise ValueError(f"a setting has no field {name!r}{nearest(name, list(Setting._fields))}")
     question = checked(Setting(**setting))
     return applicable(learner.guarantees(actions, rounds, question)[0], question)
 
@@ -92,7 +92,7 @@ def checked(setting: Setting) -> Setting:
     if setting.variation is not None and not setting.variation >= 0:
         raise ValueError(f"variation must be at least 0, got {setting.variation}")
     if setting.variation is not None and setting.slater is None:
-        raise ValueError(f"a variation says something only together with slater, got variation={setting.variation} alone")
+        raise ValueError(f"variation needs slater, got variation={setting.variation} alone")
     if setting.corruption is not None and not setting.corruption >= 0:
         raise ValueError(f"corruption must be at least 0, got {setting.corruption}")
     if setting.corruption is not None and setting.constraints == "arbitrary":
@@ -112,9 +112,9 @@ def steady(setting: Setting) -> str:
 def applicable(statement: Guarantee, setting: Setting) -> Guarantee:
     """Return the statement, or none if it needs a fixed mean that is corrupted, or if no theorem is about what happens."""
     if setting.outside_theory:
-        return none(statement.source, f"no theorem here is about {setting.outside_theory}")
+        return none(statement.source, f"no theorem covers {setting.outside_theory}")
     if setting.corruption and {MEAN, CONSTANT} & set(statement.assumptions):
-        return none(statement.source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}")
+        return none(statement.source, f"nothing is proved under corruption, got corruption={setting.corruption:g}")
     return statement
 
 
@@ -146,7 +146,7 @@ def conclude(
     if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):
         return none(
             source,
-            f"{source} says no more here than regret <= T and violation <= floor*T: its bounds are "
+            f"{source} gives only the trivial bounds regret <= T and violation <= floor*T here: its own are "
             f"{bound.regret:.4g} and {max(each, default=0.0):.4g} at T = {rounds}",
         )
     violation = tuple(map(min, each, most))

@@ -145,18 +145,18 @@ def _with_slack(
 
 
 def check_slater(floor: Vector, setting: Setting) -> None:
-    """A gap that no constraints have is refused."""
+    """Refuse a gap that no constraints can have."""
     if setting.slater is not None and setting.slater > 1 - floor.max():
         raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
 
 
 def exceeded(setting: Setting) -> str:
-    """Slater's condition, in words."""
+    """Return Slater's condition in words."""
     return f"some play exceeds every floor by {setting.slater:g}"
 
 
 def _quadratic(A: float, C: float, B: float) -> float:
-    """The largest V with V^2/A <= B + C V."""
+    """Return the largest V with V^2/A <= B + C V."""
     return (A * C + sqrt(A * A * C * C + 4 * A * B)) / 2
 
 
@@ -164,7 +164,7 @@ def _quadratic(A: float, C: float, B: float) -> float:
 
 
 def hp_radius(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
-    """alpha_1 = sqrt(ln(2 K m T / epsilon) / 2): with it every mean of every round is within alpha_1/sqrt(t)."""
+    """Return alpha_1 = sqrt(ln(2 K m T / epsilon) / 2), so that all means stay within alpha_1/sqrt(t)."""
     return sqrt(log(2 * actions * constraints * rounds / epsilon) / 2)
 
 
@@ -175,7 +175,7 @@ def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Sett
         return one_action(floor)
     source, T, m = "HP-LEWA", rounds, floor.size
     if setting.constraints == "arbitrary":
-        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
+        return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
     covered = 2 * actions * m * T * exp(-2 * radius * radius)  # the epsilon that this radius stands for
     epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     holds = {
@@ -208,10 +208,10 @@ def bandit_lewa(learner: parameters.BanditLewa, actions: int, rounds: int, setti
         return (none(source, "the theorem needs constraints with a fixed mean given the past"),)
     if setting.epsilon is not None:
         return (
-            none(source, "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them"),
+            none(source, "the theorem bounds expectations; nothing is proved about single runs, which have heavy tails"),
         )
     if setting.adversary != "oblivious":
-        return (none(source, "the theorem is about rewards that do not react to the learner, or one fixed comparator"),)
+        return (none(source, "the theorem assumes rewards that do not react to the learner, or one fixed comparator"),)
     holds = {
         "steep": eta * K * (1 + float(floor.sum()) / delta) / gamma <= 1 + 1e-12,
         "damped": 4 * (e - 2) * m * eta * K <= (1 - gamma) * delta * (1 + 1e-12),
@@ -235,7 +235,7 @@ def bandit_lewa(learner: parameters.BanditLewa, actions: int, rounds: int, setti
 
 
 def hp_bandit_level(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
-    """L = ln(6 K m T / epsilon), the level of the confidence radius kappa_t."""
+    """Return L = ln(6 K m T / epsilon), the level of the confidence radius kappa_t."""
     return log(6 * actions * constraints * rounds / epsilon)
 
 
@@ -255,7 +255,7 @@ def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, 
         return one_action(floor)
     source, K, T, m = "HP-BanditLEWA", actions, rounds, floor.size
     if setting.constraints == "arbitrary":
-        return (none(source, "the running mean of arbitrary constraints is near no fixed mean"),)
+        return (none(source, "arbitrary constraints have no fixed mean that their running mean could approach"),)
     covered = 6 * K * m * T * exp(-level)
     epsilon = max(covered, TINY) if setting.epsilon is None else setting.epsilon
     holds = {

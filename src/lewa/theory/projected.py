@@ -30,7 +30,7 @@ from lewa.theory.guarantees import (
 from lewa.theory.paper import check_slater, exceeded, hp_radius
 from lewa.types import Vector
 
-NO_MEAN = "the running mean of arbitrary constraints is near no fixed mean"
+NO_MEAN = "arbitrary constraints have no fixed mean that their running mean could approach"
 REST = "up to what the projections leave of their lines: a run adds it up, and it is added to the bounds"
 FREE = "no floor asks for anything"
 UNSAFE = "no safe action was named: safe=I says which it is, margin=D by how much it exceeds every floor"
@@ -129,7 +129,7 @@ def throughout(statement: Guarantee) -> Guarantee:
 
 
 def _first(root: float, whole: float, least: float) -> int:
-    """The first t with root/sqrt(t) + whole/t <= least."""
+    """Return the first t with root/sqrt(t) + whole/t <= least."""
     x = (root + sqrt(root * root + 4 * whole * least)) / (2 * least)
     return max(1, ceil(x * x * (1 - 1e-12)))
 
@@ -150,7 +150,7 @@ def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, se
         needs = "kappa = 1" if setting.constraints != "constant" or G or C else "kappa >= 0"
         return (none(source, f"the theorem is about {needs}; below it {lost}, got {kappa=:g}"),)
     if G < C:
-        return (none(source, f"needs corruption >= {C:g}, or the bonus does not cover what is corrupted; got {G:g}"),)
+        return (none(source, f"needs corruption >= {C:g}, or the bonus does not cover the corruption; got {G:g}"),)
     epsilon, lacks = covered(8 * K * floor.size * T, level, setting)
     if lacks:
         return (none(source, lacks),)
@@ -209,7 +209,7 @@ def drawn_radii(actions: int, rounds: int, level: float, epsilon: float) -> floa
 
 
 def explore_radius(actions: int, constraints: int, epsilon: float) -> float:
-    """sqrt(ln(2 K m/epsilon)/2): the means of the rounds explored are looked at once."""
+    """Return sqrt(ln(2 K m/epsilon)/2); the means of the explored rounds are used once."""
     return hp_radius(actions, 1, constraints, epsilon)
 
 
@@ -297,7 +297,7 @@ def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setti
     if not 0 <= safe < K:
         return (none(source, UNSAFE),)
     if setting.corruption:
-        return (none(source, f"corrupted estimates lead past the guard, got corruption={setting.corruption:g}"),)
+        return (none(source, f"corrupted estimates can pass the guard, got corruption={setting.corruption:g}"),)
     if setting.constraints == "arbitrary":
         return (none(source, NO_MEAN),)
     event = _event(radius, K * m * T, "radius >= sqrt(ln(2*K*m*T/epsilon)/2)", setting)

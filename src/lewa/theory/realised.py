@@ -37,7 +37,7 @@ def realised(
     bounds = tuple(min(v + more, top) for v, top in zip(statement.violation, most, strict=True))
     total = min(statement.regret + (0.0 if bandit else regret), float(T))
     if total >= T and all(v >= top for v, top in zip(bounds, most, strict=True)):
-        return none(statement.source, "of the actions drawn it says no more than the trivial bounds")
+        return none(statement.source, "for the actions drawn it gives only the trivial bounds")
     kind, fails = statement.kind, statement.epsilon
     if count and kind not in (EXPECTED, EXPECTED_INSIDE):
         kind, fails = PROBABLE, (fails or 0.0) + epsilon

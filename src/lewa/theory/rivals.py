@@ -40,12 +40,12 @@ HEURISTIC = "a heuristic: it was published with measurements, and nothing is pro
 
 
 def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guarantee, ...]:
-    """A bound on regret on every path, and none on violation."""
+    """Return a bound on regret that holds on every path, and none on violation."""
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 
 def anytime_ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
-    """sqrt(T) (ln K/eta + eta/4) at every T; sqrt(T ln K) for eta = 2 sqrt(ln K)."""
+    """Bound regret by sqrt(T) (ln K/eta + eta/4) at every T; that is sqrt(T ln K) for eta = 2 sqrt(ln K)."""
     floor, eta = learner.floor, learner.eta
     if actions == 1:
         return one_action(floor)
@@ -53,7 +53,7 @@ def anytime_ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Gua
 
 
 def adahedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
-    """1 + sqrt(1 + T ln K) at every T."""
+    """Bound regret by 1 + sqrt(1 + T ln K), at every T."""
     if actions == 1:
         return one_action(floor)
     return blind(adversarial.adahedge(actions, rounds), rounds, floor, "AdaHedge")
@@ -83,18 +83,18 @@ def normal_rate(steep: float) -> float:
 
 
 def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """E Regret <= (e - 1) gamma T + K ln K/gamma; 2.63 sqrt(K T ln K) as tuned."""
+    """Bound E Regret by (e - 1) gamma T + K ln K/gamma; as tuned, by 2.63 sqrt(K T ln K)."""
     floor, gamma = learner.floor, learner.gamma
     if actions == 1:
         return one_action(floor)
     source, K, T = "Exp3", actions, rounds
     if setting.adversary != "oblivious":
-        return (none(source, "the theorem is about a comparator that is fixed in advance: see exp3-p"),)
+        return (none(source, "the theorem assumes a comparator that is fixed in advance; see exp3-p"),)
     regret = (e - 1) * gamma * T + K * log(K) / gamma
     said = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (UNSEEN, OBLIVIOUS, BLIND))
     if setting.epsilon is None:
         return (said,)
-    return none(source, "the theorem is about expectations, and nothing is proved of single runs: see exp3-p"), said
+    return none(source, "the theorem bounds expectations, and nothing is proved about single runs; see exp3-p"), said
 
 
 def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -134,7 +134,7 @@ def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
 
 
 def epochs(rounds: int) -> float:
-    """The epochs that begin in so many rounds, at most: epoch l has 1 + ceil(sqrt(l)) of them."""
+    """Return the largest number of epochs that begin in these rounds; epoch l has 1 + ceil(sqrt(l)) rounds."""
     return min(float(rounds), 1 + float((1.5 * (rounds - 1)) ** (2 / 3)))
 
 

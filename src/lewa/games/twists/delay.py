@@ -20,7 +20,7 @@ class Delay(Twist):
     What round t shows is learned after round t + `delay`; if `random`, after a number of rounds that is drawn uniformly from
     0 .. 2 delay, so answers overtake each other; and with the probability `lost` never. The learner goes on playing
     meanwhile. Feedback carries the propensity of its action, or the play that it answers. The game itself is unchanged, and
-    so is what it knows about itself; but no theorem here is about late feedback, so nothing is proved.
+    so is what it knows about itself; but no theorem covers late feedback, so nothing is proved.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=10_000, floor=0.7)
@@ -31,7 +31,7 @@ class Delay(Twist):
     delay 100: regret 171, violation 0
     delay 1000: regret 793, violation 0
     >>> lewa.judge(trace).guarantee.reason
-    'no theorem here is about feedback that comes late or never'
+    'no theorem covers feedback that comes late or never'
 
     Reference: P. Joulani, A. Gyorgy, C. Szepesvari, Online learning under delayed feedback, ICML 2013.
     """

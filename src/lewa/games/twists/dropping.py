@@ -29,7 +29,7 @@ class Dropping(Twist):
     >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=5000, floor=0.6)
     >>> trace = lewa.play(learner, game, rounds=5000, every_round=True)
     >>> bool((trace.plays == 0).any()), lewa.judge(trace).guarantee.reason
-    (True, 'no theorem here is about rounds in which actions are missing')
+    (True, 'no theorem covers rounds in which actions are missing')
 
     Reference: R. Kleinberg, A. Niculescu-Mizil, Y. Sharma, Regret bounds for sleeping experts and bandits, COLT 2008, who
     measure regret against the best that was there.
