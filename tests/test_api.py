@@ -145,9 +145,9 @@ def test_what_is_missing_is_named() -> None:
         lewa.play("lewe", "radio", 10, floor=0.9)
     with pytest.raises(ValueError, match="unknown game 'radioo'; did you mean 'radio'"):
         lewa.play("lewa", "radioo", 10, floor=0.9)
-    with pytest.raises(ValueError, match="need floor, got 'lewa' and 'radio' alone"):
+    with pytest.raises(ValueError, match="to make 'lewa' and 'radio' by their names, give floor"):
         lewa.play("lewa", "radio", 10)
-    with pytest.raises(ValueError, match="needs floor, one number per constraint; got 'lewa' alone"):
+    with pytest.raises(ValueError, match="to make the learner 'lewa' by its name, give floor"):
         lewa.play("lewa", GAME, 10)
     with pytest.raises(ValueError, match=r"floor is for a learner that is given by its name, got floor=0\.6"):
         lewa.play(LEARNER, GAME, 10, floor=0.6)

@@ -110,7 +110,7 @@ def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:
     status, printed, _ = lewa_("guarantee", *words, "--json")
     found = json.loads(printed)
     assert (status, found["regret"], found["violation"], found["kind"]) == (0, None, None, None)
-    assert "says no more here than regret <= T" in found["reason"]
+    assert "gives only the trivial bounds regret <= T" in found["reason"]
     _, printed, _ = lewa_("guarantee", *words)
     assert "says no more" in printed
 
@@ -362,7 +362,7 @@ BAD_INPUT = {
     ),
     "more seeds than fit": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**14), "too large for this machine"),
     "a trace in a folder's place": ((*BERNOULLI, "--floor", 0.5, "--trace", "."), "a trace needs a file"),
-    "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be a whole number"),
+    "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be an integer"),
     "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
     "a learner that is not there": (("check", "nothing:Nobody"), "cannot be found"),
     "data that are not there": (("frontier", "nothing.csv"), "there is no file nothing.csv"),
@@ -370,11 +370,11 @@ BAD_INPUT = {
     "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line must be NAME=VALUE, got 'c2'"),
     "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
     "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
-    "a check of a relative module": (("check", ".mine:Mine"), "MODULE is the module's whole name"),
-    "rounds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--rounds", 10**100), "is no whole number of at most"),
-    "seeds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**100), "is no whole number of at most"),
-    "half a round": ((*BERNOULLI, "--floor", 0.5, "--rounds", "2.5"), "'2.5' is no whole number"),
-    "rounds in words": ((*BERNOULLI, "--floor", 0.5, "--rounds", "many"), "'many' is no whole number"),
+    "a check of a relative module": (("check", ".mine:Mine"), "MODULE is the full name of the module"),
+    "rounds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--rounds", 10**100), "is not an integer of at most"),
+    "seeds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**100), "is not an integer of at most"),
+    "half a round": ((*BERNOULLI, "--floor", 0.5, "--rounds", "2.5"), "'2.5' is not an integer"),
+    "rounds in words": ((*BERNOULLI, "--floor", 0.5, "--rounds", "many"), "'many' is not an integer"),
     "a parameter of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--set", f"eta={10**100}0"), "eta must be positive"),
     "two lines where one is promised": (
         (*BERNOULLI, "--floor", 0.5, "--set", "first\nsecond"),

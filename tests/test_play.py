@@ -389,10 +389,10 @@ def test_a_game_that_reacts_sees_each_play_before_it_answers(name: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "sentence"),
     [
-        (([1, 0], np.ones((2, 3))), r"^round 0 must show rewards \(3,\) and constraints \(2, 3\), got \(2,\) and \(2, 3\)$"),
+        (([1, 0], np.ones((2, 3))), r"^round 0 must have rewards \(3,\) and constraints \(2, 3\), got \(2,\) and \(2, 3\)$"),
         (
             ([1, 0, 0], np.ones((2, 2))),
-            r"^round 0 must show rewards \(3,\) and constraints \(2, 3\), got \(3,\) and \(2, 2\)$",
+            r"^round 0 must have rewards \(3,\) and constraints \(2, 3\), got \(3,\) and \(2, 2\)$",
         ),
         (
             ([1, 0, np.nan], np.ones((2, 3))),

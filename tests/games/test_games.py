@@ -200,15 +200,15 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
         "nu must lie between": lambda: Slater(nu=-0.1),
         "change must be": lambda: Slater(change=-1),
         "rewards must have the shape": lambda: Switching(rewards=((1.0, 0.0),)),
-        "whole number of at least 1": lambda: Switching(period=0),
+        "integer of at least 1": lambda: Switching(period=0),
         "plus the swing": lambda: Drifting(swing=0.5),
         "less and plus": lambda: LowVariation(swing=0.3),
         "one number per action": lambda: LowVariation(rewards=(0.5, 0.5)),
         "pays must be": lambda: AntiLeader(pays="leader"),
         "low must be": lambda: PenaltyBreaker(low=(0.9, 0.6)),
         "constraint_means must be": lambda: PenaltyBreaker(constraint_means=(0.9, 0.1)),
-        "one floor per constraint": lambda: facts(SlowBurn(), [0.5, 0.5], 10),
-        "at most the game's 2": lambda: facts(lewa.games.Table([[1.0], [0.0]], [0.5]), 0.5, 3),
+        "one number per constraint": lambda: facts(SlowBurn(), [0.5, 0.5], 10),
+        "at most the game's length 2": lambda: facts(lewa.games.Table([[1.0], [0.0]], [0.5]), 0.5, 3),
     }
     for message, call in wrong.items():
         with pytest.raises(ValueError, match=message):

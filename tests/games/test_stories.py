@@ -154,8 +154,8 @@ def test_stories_refuse_nonsense_in_a_sentence() -> None:
         "one coverage for each": lambda: Experts(constraint_means=(0.5, 0.5)),
         "one number per asset": lambda: Portfolio(drift=(0.1,)),
         r"\|drift\| \+ \|beta\| \+ \|specific\| must be at most 1": lambda: Portfolio(beta=(0, 0, 0, 0.9)),
-        "a path from 's' to 't'": lambda: ShortestPath(links=(("s", "a", 1.0, 1.0, 0.5),)),
-        "delays must be at least 0": lambda: ShortestPath(links=(("s", "t", -1.0, 1.0, 0.5),)),
+        "no path leads from 's' to 't'": lambda: ShortestPath(links=(("s", "a", 1.0, 1.0, 0.5),)),
+        "delays must be finite and at least 0": lambda: ShortestPath(links=(("s", "t", -1.0, 1.0, 0.5),)),
         "corruption must be": lambda: Corrupted(corruption=-1),
         "one number per action": lambda: Corrupted(rewards=(0.5,)),
         "one constraint, so there must be one floor": lambda: Impossible.for_problem((0.5, 0.5), 100),
@@ -172,7 +172,7 @@ def test_stories_refuse_nonsense_in_a_sentence() -> None:
 @pytest.mark.parametrize("noisy", [False, True])
 def test_corrupted_rounds_show_the_means_turned_round_and_there_are_as_many_as_are_paid_for(every: int, noisy: bool) -> None:
     game, kept = Corrupted(corruption=5, every=every, noisy=noisy), (0.2, 0.5, 0.9)
-    rewards, constraints = rounds_of(game)
+    rewards, constraints, _ = rounds_of(game)
     spent = 0.0
     for t in range(ROUNDS):
         lie = t % every == 0 and spent + 0.7 <= 5  # what it costs: |0.9 - 0.2|

@@ -124,9 +124,9 @@ def test_what_a_delayed_game_knows_is_what_it_knew_but_nothing_is_proved() -> No
     assert lewa.judge(trace).holds is None
     said = lewa.guarantee(trace.learner, 3, T, **assumed(game, 0.6, T)._asdict())
     assert said.reason == lewa.judge(trace).guarantee.reason
-    with pytest.raises(ValueError, match="carries its certificate if each round is learned at once, got feedback that"):
+    with pytest.raises(ValueError, match="a certificate needs feedback within the same round, got feedback that"):
         lewa.measures.certificate(trace)
-    with pytest.raises(ValueError, match="of LEWA's own plays, got feedback that comes late"):
+    with pytest.raises(ValueError, match="covers LEWA's own plays only, got feedback that comes late"):
         lewa.measures.regret_certificate(trace, np.array([0.0, 0.5, 0.5]))
 
 
@@ -281,7 +281,7 @@ def test_unknown_twists_and_parameters_get_a_sentence() -> None:
         "lost must be finite": lambda: Delay(Bernoulli(), lost=2),
         r"noise must lie in \[0, 1\), got 1": lambda: Noise(Bernoulli(), noise=1),
         "missing must be finite": lambda: Dropping(Bernoulli(), missing=2),
-        "whole number of at least 1": lambda: Dropping(Bernoulli(), spell=0),
+        "integer of at least 1": lambda: Dropping(Bernoulli(), spell=0),
         "rewards_in must be two numbers, the smaller one first": lambda: Scale(Bernoulli(), rewards_in=(0.5, 0.5)),
     }
     for sentence, call in wrong.items():

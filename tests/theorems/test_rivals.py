@@ -210,7 +210,7 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("thompson-lp", {}, "nothing is proved of it"),
         ("bandit-q", {}, "what each action earns"),
         ("entropic-lp", {}, "nothing is proved of it"),
-        ("bandit-epoch-project", {"constraints": "arbitrary"}, "near no fixed mean"),
+        ("bandit-epoch-project", {"constraints": "arbitrary"}, "have no fixed mean"),
         ("bandit-epoch-project", {"epsilon": 1e-9}, "needs level >= "),
     ],
 )
