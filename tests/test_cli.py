@@ -370,7 +370,7 @@ BAD_INPUT = {
     "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line must be NAME=VALUE, got 'c2'"),
     "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
     "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
-    "a check of a relative module": (("check", ".mine:Mine"), "MODULE is the full name of the module"),
+    "a check of a relative module": (("check", ".mine:Mine"), "name a class as MODULE:CLASS"),
     "rounds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--rounds", 10**100), "is not an integer of at most"),
     "seeds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**100), "is not an integer of at most"),
     "half a round": ((*BERNOULLI, "--floor", 0.5, "--rounds", "2.5"), "'2.5' is not an integer"),

@@ -104,7 +104,7 @@ def test_entry_points_are_names_and_never_hide_those_of_the_package(folder: Path
         ("mine_exit:Solver", "raise SystemExit(3)", r"its module calls exit\(3\)"),
         ("mine_zero:Solver", "1/0", "mine_zero:Solver cannot be imported: ZeroDivisionError: division by zero"),
         ("os:getcwd", None, "the learner os:getcwd must be a subclass of lewa.learners.Learner, got <built-in"),
-        (":Solver", None, ":Solver cannot be found: a class is named MODULE:CLASS"),
+        (":Solver", None, ":Solver cannot be found: name a class as MODULE:CLASS"),
     ],
 )
 def test_what_is_wrong_with_a_name_is_one_sentence(folder: Path, name: str, source: str | None, sentence: str) -> None:

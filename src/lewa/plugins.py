@@ -50,7 +50,7 @@ def import_class(path: str, name: str | None = None) -> Any:
     module, _, attributes = path.partition(":")
     name = name or path
     if not module or module.startswith(".") or not attributes:
-        raise ValueError(f"{name} cannot be found: a class is named MODULE:CLASS, with the module's whole name")
+        raise ValueError(f"{name} cannot be found: name a class as MODULE:CLASS, with the full name of the module")
     if _allowed is not None and module not in _allowed:
         raise ValueError(f"{name} cannot be used here: the module {module} is not among those that are allowed")
     try:
