@@ -72,7 +72,7 @@ class _Reader:
     """Reads tokens from left to right; groups are read by a reader of their own."""
 
     def __init__(self, text: str, words: bool) -> None:
-        self.tokens = TOKEN.findall(text)
+        self.tokens: list[str] = TOKEN.findall(text)
         self.words = words
         self.at = 0
 
