@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.agent.records import Plain
 from lewa.agent.statistics import Statistics
-from lewa.measures.confidence_sequence import interval
+from lewa.measures.confidence_sequence import interval, least_reach
 from lewa.types import Matrix, Vector
 
 WINDOW = 500  # values
@@ -74,6 +74,12 @@ class Recent:
         return recent
 
 
+def _may_differ(before: Vector, block: Vector, alpha: float) -> bool:
+    """Whether two bands of this level on each side can be apart: nearly always they cannot, which is cheap to see."""
+    gap = abs(before[1] / before[0] - block[1] / block[0])
+    return bool(gap > sum(least_reach(float(V), alpha) / n for n, _, V in (before, block)))
+
+
 def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, float] | None:
     """Compare an action's newest answers with those before them; return both means, in units, if they differ.
 
@@ -87,7 +93,7 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
     block: Vector = np.array([column[f, action] for column in statistics.block])
     before: Vector = np.array([column[f, action] for column in statistics.reference])
     shift = None
-    if before[0] > 0:
+    if before[0] > 0 and _may_differ(before, block, level / 4):
         low, high = interval(before[0], before[1], before[2], level / 2)
         lower, upper = interval(block[0], block[1], block[2], level / 2)
         if lower > high or upper < low:

@@ -42,6 +42,14 @@ def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
     return result
 
 
+def least_reach(spread: float, alpha: float) -> float:
+    """Return a number that u(V) is at least, at a hundredth of its cost.
+
+    The weights add up to less than 1, so that M_t >= 1/alpha takes some k with a_k S - psi(a_k) V >= ln(1/alpha).
+    """
+    return float(((-np.log(alpha) + COSTS * spread) / STEPS).min())
+
+
 def interval(
     count: ArrayLike, total: ArrayLike, spread: ArrayLike, alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
