@@ -4,7 +4,7 @@ VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -106,6 +106,12 @@ docs: $(VENV)/tested
 # Every learner on real data, which is not part of this repository: DATA names the folder. Writes docs/data.md.
 data: $(VENV)/tested
 	$(BIN)/python -m tools.data $${DATA:-../shared/data}
+
+# Learners of contexts and their rivals on data that is not part of this repository: DATA names the folder. Writes
+# docs/contexts.md.
+contexts: $(VENV)/tested
+	$(BIN)/python -m pip install --quiet --editable '.[contexts]'
+	$(BIN)/python -m tools.contexts $${DATA:-../shared/data}
 
 # Agents in worlds that change: prices, tails, late answers. Writes docs/shocks.md and its figures; RUNS says how many each.
 shocks: $(VENV)/tested

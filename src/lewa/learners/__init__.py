@@ -24,6 +24,7 @@ from lewa.learners.epsilon_first import EpsilonFirst
 from lewa.learners.ewa import Ewa
 from lewa.learners.exp3 import Exp3
 from lewa.learners.exp3_p import Exp3P
+from lewa.learners.exp4_lewa import Exp4Lewa
 from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
@@ -41,6 +42,7 @@ from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
+from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.squarecb_lewa import SquareCbLewa
 from lewa.learners.thompson_lp import ThompsonLp
@@ -75,6 +77,8 @@ ALL: dict[str, type[Learner]] = {
     "bandit-safe-mixing": BanditSafeMixing,
     "paced-hedge": PacedHedge,
     "squarecb-lewa": SquareCbLewa,
+    "proved-squarecb-lewa": ProvedSquareCbLewa,
+    "exp4-lewa": Exp4Lewa,
     "fixed-penalty": FixedPenalty,
     "gated-penalty": GatedPenalty,
     "anytime-ewa": AnytimeEwa,
@@ -197,6 +201,7 @@ __all__ = [
     "Ewa",
     "Exp3",
     "Exp3P",
+    "Exp4Lewa",
     "ExpLewa",
     "ExploreThenProject",
     "FixedPenalty",
@@ -216,6 +221,7 @@ __all__ = [
     "OpEwa",
     "PacedHedge",
     "PrintedHpBanditLewa",
+    "ProvedSquareCbLewa",
     "SafeMixing",
     "SquareCbLewa",
     "ThompsonLp",

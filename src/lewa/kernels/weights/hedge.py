@@ -261,6 +261,17 @@ def normalize(w: Weights, p: Vector) -> None:
 
 
 @rule
+def mix_advice(w: Weights, advice: Vector, p: Vector) -> None:
+    """p <- sum_i w_i xi_i / sum w: the first K weights are those of single actions, the others of rows of the advice"""
+    K, z = p.size, 1 / w.head[SUM]
+    for k in range(K):
+        p[k] = w.value[k] * z
+    for i in range(advice.size // K):
+        for k in range(K):
+            p[k] += w.value[K + i] * z * advice[i * K + k]
+
+
+@rule
 def mix(w: Weights, gamma: float, p: Vector) -> None:
     """p <- (1 - gamma) w / sum w + gamma / K"""
     z = (1 - gamma) / w.head[SUM]

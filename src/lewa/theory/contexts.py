@@ -1,0 +1,145 @@
+"""The bounds of the learners that look at contexts; docs/theory_contexts.md has the statements and their proofs.
+
+K actions, N policies, d features, T rounds, m constraints with floors c0; A = 2 (delta T + 1/mu) for each constraint.
+"""
+
+from math import e, log, sqrt
+from typing import Protocol
+
+import numpy as np
+
+from lewa.theory import parameters
+from lewa.theory.bandit import IN_ADVANCE
+from lewa.theory.guarantees import (
+    EVERY_ROUND,
+    EXPECTED,
+    EXPECTED_INSIDE,
+    PROBABLE,
+    UNSEEN,
+    Bound,
+    Guarantee,
+    Setting,
+    conclude,
+    none,
+    one_action,
+    width,
+)
+from lewa.types import Vector
+
+POLICIES = "regret is against mixtures of the policies that meet every floor on average, and if there is one"
+POLICY_MEANS = "given the past, what each policy meets has a fixed mean, as with contexts that are independent and alike"
+LINEAR = "means of rewards and constraints are linear in the features, less 1/2 with coefficients of norm at most sqrt(d)/2"
+SMALL_FEATURES = "the squares of a round's features sum to at most 2"
+EITHER = (
+    "regret is against policies, and if there is one, that meet the floors in every round; or on average, if contexts are "
+    "independent and alike"
+)
+AT_ONCE = "each answer comes before the next draw"
+
+
+def fewer(actions: int, policies: int) -> int:
+    """k = min(K, N), which a sum over the actions of the largest advice never exceeds."""
+    return min(actions, policies)
+
+
+def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """E Regret <= B = ln N/eta + eta k T + m mu T/2 and [E V]+ <= sqrt(A (T + B)), if delta >= 2 m eta k."""
+    floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
+    if actions == 1:
+        return one_action(floor)
+    source, k, T, m = "EXP4-LEWA", fewer(actions, policies), rounds, floor.size
+    if not (delta >= 2 * m * eta * k * (1 - 1e-12) and delta * mu <= 1):
+        needs = "delta >= 2*m*eta*min(K, N) and delta*mu <= 1"
+        return (none(source, f"needs {needs}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
+    B = log(policies) / eta + eta * k * T + m * mu * T / 2
+    V = sqrt(width(delta, mu, T) * (T + B))
+    single = none(source, "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them")
+    if setting.constraints == "arbitrary":
+        kept = conclude(Bound(B, V), T, floor, EXPECTED_INSIDE, source, (EVERY_ROUND, UNSEEN, IN_ADVANCE))
+        return (kept,) if setting.epsilon is None else (single, kept)
+    if setting.corruption:
+        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+    world = (POLICIES, POLICY_MEANS, UNSEEN, IN_ADVANCE)
+    expected = (
+        conclude(Bound(B, V), T, floor, EXPECTED, source, world),
+        conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, world),
+    )
+    return expected if setting.epsilon is None else (single, *expected)
+
+
+class Regressions(Protocol):
+    """What Theorem S asks of a learner."""
+
+    @property
+    def sharpness(self) -> float:
+        """gamma, of the weights."""
+
+    @property
+    def delta(self) -> Vector:
+        """The shrinkage of each multiplier."""
+
+    @property
+    def mu(self) -> Vector:
+        """The step of each multiplier."""
+
+    @property
+    def ridge(self) -> Vector:
+        """rho, one per feature."""
+
+    @property
+    def floor(self) -> Vector:
+        """c0."""
+
+    @property
+    def unknown(self) -> Vector:
+        """1 for a constraint that is learned, 0 for one that is known before the draw."""
+
+
+def squared_error(actions: int, features: int, rounds: int, targets: int) -> float:
+    """U = (M K d/4) (1 + ln(1 + 2 T/(K d))): the squared errors of all forecasts in all, rho = 1 and |theta|^2 <= d/4."""
+    return targets * actions * features / 4 * (1 + log(1 + 2 * rounds / (actions * features)))
+
+
+def squared_error_probable(actions: int, features: int, rounds: int, targets: int, epsilon: float) -> float:
+    """U_eps = e/(e - 1) (2 U + 3 M ln(5/epsilon)), with probability 1 - 2 epsilon/5"""
+    return e / (e - 1) * (2 * squared_error(actions, features, rounds, targets) + 3 * targets * log(5 / epsilon))
+
+
+def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """E Regret <= B = (K - 1) T/gamma + gamma U/4 + sum_j mu_j T/2 and [E V_j]+ <= sqrt(A_j (T + B)).
+
+    If delta_j >= 2 (K - 1)/gamma for constraints that are learned, and delta_j mu_j <= 1. High probability:
+    delta_j >= 2 (K - 1)/gamma + 3 m theta/4 for some theta > 0, which is the largest that the deltas allow.
+    """
+    floor, gamma, delta, mu = learner.floor, learner.sharpness, learner.delta, learner.mu
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m, d = "SquareCB-LEWA", actions, rounds, floor.size, learner.ridge.size
+    spare = delta - learner.unknown * 2 * (K - 1) / gamma
+    if not (spare >= -1e-12 * delta).all() or not (delta * mu <= 1 + 1e-12).all():
+        return (none(source, f"needs delta >= 2*(K - 1)/gamma and delta*mu <= 1; got {gamma=:.6g}, delta={delta.tolist()}"),)
+    if not (learner.ridge == 1).all():
+        return (none(source, f"the theorem is for ridge 1 of every feature, got {learner.ridge.tolist()}"),)
+    if setting.constraints == "arbitrary":
+        return (none(source, "arbitrary constraints have no mean that is linear in features"),)
+    if setting.corruption:
+        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+    targets, world = 1 + int(learner.unknown.sum()), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
+    A = 2 * (delta * T + 1 / mu)
+    exploring = (K - 1) * T / gamma + float(mu.sum()) * T / 2
+    B = exploring + gamma * squared_error(K, d, T, targets) / 4
+    V = np.sqrt(A * (T + B))
+    expected = (
+        conclude(Bound(B, tuple(V.tolist())), T, floor, EXPECTED, source, world),
+        conclude(Bound(B, tuple((V + sqrt(T) / 2).tolist())), T, floor, EXPECTED_INSIDE, source, world),
+    )
+    if setting.epsilon is None:
+        return expected
+    source, fifth, theta = "SquareCB-LEWA, high probability", setting.epsilon / 5, 4 / (3 * m) * float(spare.min())
+    if theta <= 1e-12:
+        return none(source, f"needs delta > 2*(K - 1)/gamma; tuned with epsilon it has that; got {gamma=:.6g}"), *expected
+    B = exploring + gamma * squared_error_probable(K, d, T, targets, setting.epsilon) / 4
+    B += theta * T / 4 + 2 * log(1 / fifth) / theta
+    V = np.sqrt(A * (T + B)) + sqrt(T / 2 * log(m / fifth))
+    probable = conclude(Bound(B, tuple(V.tolist())), T, floor, PROBABLE, source, (*world, IN_ADVANCE), setting.epsilon)
+    return probable, *expected

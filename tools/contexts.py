@@ -1,0 +1,234 @@
+"""Learners of contexts and their rivals on real data: what `make contexts` runs.
+
+    python -m tools.contexts FOLDER        writes docs/contexts.md
+
+A set is NAME.npz with rewards (T, K), price (K,), context_label (T,) and context_confidence (T,). The digits of scikit-learn
+come with it. Nothing of the sets is kept but the figures.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import lewa
+from lewa.context import as_context
+from lewa.games import Delay, Table
+from lewa.learners import Exp4Lewa, ProvedSquareCbLewa, SquareCbLewa
+from lewa.learners.base import Learner
+from lewa.types import Indices, Matrix, Vector
+from tools.context_rivals import learner_per_group, linear_router
+
+PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
+LIMITS = {
+    "context_speech_command": (8.0, 15.0, 20.0),
+    "context_speech_audiomnist": (8.0, 15.0),
+    "context_text_imdb": (0.3, 0.7, 1.5),
+}
+SHUFFLES = (0, 1)
+LATE = 1000
+
+
+INTRO = """# Contexts on data
+
+Written by `make contexts`. Bandit feedback. Reward is in per cent of the best policy that sees the group of each round,
+found in hindsight at the same limit; for the digits the group is the digit itself. `used` is what was spent, as a part of
+the limit: what exceeds 1 is the net violation. The last column is the CPU time of one decision and its answer in the
+simulator, in microseconds. In the agent a pull and its update with 32 features and 10 actions take {agent:.0f} us.
+
+The context of the three services is what the cheapest one said: its label and its confidence. Random order is the mean of
+{shuffles} shuffles. The policies of `exp4-lewa` ask a dearer service where the cheap one is unsure.
+
+What to read off: one learner per group earns no more than the fixed mixture, or little, since each group keeps the limit by
+itself. What a context buys is to move the budget to where it pays. Constants of theorems earn less, or overspend at first.
+"""
+
+
+class Problem(NamedTuple):
+    """Rounds in some order, with what is known of each, and the limit on what a round costs on average."""
+
+    rewards: Matrix
+    price: Vector
+    limit: float
+    contexts: Matrix
+    groups: Indices  # what a policy of groups sees
+    advice: Matrix  # (T, P K), of policies for exp4-lewa
+
+    @property
+    def unit(self) -> float:
+        """The price that is a cost of 1."""
+        return float(self.price.max())
+
+    def game(self, contexts: Matrix | None) -> Table:
+        return Table(self.rewards, 1 - self.price / self.unit, contexts)
+
+    def shuffled(self, seed: int) -> "Problem":
+        order = np.random.default_rng(seed).permutation(len(self.rewards))
+        rows = {name: getattr(self, name)[order] for name in ("rewards", "contexts", "groups", "advice")}
+        return self._replace(**rows)
+
+
+class Row(NamedTuple):
+    reward: float  # as a share of the group policy's
+    used: float  # of the limit
+    time: float  # seconds a decision, of the CPU
+
+
+def group_optimum(rewards: Matrix, price: Vector, limit: float, groups: Indices) -> float:
+    """Return the reward a round of the best policy that sees the group, in hindsight, at this limit."""
+    names, place = np.unique(groups, return_inverse=True)
+    total = np.zeros((names.size, rewards.shape[1]))
+    np.add.at(total, place, rewards)
+    count, T = np.bincount(place), len(rewards)
+
+    def at(dual: float) -> tuple[float, float]:
+        best = np.argmax(total - dual * count[:, None] * price, axis=1)
+        return float(total[np.arange(names.size), best].sum()) / T, float((count * price[best]).sum()) / T
+
+    low, high = 0.0, 100.0 / float(price.max())
+    if at(low)[1] <= limit:
+        return at(low)[0]
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle)[1] > limit else (low, middle)
+    (more, dear), (less, cheap) = at(low), at(high)
+    return less + (more - less) * (limit - cheap) / (dear - cheap) if dear > cheap else less
+
+
+def play(problem: Problem, learner: Learner, contexts: Matrix | None, late: int = 0) -> Indices:
+    game = problem.game(contexts)
+    trace = lewa.play(learner, Delay(game, late) if late else game, rounds=len(problem.rewards), every_round=True, workers=1)
+    assert trace.actions is not None
+    actions: Indices = trace.actions[0]
+    return actions
+
+
+def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
+    """Return every learner and rival: a function from a problem to the actions that it takes."""
+    (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.contexts.shape[1]
+    policies = problem.advice.shape[1] // K
+    return {
+        "squarecb-lewa": lambda p: play(p, SquareCbLewa.tuned(K, T, floor, features=d), p.contexts),
+        "squarecb-lewa, without context": lambda p: play(p, SquareCbLewa.tuned(K, T, floor), None),
+        f"squarecb-lewa, answers {LATE:,} late": lambda p: play(
+            p, SquareCbLewa.tuned(K, T, floor, features=d), p.contexts, late=LATE
+        ),
+        "proved-squarecb-lewa": lambda p: play(p, ProvedSquareCbLewa.tuned(K, T, floor, features=d), p.contexts),
+        "proved-squarecb-lewa, prices known": lambda p: play(
+            p, ProvedSquareCbLewa.tuned(K, T, floor, features=d, known=[1 - p.price / p.unit]), p.contexts
+        ),
+        f"exp4-lewa, {policies} policies": lambda p: play(p, Exp4Lewa.tuned(K, T, floor, policies=policies), p.advice),
+        "LinUCB with dual pacing": lambda p: linear_router(p.rewards, p.price, p.limit, p.contexts, False, 0),
+        "LinTS with dual pacing": lambda p: linear_router(p.rewards, p.price, p.limit, p.contexts, True, 0),
+        "one squarecb-lewa per group": lambda p: learner_per_group(p.rewards, p.price, p.limit, p.groups, 0),
+    }
+
+
+def measure(problem: Problem, make: Callable[[Problem], Indices], optimum: float) -> Row:
+    start = time.process_time()
+    actions = make(problem)
+    seconds = (time.process_time() - start) / len(actions)
+    reward = float(problem.rewards[np.arange(len(actions)), actions].mean())
+    return Row(reward / optimum, float(problem.price[actions].mean()) / problem.limit, seconds)
+
+
+def read_set(path: Path, limit: float) -> Problem:
+    """Return a set of calls that a cheap service answers first: its label and its confidence are the context."""
+    data = np.load(path, allow_pickle=False)
+    label, confidence = data["context_label"], data["context_confidence"].astype(np.float64)
+    context = as_context([lewa.category("label", sorted(set(label.tolist()))), lewa.number("confidence", (0, 1))])
+    features = context.encode_rows({"label": label.tolist(), "confidence": confidence.tolist()})
+    decile = np.searchsorted(np.quantile(confidence, np.linspace(0, 1, 11)[1:-1]), confidence)
+    rewards, price = data["rewards"].astype(np.float64), data["price"].astype(np.float64)
+    advice = threshold_advice(confidence, rewards.shape[1])
+    return Problem(rewards, price, limit, features, label.astype(np.int64) * 100 + decile, advice)
+
+
+def threshold_advice(confidence: Vector, actions: int) -> Matrix:
+    """Return policies that take the cheap action, the last, if it is sure enough, and otherwise one of the others."""
+    cuts, others = np.quantile(confidence, np.linspace(0.1, 0.9, 9)), range(actions - 1)
+    choices = [np.where(confidence >= cut, actions - 1, other) for cut in cuts for other in others]
+    return np.concatenate([np.eye(actions)[choice] for choice in choices], axis=1)
+
+
+def digits(limit: float, rounds: int = 20_000) -> Problem:
+    """Return scikit-learn's digits: naming the digit a pays 1 if it is right, and costs (1 + a)/10."""
+    from sklearn.datasets import load_digits
+
+    images, target = load_digits(return_X_y=True)
+    rows = np.random.default_rng(7).integers(len(target), size=rounds)
+    context = as_context(lewa.vector("image", 64))
+    features = np.array([context.encode({"image": image / np.linalg.norm(image)}) for image in images])[rows]
+    price = (1 + np.arange(10)) / 10
+    return Problem(np.eye(10)[target[rows]], price, limit, features, target[rows].astype(np.int64), np.zeros((rounds, 0)))
+
+
+def problems(folder: Path) -> Iterator[tuple[str, Problem]]:
+    for name, limits in LIMITS.items():
+        for limit in limits:
+            if (folder / f"{name}.npz").exists():
+                yield name, read_set(folder / f"{name}.npz", limit)
+    for limit in (0.45, 0.3):
+        yield "digits", digits(limit)
+
+
+def time_of_agent(features: int = 32, actions: int = 10, rounds: int = 3000) -> float:
+    """Return the CPU seconds of one `pull` and its `update`, with a number and an embedding as the context."""
+    columns = [lewa.number("tokens", (0, 1)), lewa.vector("embedding", features - 2)]
+    agent = lewa.Agent(list(range(actions)), lewa.at_most("cost", 0.4), context=columns)
+    dice = np.random.default_rng(0)
+    requests, answers = dice.random((rounds, features - 2)), dice.random((rounds, 2)).tolist()
+    for t in range(rounds):
+        if t == rounds // 3:  # by now everything is compiled
+            start = time.process_time()
+        decision = agent.pull(context={"tokens": 0.3, "embedding": requests[t]})
+        agent.update(decision, reward=answers[t][0], cost=answers[t][1])
+    return (time.process_time() - start) / (rounds - rounds // 3)
+
+
+def table(name: str, problem: Problem) -> list[str]:
+    """Return the lines of one problem: every learner in random order (the mean of the shuffles) and in file order."""
+    optimum = group_optimum(problem.rewards, problem.price, problem.limit, problem.groups)
+    fixed = group_optimum(problem.rewards, problem.price, problem.limit, np.zeros(len(problem.rewards), dtype=np.int64))
+    T, groups = len(problem.rewards), np.unique(problem.groups).size
+    lines = [
+        f"### {name}, limit {problem.limit:g}",
+        "",
+        f"{T:,} rounds, {problem.contexts.shape[1]} features. The best policy that sees {groups} groups earns "
+        f"{optimum:.4f} a round, the best fixed mixture {fixed / optimum:.1%} of that.",
+        "",
+        "| | random order | used | file order | used | us |",
+        "|---|---|---|---|---|---|",
+    ]
+    orders = [problem.shuffled(seed) for seed in SHUFFLES]
+    for title, make in makers(problem).items():
+        if "exp4" in title and not problem.advice.size:
+            continue
+        if LATE * 20 > T and "late" in title:
+            continue
+        make(orders[0]._replace(**{n: getattr(orders[0], n)[:50] for n in ("rewards", "contexts", "groups", "advice")}))
+        random = [measure(order, make, optimum) for order in orders]
+        file = measure(problem, make, optimum)
+        reward, used, seconds = (float(np.mean([row[i] for row in random])) for i in range(3))
+        cells = f"{reward:.1%} | {used:.3f} | {file.reward:.1%} | {file.used:.3f} | {1e6 * seconds:.1f}"
+        lines.append(f"| {title} | {cells} |")
+        print(name, problem.limit, title, cells, file=sys.stderr, flush=True)
+    return [*lines, ""]
+
+
+def write(folder: Path) -> str:
+    lines = [INTRO.format(agent=1e6 * time_of_agent(), shuffles=len(SHUFFLES))]
+    for name, problem in problems(folder):
+        lines += table(name, problem)
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    given = Path(sys.argv[1]) if len(sys.argv) == 2 else None
+    if given is None or not given.is_dir():
+        print(f"tools/contexts.py takes a folder of sets, got {given or 'none'}: docs/contexts.md stays as it is")
+        sys.exit(0)
+    PAGE.write_text(write(given))
