@@ -233,7 +233,7 @@ def test_a_reproduction_opens_with_the_claims_that_fail(reproduced: Path) -> Non
     assert (
         "<p>Violation should be at most O(T<sup>1/2</sup>) + \N{SQUARE ROOT}(T), but is \N{MINUS SIGN}12.5 after" in before
     )
-    assert "1,000 rounds of bernoulli.</p>" in before
+    assert "1,000 rounds of the game bernoulli.</p>" in before
     assert before.count("<figure>") == 1
     assert 'aria-label="Violation in bernoulli of Theorem 3"' in before
 

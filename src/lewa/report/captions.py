@@ -69,7 +69,7 @@ def failure(lines: Sequence[VerdictLine]) -> str:
 
 def _failed(line: VerdictLine) -> str:
     slope = "" if line.slope is None else f", with slope {line.slope:.2f}"
-    where = f"after {line.rounds:,} rounds of {line.game}"
+    where = f"after {line.rounds:,} rounds of the game {line.game.split()[0]}"
     return f"{line.quantity} should be {SENSES[line.sense]}{line.formula}, but is {number(line.measured)} {where}{slope}"
 
 

@@ -23,7 +23,7 @@ def failures(lines: Sequence[VerdictLine], studies: Mapping[str, StudyFolder], p
     for claim, group in groupby((line for line in lines if not line.holds), key=lambda line: line.claim):
         failed = list(group)
         panels = [panel for line in failed if (panel := _panel(line, studies[line.study].results)) is not None]
-        parts += [Heading(f"Fails: {claim}"), Text(captions.failure(failed))]
+        parts += [Heading(f"Fails: {claim.removesuffix(': claimed')}"), Text(captions.failure(failed))]
         if panels:
             name = slug(f"fails {claim}")
             plans[name] = panels
@@ -49,4 +49,4 @@ def _panel(line: VerdictLine, results: Sequence[Result]) -> Panel | None:
         claimed = tuple((T, values[0] * (T / rounds[0]) ** line.exponent) for T in rounds)
         beside = f"(claimed {fraction(line.exponent)})"
     point = Point("slope", COLOURS[1], rounds, values, fit(about, column), beside, claimed)
-    return Growths(f"{line.quantity.capitalize()} in {line.game}", (point,))
+    return Growths(f"{line.quantity.capitalize()} in {line.game.split()[0]}", (point,))
