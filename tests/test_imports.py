@@ -10,6 +10,7 @@ ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
 MAY_IMPORT: dict[str, set[str]] = {
     "formatting": set(),
+    "notebook": {"types"},
     "plugins": set(),
     "schema": set(),
     "types": set(),
@@ -30,7 +31,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
     "lab": {"games", "learners", "measures", "plugins", "simulate", "validation", "version"},
     "learners": {"feedback", "kernels", "measures", "plugins", "theory", "types", "validation"},
-    "measures": {"blocks", "game", "kernels", "theory", "types", "validation"},
+    "measures": {"blocks", "game", "kernels", "notebook", "theory", "types", "validation"},
     "games": {"blocks", "engine", "game", "kernels", "measures", "plugins", "theory", "types", "validation"},
     "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
     "agent": {
@@ -41,12 +42,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "kernels",
         "learners",
         "measures",
+        "notebook",
         "theory",
         "types",
         "units",
         "validation",
     },
     "frontiers": {
+        "notebook",
         "choice",
         "data",
         "feedback",

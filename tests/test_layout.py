@@ -12,7 +12,7 @@ ROOT = Path(lewa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
 LINES, BODY, PARAMETERS, ANY = 400, 60, 8, 15.0
 # What a user calls with names: constructors, commands, and the three functions that take a whole problem.
-BY_NAME = {"__init__", "tuned", "advise", "frontier"}
+BY_NAME = {"__init__", "tuned", "advise", "frontier", "replay"}
 
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:

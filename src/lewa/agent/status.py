@@ -1,10 +1,11 @@
 """How an agent stands: its constraints, its regret, what is proved about it, and what looks wrong."""
 
 from math import log, sqrt
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from lewa import notebook
 from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
 from lewa.agent.governor_status import GovernorStatus, governor_status, with_safe_rounds
@@ -77,6 +78,36 @@ class Status(NamedTuple):
     def lines(self) -> tuple[ConstraintStatus, ...]:
         """The constraints, under the word that users have for them."""
         return self.constraints
+
+    def __repr__(self) -> str:
+        verdicts = ", ".join(f"{item.name} {item.verdict}" for item in self.constraints)
+        return f"<Status: {self.decisions} decisions by {self.learner}: {verdicts}>"
+
+    def rows(self) -> list[dict[str, float | str | None]]:
+        """Return a flat row for each constraint: for a DataFrame, or a file."""
+        return [
+            {name: value for name, value in item._asdict().items() if name != "certificate"} for item in self.constraints
+        ]
+
+    def to_frame(self) -> Any:
+        """Return `rows` as a pandas DataFrame."""
+        return notebook.frame(self.rows())
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: for each constraint its limit, the average and its confidence band."""
+        panels = []
+        for item in self.constraints:
+            ends = {"average": (item.low, item.high), "recent": (None, None), "reserved": (None, None)}
+            curves = []
+            for n, (name, band) in enumerate(ends.items()):
+                if (middle := getattr(item, name)) is not None:
+                    low, high = (np.array([middle if end is None else end]) for end in band)
+                    curves.append(notebook.Curve(name, np.array([float(n)]), np.array([middle]), low, high, points=True))
+            panels.append(notebook.Panel(f"{item.name} {item.sense} {item.limit:g}", "", curves, item.limit))
+        return notebook.figure(f"{self.decisions} decisions by {self.learner}", panels)
+
+    def _repr_html_(self) -> str:
+        return notebook.html_table(str(self).splitlines()[0], self.rows(), str(self).splitlines()[1:])
 
     def plain(self) -> Plain:
         """Return the status as JSON has it."""

@@ -158,15 +158,20 @@ def _columns(path: Path) -> dict[str, Labels]:
         _check_separator(text, path.name)
         with _decoding(path.name):
             table = csv.read_csv(io.BytesIO(text), csv.ReadOptions(use_threads=False))
+    return columns_of(table, path.name)
+
+
+def columns_of(table: "pa.Table", file: str) -> dict[str, Labels]:
+    """Return the columns of an Arrow table by name."""
     try:
         names: list[str] = table.column_names
     except UnicodeDecodeError:
         raise ValueError(
-            f"{path.name} cannot be read: the names of its columns are not in UTF-8, save it in that encoding"
+            f"{file} cannot be read: the names of its columns are not in UTF-8, save it in that encoding"
         ) from None
     twice = [name for name in names if names.count(name) > 1]
     if twice:
-        raise ValueError(f"{path.name} has two columns named {twice[0]!r}")
+        raise ValueError(f"{file} has two columns named {twice[0]!r}")
     return {name: _to_numpy(table.column(name)) for name in names}
 
 

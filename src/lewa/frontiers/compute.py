@@ -6,16 +6,14 @@ are in the user's units, per round.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 
-from lewa.data.columns import Columns, Data, from_columns, texts
-from lewa.data.files import read_data
+from lewa.data.columns import Columns, texts
+from lewa.data.frames import DataLike, as_data
 from lewa.data.log import Log
 from lewa.frontiers.budgets import Budgets
 from lewa.frontiers.of_log import of_log
 from lewa.frontiers.of_table import of_table
 from lewa.frontiers.result import Frontier
-from lewa.games.table import Table
 from lewa.simulate.arguments import as_seeds
 from lewa.validation import short_repr
 
@@ -23,7 +21,7 @@ POINTS = 9
 
 
 def frontier(
-    data: str | Path | Mapping[str, object] | Data | Table | Log,
+    data: DataLike,
     *,
     reward: str | None = None,
     at_most: str | Sequence[str] = (),
@@ -46,7 +44,7 @@ def frontier(
     Parameters
     ----------
     data
-        A file (.csv, .csv.gz, .parquet, .npz), columns by name, or a game.
+        A file (.csv, .csv.gz, .parquet, .npz), a DataFrame of any library, columns by name, or a game.
     reward, at_most, at_least, action, round, propensity
         The names of columns, as `lewa.data.files.read_data` describes them: a quantity is NAME or NAME=LOW..HIGH, actions
         are NAME or NAME=LABEL:TEXT,LABEL:TEXT.
@@ -83,7 +81,7 @@ def frontier(
     'paced-hedge: 0.700 answered for 0.0040 dollars'
     'squarecb-lewa: 0.699 answered for 0.0040 dollars'
     """
-    named = _as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
+    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise ValueError(f"points must be an integer of at least 1, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
@@ -101,15 +99,3 @@ def frontier(
             f"no learner is replayed on a log for its frontier: `lewa replay` does that, got {', '.join(names)}"
         )
     return of_log(named, named.game, limits, level, folds)
-
-
-def _as_data(data: str | Path | Mapping[str, object] | Data | Table | Log, columns: Columns) -> Data:
-    if isinstance(data, Mapping):
-        return from_columns(data, columns)
-    if isinstance(data, str | Path):
-        return read_data(data, columns)
-    if not isinstance(data, Data | Table | Log):
-        raise ValueError(f"data are a file, columns by name, a table or a log, got {type(data).__name__}")
-    if any(columns):
-        raise ValueError("columns are named in a file or a mapping of columns; a game has none")
-    return data if isinstance(data, Data) else Data.of_game(data)

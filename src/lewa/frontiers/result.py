@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, TypeAlias, cast
 
-from lewa import schema
+import numpy as np
+
+from lewa import notebook, schema
 from lewa.data.columns import Quantity
 from lewa.data.off_policy import Value
 
@@ -126,9 +128,58 @@ class Frontier:
         """Return over how many seeds means are taken; 0 where no learner is replayed."""
         return max((len(result.reward.per_seed) for result in self.points[0].learners.values()), default=0)
 
+    def rows(self) -> list[dict[str, float | str | None]]:
+        """Return a flat row for each line and each play or learner that is shown there: for a DataFrame, or a file."""
+        return [row for point in self.points for row in _point_rows(self, point)]
+
+    def to_frame(self) -> Any:
+        """Return `rows` as a pandas DataFrame."""
+        return notebook.frame(self.rows())
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: the best reward at each line, single actions, and what learners get."""
+        line = np.array([point.line for point in self.curve])
+        value = np.array([point.value for point in self.curve])
+        error = np.array([point.error for point in self.curve])
+        curves = [notebook.Curve("best", line, value, value - error, value + error)]
+        for name in self.learners:
+            means = [(point.line, point.learners[name].reward) for point in self.points if name in point.learners]
+            y, low, high = (np.array([mean[n] for _, mean in means]) for n in range(3))
+            curves.append(notebook.Curve(name, np.array([at for at, _ in means]), y, low, high, points=True))
+        for action, values in self.action_means.items():
+            x, y = np.array([values[self.varied]]), np.array([values[self.reward.name]])
+            curves.append(notebook.Curve(f"{action} alone", x, y, points=True))
+        panel = notebook.Panel(f"{self.reward.name} per round", self.across, curves)
+        return notebook.figure(f"{self.rounds:,} rounds{f' of {self.source}' if self.source else ''}", [panel])
+
+    def _repr_html_(self) -> str:
+        return notebook.html_table(f"{self.reward.name} against {self.across}", self.rows(), self.notes)
+
     def plain(self) -> schema.Frontier:
         """Return the numbers as JSON has them."""
         return cast(schema.Frontier, {name: _plain(getattr(self, name)) for name in JSON_FIELDS})
+
+
+def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str | None]]:
+    """Return the rows of a point: the best play, each learner, and each estimate by rows that were held out."""
+    names = [quantity.name for quantity in (frontier.reward, *frontier.constraints)]
+
+    def row(who: str, values: Mapping[str, tuple[float | None, ...]], play: dict[str, float] | None) -> dict[str, Any]:
+        cells: dict[str, Any] = {frontier.across: point.line, "who": who}
+        for name in names:
+            cells |= dict(zip((name, f"{name} low", f"{name} high"), values[name], strict=True))
+        return {**cells, "by": None if play is None else ", ".join(f"{name} {share:.4g}" for name, share in play.items())}
+
+    best = point.best
+    averages = {name: (best.average[name], None, None) for name in names[1:]}
+    known = "best" if frontier.kind == "table" else "estimated"
+    rows = [row(known if best.feasible else "nearest", {names[0]: (best.value, None, None), **averages}, best.play)]
+    for learner, result in point.learners.items():
+        rows.append(row(learner, {names[0]: result.reward[:3], **{n: result.average[n][:3] for n in names[1:]}}, None))
+    if point.held_out is not None:
+        values = {name: point.held_out.values[name]["dr"][:3] for name in names}
+        rows.append(row("held out, doubly robust", values, point.held_out.play))
+    return rows
 
 
 def _plain(value: object) -> Json:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lewa import notebook
 from lewa.game import Game
 from lewa.theory.guarantees import Guarantee
 from lewa.types import Cube, Indices, Matrix, State, Vector
@@ -46,6 +47,40 @@ class Trace:
     def rounds(self) -> int:
         """T"""
         return int(self.marks[-1])
+
+    def rows(self) -> list[dict[str, float | int]]:
+        """Return a flat row for each seed and mark: for a DataFrame, or a file. Sums are those up to the round.
+
+        With several constraints their columns are numbered.
+        """
+        ends = [""] if self.floor.size == 1 else [f" {j + 1}" for j in range(self.floor.size)]
+        by_constraint = {"shortfall": self.shortfall, "positive violation": self.positive, "multiplier": self.multiplier}
+        rows = []
+        for s, seed in enumerate(self.seeds):
+            for n, mark in enumerate(self.marks.tolist()):
+                row: dict[str, float | int] = {"seed": seed, "round": mark, "reward": float(self.reward[s, n])}
+                for name, values in by_constraint.items():
+                    row |= {f"{name}{end}": float(values[s, n, j]) for j, end in enumerate(ends)}
+                rows.append(row)
+        return rows
+
+    def to_frame(self) -> Any:
+        """Return `rows` as a pandas DataFrame."""
+        return notebook.frame(self.rows())
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: reward, net violation and multiplier by round, with the range over seeds."""
+        ends = [""] if self.floor.size == 1 else [f"constraint {j + 1}" for j in range(self.floor.size)]
+        curve, marks = notebook.mean_curve, self.marks.astype(np.float64)
+        short = [curve(end, marks, np.maximum(self.shortfall[:, :, j], 0)) for j, end in enumerate(ends)]
+        prices = [curve(end, marks, self.multiplier[:, :, j]) for j, end in enumerate(ends)]
+        reward = [curve("", marks, self.reward / self.marks)]
+        panels = {"reward per round": reward, "net violation so far": short, "multiplier": prices}
+        return notebook.figure(repr(self)[8:-1], [notebook.Panel(name, "round", c) for name, c in panels.items()])
+
+    def _repr_html_(self) -> str:
+        last = [row for row in self.rows() if row["round"] == self.rounds]
+        return notebook.html_table(repr(self)[1:-1], last)
 
     # The measures read a trace, so they import this module; it imports them where they are asked for.
 

@@ -1,39 +1,50 @@
 """Replay a learner on data: on every round of a table, or on the rows of a bandit log."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from lewa import learners
 from lewa.choice import choose_learner
-from lewa.data.columns import Data
+from lewa.data.columns import Columns, Data
+from lewa.data.frames import DataLike, as_data
 from lewa.data.log import Log
-from lewa.games.table import Table
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_learner
 from lewa.simulate.log_replay import LogReplay, replay_log
 from lewa.simulate.run import play
-from lewa.validation import as_floor, short_repr
+from lewa.validation import as_floor, nearest
 
 
 def replay(
-    data: Table | Log | Data,
+    data: DataLike,
     learner: Learner | str,
     seeds: int | Iterable[int] = 1,
     floor: object = None,
     every_round: bool = False,
     goal: str = "practice",
+    *,
+    lines: Mapping[str, float] | None = None,
+    reward: str | None = None,
+    at_most: str | Sequence[str] = (),
+    at_least: str | Sequence[str] = (),
+    action: str | None = None,
+    round: str | None = None,  # noqa: A002  the column's name
+    propensity: str | None = None,
 ) -> Trace | LogReplay:
     """Replay a learner on data; a table is played like a game, a bandit log by rejection.
 
     Parameters
     ----------
-    data: a `Table`, a `Log`, or what `lewa.data.files.read_data` reads from a file.
+    data: a file, a DataFrame of any library, columns by name, a `Table`, a `Log`, or what
+        `lewa.data.files.read_data` reads from a file.
     learner: a learner, or the name of one, which is then tuned for the size of the data and `floor`; "auto" is what
         `lewa.choice` takes for the goal, with bandit feedback for a log and full information for a table.
     seeds: how many, or the seeds themselves.
     floor: for a learner by name: one number of [0, 1] per constraint.
     every_round: keep the play of every round, of a log the play at every row.
     goal: of "auto": "practice", or "proved", the learner with the least bound.
+    lines: in place of `floor`, the limit of each constraint by its name, in the units of the data.
+    reward, at_most, at_least, action, round, propensity: the names of columns, as for `lewa.frontier`.
 
     >>> import lewa
     >>> table = lewa.games.Table(rewards=[[1, 0], [0, 1]] * 500, constraints=[0.2, 0.9])
@@ -42,13 +53,28 @@ def replay(
     >>> lewa.replay(table, "auto", floor=0.5)
     <Trace: PacedHedge on Table, 1000 rounds, 1 seed>
     """
-    game = data.game if isinstance(data, Data) else data
-    if learner == "auto" and isinstance(game, Log | Table) and floor is not None:
+    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
+    game = named.game
+    if lines is not None:
+        if floor is not None:
+            raise ValueError(f"a limit is given by floor or by lines, got floor={floor!r} and lines={lines!r}")
+        floor = _floors(named, lines)
+    if learner == "auto" and floor is not None:
         feedback, rounds = ("bandit", game.rounds) if isinstance(game, Log) else ("full", game.length)
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
     if isinstance(game, Log):
         return replay_log(as_learner(learner, game.actions, game.rounds, floor), game, seeds, every_round)
-    if not isinstance(game, Table):
-        raise TypeError(f"data must be a lewa.games.Table or a lewa.data.log.Log, got {short_repr(data)}")
     return play(as_learner(learner, game.actions, game.length, floor), game, seeds=seeds, every_round=every_round)
+
+
+def _floors(data: Data, lines: Mapping[str, float]) -> list[float]:
+    """Return the limits in the user's units as floors of [0, 1], in the order of the constraints."""
+    names = [quantity.name for quantity in data.constraints]
+    for name in lines:
+        if name not in names:
+            raise ValueError(f"there is no constraint {name!r}{nearest(name, names)}")
+    missing = [name for name in names if name not in lines]
+    if missing:
+        raise ValueError(f"lines must have a limit for each constraint, got none for {', '.join(missing)}")
+    return [quantity.floor(lines[quantity.name]) for quantity in data.constraints]

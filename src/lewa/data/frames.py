@@ -1,0 +1,49 @@
+"""Data as a user has them: a file, columns by name, a DataFrame of any library, or a game."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from lewa.data.columns import Columns, Data, from_columns
+from lewa.data.files import columns_of, read_data
+from lewa.data.log import Log
+from lewa.games.table import Table
+
+# A DataFrame is whatever has the Arrow stream (`__arrow_c_stream__`) or the DataFrame protocol (`__dataframe__`).
+DataLike: TypeAlias = "str | Path | Mapping[str, object] | Data | Table | Log | Any"
+
+
+def as_data(data: DataLike, columns: Columns) -> Data:
+    """Return the game in these data, with its names and units, or refuse them in one sentence."""
+    if isinstance(data, Mapping):
+        return from_columns(data, columns)
+    if isinstance(data, str | Path):
+        return read_data(data, columns)
+    if not isinstance(data, Data | Table | Log):
+        if not is_frame(data):
+            raise ValueError(f"data are a file, a DataFrame, columns by name, a table or a log, got {type(data).__name__}")
+        return from_columns(columns_of(_arrow(data), "the data"), columns)
+    if any(columns):
+        raise ValueError("columns are named in a file, a DataFrame or a mapping of columns; a game has none")
+    return data if isinstance(data, Data) else Data.of_game(data)
+
+
+def is_frame(data: object) -> bool:
+    """Return whether it is a DataFrame, of whatever library."""
+    return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
+
+
+def _arrow(data: Any) -> Any:
+    try:
+        import pyarrow as pa
+    except ImportError:
+        raise ValueError("a DataFrame takes pyarrow: pip install 'lewa[tables]'") from None
+    try:
+        if hasattr(data, "__arrow_c_stream__"):
+            return pa.table(data)
+        from pyarrow.interchange import from_dataframe
+
+        return from_dataframe(data)
+    except Exception as error:  # of the library that the DataFrame is from
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"the {type(data).__name__} cannot be read as a table: {reason:.200}") from None

@@ -1,0 +1,118 @@
+"""What a notebook shows and takes: DataFrames in and out, short reprs, tables that escape names, figures."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import lewa
+from lewa.measures.trace import Trace
+from lewa.simulate.log_replay import LogReplay
+
+RNG = np.random.default_rng(3)
+ROWS = 400
+LOG = {
+    "arm": RNG.choice(["a", "b"], ROWS),
+    "sold": RNG.random(ROWS).round(3),
+    "cost": RNG.random(ROWS).round(3),
+    "p": np.full(ROWS, 0.5),
+}
+TABLE = {f"{name}:{arm}": RNG.random(60).round(3) for name in ("sold", "cost") for arm in ("a", "b")}
+COLUMNS: dict[str, Any] = {"reward": "sold", "at_most": "cost=0..1", "action": "arm", "propensity": "p"}
+
+
+class OnlyInterchange:
+    """A DataFrame of a library that has the older protocol alone."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+
+    def __dataframe__(self, **options: Any) -> Any:
+        return self.frame.__dataframe__(**options)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [pd.DataFrame, pl.DataFrame, pa.table, lambda d: OnlyInterchange(pa.table(d))],
+    ids=["pandas", "polars", "arrow", "old"],
+)
+def test_a_dataframe_of_any_library_is_the_same_data(make: Callable[[Any], Any]) -> None:
+    log, frame = {name: list(values) for name, values in LOG.items()}, make({name: list(v) for name, v in LOG.items()})
+    known, same = (lewa.frontier(data, budgets=[0.4], **COLUMNS) for data in (log, frame))
+    assert same.plain() == known.plain()
+    first, second = (lewa.replay(data, "exp3", lines={"cost": 0.4}, **COLUMNS) for data in (log, frame))
+    assert isinstance(first, LogReplay)
+    assert isinstance(second, LogReplay)
+    np.testing.assert_array_equal(first.reward, second.reward)
+
+
+def test_what_is_no_data_is_refused_in_a_sentence() -> None:
+    class Broken:
+        def __arrow_c_stream__(self, schema: object = None) -> object:
+            raise RuntimeError("no\nstream")
+
+    for data, sentence in (
+        (3, "data are a file, a DataFrame, .*, got int"),
+        (Broken(), "the Broken cannot be read as a table"),
+    ):
+        with pytest.raises(ValueError, match=sentence) as refused:
+            lewa.frontier(data, **COLUMNS)
+        assert len(str(refused.value).splitlines()) == 1
+    with pytest.raises(ValueError, match=r"there is no constraint 'cots'; did you mean 'cost'\?"):
+        lewa.replay(LOG, "exp3", lines={"cots": 0.4}, **COLUMNS)
+
+
+def test_a_trace_gives_rows_a_frame_a_table_and_a_figure() -> None:
+    trace = lewa.play("adahedge", "radio", rounds=100, seeds=2, floor=0.5)
+    rows, frame = trace.rows(), trace.to_frame()
+    assert len(rows) == 2 * len(trace.marks) == len(frame)
+    assert frame.columns.tolist() == ["seed", "round", "reward", "shortfall", "positive violation", "multiplier"]
+    last = frame[frame["round"] == 100]
+    np.testing.assert_array_equal(last["reward"], trace.reward[:, -1])
+    np.testing.assert_array_equal(last["shortfall"], trace.shortfall[:, -1, 0])
+    assert pl.DataFrame(rows).height == len(rows)
+    assert len(repr(trace)) < 100
+    assert trace._repr_html_().count("<tr>") == 3
+    figure = trace.plot()
+    assert [axes.get_ylabel() for axes in figure.axes] == ["reward per round", "net violation so far", "multiplier"]
+    figure.savefig(__import__("io").BytesIO())
+
+
+def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
+    hostile = {name.replace(":a", ":<script>$x^2$\x07"): values for name, values in TABLE.items()}
+    found = lewa.frontier(hostile, reward="sold", at_most="cost", budgets=[0.6, 0.7], learner="adahedge", seeds=2)
+    frame = found.to_frame()
+    assert frame["who"].tolist() == ["best", "adahedge"] * 2
+    assert frame["sold"].tolist()[0] == found.points[0].best.value
+    assert frame["sold low"].tolist()[1] == found.points[0].learners["adahedge"].reward.low
+    page = found._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    found.plot().savefig(__import__("io").BytesIO())
+    log = lewa.frontier(LOG, budgets=[0.4], **COLUMNS)
+    assert [row["who"] for row in log.rows()] == ["estimated", "held out, doubly robust"]
+
+
+def test_a_status_gives_rows_a_frame_a_table_and_a_figure() -> None:
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("<b>cost", 0.5)], learner="exp3", horizon=50)
+    empty = agent.status()
+    empty.plot().savefig(__import__("io").BytesIO())
+    for _ in range(20):
+        agent.update(agent.pull(), reward=1.0, **{"<b>cost": 0.4})
+    status = agent.status()
+    assert repr(status) == f"<Status: 20 decisions by exp3: <b>cost {status.constraints[0].verdict}>"
+    assert status.to_frame()["average"].tolist() == [pytest.approx(0.4)]
+    assert "<b>" not in status._repr_html_()
+    assert status.plot().axes[0].get_ylabel() == "<b>cost at most 0.5"
+
+
+def test_without_pandas_rows_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pandas", None)
+    trace = lewa.play("adahedge", "radio", rounds=10, floor=0.5)
+    assert isinstance(trace, Trace)
+    with pytest.raises(ValueError, match=r"a DataFrame takes pandas: .* rows\(\) returns the same"):
+        trace.to_frame()
