@@ -83,7 +83,7 @@ def test_a_trace_gives_rows_a_frame_a_table_and_a_figure() -> None:
 
 
 def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
-    hostile = {name.replace(":a", ":<script>$x^2$\x07"): values for name, values in TABLE.items()}
+    hostile = {f"{name}<script>$x^2$\x07": values for name, values in TABLE.items()}
     found = lewa.frontier(hostile, reward="sold", at_most="cost", budgets=[0.6, 0.7], learner="adahedge", seeds=2)
     frame = found.to_frame()
     assert frame["who"].tolist() == ["best", "adahedge"] * 2
