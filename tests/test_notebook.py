@@ -93,7 +93,7 @@ def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
     found.plot().savefig(__import__("io").BytesIO())
-    log = lewa.frontier(LOG, budgets=[0.4], **COLUMNS)
+    log = lewa.frontier(LOG, budgets=[0.6], **COLUMNS)
     assert [row["who"] for row in log.rows()] == ["estimated", "held out, doubly robust"]
 
 
