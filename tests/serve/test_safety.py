@@ -177,3 +177,20 @@ def test_the_watchdog_switches_off_by_a_record(web: Client, tmp_path: Path, rule
     lines = web.client.get(f"{AGENT}/journal", headers={"Authorization": f"Bearer {web.key}"}).text.splitlines()
     assert [one["body"]["who"] for one in map(json.loads, lines) if one["kind"] == "change"] == ["watchdog"]
     sound(web, tmp_path)
+
+
+def test_a_governed_agent_with_a_context_replays_too(web: Client, tmp_path: Path) -> None:
+    columns = [
+        {"kind": "number", "name": "tokens", "range": [0, 100]},
+        {"kind": "category", "name": "kind", "levels": ["a", "b"]},
+    ]
+    assert web.call("POST", "/v1/agents", {**SETUP, "context": columns, "safe": "small"})[0] == 201
+    for n in range(20):
+        made = decide(web, 3, context={"tokens": 5 * n, "kind": "ab"[n % 2], "user": "somebody"})
+        tell(web, made)
+    refused = web.call("POST", f"{AGENT}/decide", {"context": {"tokens": "many"}})
+    assert (refused[0], "tokens" in refused[1]["error"]) == (400, True)
+    assert web.call("POST", f"{AGENT}/decide")[0] == 200  # nothing is known of it
+    sound(web, tmp_path)
+    status, answer = web.call("POST", "/v1/agents", {**SETUP, "name": "other", "context": [{"kind": "number", "name": "x"}]})
+    assert (status, "does not fit" in answer["error"]) == (400, True)

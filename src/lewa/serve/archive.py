@@ -107,7 +107,14 @@ def _row(record: Any, actions: Sequence[str]) -> Row:
 
 def _decision(body: dict[str, Any], actions: Sequence[str]) -> DecisionBody:
     index = {action: i for i, action in enumerate(actions)}
-    optional = {"q": body.get("play"), "r": body.get("reserve"), "key": body.get("key"), "context": body.get("context")}
+    optional = {
+        "q": body.get("play"),
+        "x": body.get("features"),
+        "c": body.get("charged"),
+        "r": body.get("reserve"),
+        "key": body.get("key"),
+        "context": body.get("context"),
+    }
     if "available" in body:
         optional["v"] = [index[action] for action in body["available"]]
     made = {"a": index[body["action"]], "p": body["probability"], "m": body["multipliers"], "by": body["by"]}

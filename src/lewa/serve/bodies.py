@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lewa.agent import at_least, at_most
+from lewa.agent import Agent, at_least, at_most
 from lewa.serve.rows import Row
-from lewa.serve.schema import Line, Number
+from lewa.serve.schema import AgentSetup, Line, Number
 
 DEPTH = 20  # of a context
 
@@ -22,6 +22,8 @@ class DecisionBody(Struct, omit_defaults=True):
     v: list[int] | None = None  # the available actions, where some were not
     by: str = "learner"
     r: dict[str, float] | None = None  # what it counts as in a cap
+    x: tuple[float, ...] = ()  # the features of its context, where the learner looks at one
+    c: tuple[float, ...] = ()  # what its constraints were charged there
     key: str | None = None
     context: dict[str, Any] | None = None
 
@@ -50,6 +52,30 @@ def line_of(line: Line) -> Any:
     if line.at_most is not None:
         return at_most(line.name, line.at_most, line.range)
     return at_least(line.name, line.at_least or 0.0, line.range)
+
+
+def agent_of(setup: AgentSetup) -> Agent:
+    """Make the agent that a set-up asks for."""
+    try:
+        return Agent(
+            setup.actions,
+            [line_of(line) for line in setup.lines],
+            reward_range=setup.reward.range,
+            horizon=setup.horizon,
+            learner=setup.learner,
+            seed=setup.seed or 0,
+            settings=setup.settings,
+            feedback=setup.feedback,
+            goal=setup.goal,
+            max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
+            unanswered=setup.answers.unanswered,
+            expected=setup.answers.expected,
+            context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
+            safe=setup.safe,
+            governor=setup.governor,
+        )
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"the set-up does not fit: {error}") from None
 
 
 def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:

@@ -32,7 +32,14 @@ def plain(row: Row, actions: Sequence[str]) -> dict[str, Any]:
     if row.kind == "decision":
         made = msgspec.convert(body, DecisionBody)
         body = {"action": actions[made.a], "probability": made.p, "multipliers": list(made.m), "by": made.by}
-        optional = {"play": made.q, "reserve": made.r, "key": made.key, "context": made.context}
+        optional = {
+            "play": made.q,
+            "features": made.x or None,
+            "charged": made.c or None,
+            "reserve": made.r,
+            "key": made.key,
+            "context": made.context,
+        }
         body |= {name: value for name, value in optional.items() if value is not None}
         if made.v is not None:
             body["available"] = [actions[i] for i in made.v]

@@ -91,9 +91,8 @@ class Fold:
             body = body_of(row)
             labels = self.agent.setup.actions
             available = None if body.v is None else tuple(labels[i] for i in body.v)
-            self.agent.apply(
-                Decision(number, labels[body.a], body.p, play_to_bytes(body.q or ()), body.m, number, available)
-            )
+            play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
+            self.agent.apply(Decision(number, labels[body.a], body.p, play, body.m, number, available, None, seen, body.c))
             self._opened(number, row.at, body)
         elif row.kind == "feedback":
             values = msgspec.json.decode(row.body, type=dict[str, Number])

@@ -14,11 +14,11 @@ from msgspec import UNSET
 from lewa.agent import Agent, Decision
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
-from lewa.serve.bodies import DecisionBody, check_depth, check_reserve, line_of, plain_value, whole_play
+from lewa.serve.bodies import DecisionBody, agent_of, check_depth, check_reserve, plain_value, whole_play
 from lewa.serve.caps import check_caps, within
 from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
 from lewa.serve.fold import Fold
-from lewa.serve.rehearsal import bare_of, warm
+from lewa.serve.rehearsal import bare_of, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
 
@@ -37,19 +37,7 @@ class Hosted(Fold):
         names = [line.name for line in setup.lines]
         if "decision" in names:
             raise ValueError("a line needs a name that is not 'decision': that word is taken in feedback")
-        agent = Agent(
-            setup.actions,
-            [line_of(line) for line in setup.lines],
-            reward_range=setup.reward.range,
-            horizon=setup.horizon,
-            learner=setup.learner,
-            seed=setup.seed or 0,
-            settings=setup.settings,
-            feedback=setup.feedback,
-            max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
-            unanswered=setup.answers.unanswered,
-            expected=setup.answers.expected,
-        )
+        agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_caps(setup.caps, agent)
         check_watchdog(setup.watchdog, agent)
@@ -96,7 +84,7 @@ class Hosted(Fold):
             check_reserve(query.reserve, self.fields)
         available, by = self._affordable(query, at)
         entries = self._make_room()
-        drawn = self.agent.pull(available)
+        drawn = self.agent.pull(available, context=self._declared(query.context))
         action = self._index[str(drawn.action)]
         masked = drawn.available is not None
         body = DecisionBody(
@@ -107,12 +95,21 @@ class Hosted(Fold):
             v=[self._index[str(label)] for label in drawn.available] if drawn.available is not None else None,
             by=by,
             r=query.reserve,
+            x=drawn.features,
+            c=drawn.charged,
             key=query.key,
             context=query.context,
         )
         self._opened(drawn.id, at, body)
         entries.append(Entry("decision", drawn.id, encode(body).decode()))
         return entries, drawn.id, body
+
+    def _declared(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return what the learner looks at of a context; all of it is in the journal."""
+        columns = self.agent.setup.context
+        if columns is None:
+            return None
+        return {name: (context or {}).get(name) for name in columns.names}
 
     def _affordable(self, query: Query, at: int) -> tuple[list[str] | None, str]:
         """Return the actions that fit the caps, and who decides."""
@@ -134,6 +131,8 @@ class Hosted(Fold):
 
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
+        if self.agent.setup.context is not None:
+            raise ValueError("an agent with a context takes over no decisions made elsewhere")
         action, number = self._action(seen.action), self.decisions + 1
         play: tuple[float, ...] = ()
         if seen.propensities is not None:
@@ -272,7 +271,7 @@ class Hosted(Fold):
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
         copy, bare = Agent.restore(self.agent.snapshot()), Agent.restore(bare_of(self.agent.snapshot()))
-        plays = (copy.pull().play, bare.pull().play)
+        plays = (copy.pull(context=nothing(copy)).play, bare.pull(context=nothing(bare)).play)
         played, own = (dict(zip(self.actions, play, strict=False)) for play in plays)
         return played, own
 

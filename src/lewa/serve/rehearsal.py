@@ -13,20 +13,25 @@ def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:
     return {**snapshot, "state": {**state, "exposure": bare}}
 
 
+def nothing(agent: Agent) -> dict[str, Any] | None:
+    """Return a context of which nothing is known, for an agent that looks at one."""
+    return None if agent.setup.context is None else {}
+
+
 def warm(copy: Agent, observes_all: bool) -> None:
     """Run every step once."""
     actions = [label for i, label in enumerate(copy.setup.actions) if i not in copy.exposure.retired]
     value: Number = [0.5] * len(copy.setup.actions) if observes_all else 0.5
     low, high = copy.setup.reward_range
     for part in (False, True):
-        decision = copy.pull(actions[:1] if part and len(actions) > 1 else None)
+        decision = copy.pull(actions[:1] if part and len(actions) > 1 else None, context=nothing(copy))
         values = {line.name: _within(value, line.low, line.high) for line in copy.setup.constraints}
         if part:
             copy.update(decision, reward=_within(value, low, high))
             copy.update(decision, **values)
         else:
             copy.update(decision, reward=_within(value, low, high), **values)
-    copy.close(copy.pull())
+    copy.close(copy.pull(context=nothing(copy)))
     copy.status()
 
 

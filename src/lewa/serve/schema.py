@@ -93,6 +93,10 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     learner: str = "auto"
     settings: dict[str, Any] = {}
     feedback: str = "bandit"
+    goal: str = "practice"
+    context: Annotated[list[dict[str, Any]], Meta(max_length=100)] = []  # columns, as JSON has them
+    safe: Label | None = None
+    governor: Literal["auto", "learned", "off"] = "auto"
     horizon: Annotated[int, Meta(ge=1, le=2**53)] | None = None
     seed: Annotated[int, Meta(ge=0, lt=2**53)] | None = None
     answers: Answers = field(default_factory=Answers)
