@@ -175,15 +175,15 @@ def row(world: World, runs: list[Run]) -> list[str]:
     ]
     shares = [float(np.mean([run.reward[part].mean() for run in runs])) / optimum(world, part) for part in phases(world)]
     debt = [float((run.cost - run.limit).sum()) for run in runs]
-    kept, near = max(ratio) <= 1 + world.near, abs(float(np.mean(ratio)) - 1) <= world.near
-    met = [["limit"], []][kept and near] + [["reward"], []][min(shares) >= 0.97]
+    kept, near = bool(max(ratio) <= 1 + world.near), abs(float(np.mean(ratio)) - 1) <= world.near
+    missed = ["limit"] * (not (kept and near)) + ["reward"] * (min(shares) < 0.97)
     return [
         f"{np.mean(ratio):.3f}",
         f"{max(ratio):.3f}",
         " ".join(f"{x:.2f}" for x in np.mean(eighths, axis=0)),
         f"{max(debt):+.0f}",
         " ".join(f"{x:.3f}" for x in shares),
-        f"no: {' and '.join(met)}" if met else "yes",
+        f"no: {' and '.join(missed)}" if missed else "yes",
     ]
 
 

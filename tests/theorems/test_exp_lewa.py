@@ -198,3 +198,30 @@ def test_a_game_that_reacts_is_not_judged_as_it_does_not_say_what_it_would_have_
     world = PlantedWorld(planted)
     verdict = lewa.judge(lewa.play(ExpLewa.tuned(3, 50, 0.5), world, 50))
     assert verdict.holds is None
+
+
+# A share of what every fixed play earns ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_share_of_every_fixed_play_is_earned_where_some_play_has_slack_in_every_round(seed: int) -> None:
+    """Rewards favour what misses the floors most; constraints are as bad as they may be around one action with slack."""
+    rng = np.random.default_rng(seed)
+    T, K, m = int(rng.integers(1, 400)), int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    floor, slack = rng.uniform(0.1, 0.7, m), float(rng.uniform(0.02, 0.3))
+    constraints = (rng.random((T, K, m)) < 0.5 * rng.random((T, 1, m))).astype(float)
+    constraints[:, 0] = np.maximum(constraints[:, 0], floor + slack)  # the action with slack
+    rewards = rng.random((T, K)) * (np.arange(K) > 0)  # which earns nothing
+    learner = ExpLewa.tuned(K, T, floor)
+    said = lewa.guarantee(learner, K, T, constraints="arbitrary", slater=slack)
+    assert said.share == pytest.approx(slack / (floor.max() + slack))
+    assert said.regret is not None
+    assert said.violation is not None
+    trace: Any = lewa.play(learner, lewa.games.Table(rewards, constraints), every_round=True)
+    short = np.maximum(floor - np.einsum("tk,tkm->tm", trace.plays[0], constraints), 0).sum(axis=0)
+    assert trace.reward[0, -1] >= said.share * rewards.sum(axis=0).max() - said.regret - 1e-9
+    assert (short <= np.array(said.violation) + 1e-9).all()
+
+
+def test_no_share_is_promised_without_slack() -> None:
+    assert lewa.guarantee(ExpLewa.tuned(3, 1000, 0.5), 3, 1000, constraints="arbitrary").share is None

@@ -15,6 +15,7 @@ from lewa.theory.guarantees import (
     none,
     one_action,
 )
+from lewa.types import Vector
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors
 
@@ -22,6 +23,11 @@ STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no pl
 def adahedge(actions: int, rounds: int) -> float:
     """Return C = 1 + sqrt(1 + T ln K): AdaHedge's regret is at most C times the largest range of the gains."""
     return 1 + sqrt(1 + rounds * log(actions))
+
+
+def share_of_every_play(floor: Vector, slater: float) -> float:
+    """S/(max c0 + S): so much of any fixed play, mixed with the play that has slack S, meets the floors in every round."""
+    return slater / (float(floor.max()) + slater)
 
 
 def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -38,7 +44,7 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
     kept = (FEASIBLE, CONSTANT) if setting.constraints == "constant" and not setting.corruption else (EVERY_ROUND,)
     statement = conclude(Bound(C + y, V, V), T, floor, PATHWISE, source, kept)
     if setting.constraints == "arbitrary" or not (setting.constraints == "iid" or setting.corruption):
-        return (statement,)
+        return (statement._replace(share=None if setting.slater is None else share_of_every_play(floor, setting.slater)),)
     reason = (
         "proved only against plays that meet the floors in every round; noise makes every round's shortfall count, and one "
         "that meets them on average is not such a play"

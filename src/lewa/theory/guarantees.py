@@ -54,6 +54,7 @@ class Guarantee(NamedTuple):
     positive_violation: tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+, where that is proved too
     raised: float = 0.0  # the floors that some play has to meet are higher by this
     throughout: bool = False  # the probability is that of all t <= T at once, not only of T
+    share: float | None = None  # of the reward of every fixed play, less the regret, if the slack is there in every round
 
     @property
     def every_round(self) -> bool:
