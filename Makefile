@@ -34,10 +34,11 @@ types: $(VENV)/tested
 
 # What can be checked without compiling: lint, types, and the tests that run as plain Python.
 quick: lint types
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 tests/golden tests/by_hand tests/data tests/test_imports.py tests/test_layout.py
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
 
 tests: $(VENV)/tested build/peers/installed
-	$(BIN)/python -m pytest -n 2 --dist worksteal  # neighbours stay together, so that each learner is compiled once
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not plain"  # neighbours stay together: each learner is compiled once
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.checks.test_laws import COMPILED, PLAIN
 
 from lewa.blocks import Block
 from lewa.checks import games, learners
@@ -27,7 +28,9 @@ def fault(parent: Any, method: str, breaks: Law, says: str, **more: Any) -> Call
 
     def faulty(function: Any) -> Any:
         name = function.__name__
-        kind: Any = type(name, (parent,), {"__doc__": parent.__doc__, "__module__": __name__, **more, method: function})
+        kind: Any = type(
+            name, (parent,), {"__doc__": parent.__doc__.split("\n")[0], "__module__": __name__, **more, method: function}
+        )
         FAULTY[name] = kind, breaks, says
         return kind
 
@@ -173,12 +176,25 @@ def counts_its_exploration_twice(self: BanditLewa, s: LewaState, u: float) -> tu
     return i, (1 - self.gamma) * p + self.gamma / s.weights.log.size
 
 
-@pytest.mark.parametrize("name", FAULTY)
-def test_a_fault_breaks_its_law_and_no_other(name: str) -> None:
+def breaks_its_law_and_no_other(name: str, laws: list[Law]) -> None:
     kind, law, says = FAULTY[name]
-    broken = [result for result in learners.check(kind) if result.sentence]
+    broken = [result for result in learners.check(kind, laws) if result.sentence]
     assert {result.law for result in broken} == {law.__name__}
     assert says in broken[0].sentence
+
+
+NEED_COMPILING = [name for name, (_, law, _) in FAULTY.items() if law in (*COMPILED, learners.rule_compiles)]
+
+
+@pytest.mark.parametrize("name", [name for name in FAULTY if name not in NEED_COMPILING])
+def test_a_fault_breaks_its_law_and_no_other(name: str) -> None:
+    breaks_its_law_and_no_other(name, PLAIN)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", NEED_COMPILING)
+def test_a_fault_of_compiled_code_breaks_its_law_and_no_other(name: str) -> None:
+    breaks_its_law_and_no_other(name, [*PLAIN, *COMPILED])
 
 
 # What is not compiled can be broken in place.
@@ -210,7 +226,7 @@ def test_a_fault_beside_the_rule_breaks_its_law_and_no_other(
     name: str, value: Any, law: Law, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Ewa, name, value)
-    broken = [result for result in learners.check(Ewa) if result.sentence]
+    broken = [result for result in learners.check(Ewa, PLAIN) if result.sentence]
     assert {result.law for result in broken} == {law.__name__}
     assert says in broken[0].sentence
 

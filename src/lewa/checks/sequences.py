@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -110,7 +111,8 @@ def many_rounds(learner: Learner) -> int:
     return MANY if learner.compiled else FEWER
 
 
-def extremes(learner: Learner, actions: int) -> Iterator[tuple[str, Trace]]:
+@lru_cache(maxsize=1)  # two laws look at the same runs
+def extremes(learner: Learner, actions: int) -> list[tuple[str, Trace]]:
     """Play many rounds of what is hardest on the numbers."""
     many = many_rounds(learner)
     t, i = np.arange(many)[:, np.newaxis], np.arange(actions)
@@ -120,5 +122,7 @@ def extremes(learner: Learner, actions: int) -> Iterator[tuple[str, Trace]]:
         "alternating 0 and 1": (turns, 1 - turns),
         "floors that nothing meets at first and a winner that changes": (i == np.where(late, actions - 1, 0), late * ones),
     }
-    for name, (rewards, constraints) in hardest.items():
-        yield name, run(learner, rewards, np.stack([constraints] * learner.floor.size, axis=1))
+    return [
+        (name, run(learner, rewards, np.stack([constraints] * learner.floor.size, axis=1)))
+        for name, (rewards, constraints) in hardest.items()
+    ]
