@@ -3,27 +3,31 @@ PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Python compiles what is imported, when it is; pip would compile everything.
+PIP_INSTALL = -m pip install --quiet --no-compile
 
 .PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab,serve]'
+	$(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve]'
 	touch $@
 
-# What the tests need on top.
-$(VENV)/tested: $(VENV)/installed
-	$(BIN)/python -m pip install --quiet --editable '.[cli,tables,lab,serve,test]'
-	touch $@
+# What the tests need on top, in one go.
+$(VENV)/tested: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve,test]'
+	touch $(VENV)/installed $@
 
 install: $(VENV)/installed
 
 reproduce: install
 	$(BIN)/lewa reproduce
 
-# Everything that CI checks.
-test: lint types tests wheel
+# Everything that CI checks, two things at a time.
+test: $(VENV)/tested
+	$(MAKE) --jobs 2 lint types wheel tests
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
@@ -44,7 +48,7 @@ tests: $(VENV)/tested build/peers/installed
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
 build/peers/installed: | $(VENV)/tested
 	rm -rf build/peers
-	$(BIN)/python -m pip install --quiet --retries 1 --no-deps --ignore-requires-python --target build/peers \
+	$(BIN)/python $(PIP_INSTALL) --retries 1 --no-deps --ignore-requires-python --target build/peers \
 	  obp==0.5.7 safety-gymnasium==1.0.0 scikit-learn joblib threadpoolctl && touch $@ || rm -rf build/peers
 
 # The wheel, alone, in a clean environment, with the core dependencies only.
@@ -52,7 +56,7 @@ wheel: $(VENV)/tested
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(PYTHON) -m venv build/wheel/env
-	build/wheel/env/bin/python -m pip install --quiet build/wheel/lewa-*.whl
+	build/wheel/env/bin/python $(PIP_INSTALL) build/wheel/lewa-*.whl
 	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
 
 # A long hunt for a counterexample to the pathwise bounds; HUNT says how many instances each law is tried on.
@@ -71,7 +75,7 @@ fuzz: $(VENV)/tested
 # Speed beside C and the peers, who get an environment of their own: writes benchmarks/RESULTS.md and the plot.
 bench:
 	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
-	build/bench/bin/python -m pip install --quiet --editable '.[cli]' river pymab matplotlib
+	build/bench/bin/python $(PIP_INSTALL) --editable '.[cli]' river pymab matplotlib
 	build/bench/bin/python benchmarks/write.py
 
 # The decision service with an agent, a bounded stream of simulated traffic and a price shock half-way.
@@ -111,7 +115,7 @@ data: $(VENV)/tested
 # Learners of contexts and their rivals on data that is not part of this repository: DATA names the folder. Writes
 # docs/contexts.md.
 contexts: $(VENV)/tested
-	$(BIN)/python -m pip install --quiet --editable '.[contexts]'
+	$(BIN)/python $(PIP_INSTALL) --editable '.[contexts]'
 	$(BIN)/python -m tools.contexts $${DATA:-../shared/data}
 
 # Agents in worlds that change: prices, tails, late answers. Writes docs/shocks.md and its figures; RUNS says how many each.

@@ -1,7 +1,7 @@
 """Worlds and parameters on which the laws of every path are tried; hypothesis draws them, and shrinks what breaks a law.
 
-LEWA_HUNT is the number of instances that each law is tried on: set, they are other ones each time; unset, the same few
-hundred. A failure prints the instance; `run(Lewa, Instance(...))` plays it again.
+LEWA_HUNT is the number of instances that each law is tried on: set, they are other ones each time; unset, the same
+fifty. A failure prints the instance; `run(Lewa, Instance(...))` plays it again.
 """
 
 import os
@@ -21,7 +21,7 @@ from lewa.types import Cube, Matrix, Vector, Words
 
 HUNT = os.environ.get("LEWA_HUNT")
 law = settings(
-    max_examples=int(HUNT or 200),
+    max_examples=int(HUNT or 50),
     derandomize=HUNT is None,
     deadline=None,
     database=None,
