@@ -14,7 +14,7 @@ from lewa import Agent, at_least, at_most
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
-LATER = ("recent", "debt", "exposure", "changes", "shifts")  # than the first files of version 1
+LATER = ("recent", "debt", "exposure", "changes", "shifts", "delays", "segments")  # than the first files of version 1
 
 
 def at_work(learner: str = "anytime-bandit-lewa", horizon: int | None = None, **more: Any) -> Agent:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lewa.agent.constraint import Constraint, checked
+from lewa.agent.current_guarantee import cut
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change, brief
@@ -29,7 +30,10 @@ def apply_change(state: "AgentState", change: Change) -> None:
         )
     if change.what not in CHANGES:
         raise ValueError(f"there is no change {brief(change.what)}{nearest(str(change.what), list(CHANGES))}")
+    segment = cut(state, change)
     CHANGES[change.what](state, change)
+    if segment is not None:
+        state.segments.append(segment)
     state.changes.append(change)
 
 

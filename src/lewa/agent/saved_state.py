@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lewa.agent.current_guarantee import segment_from_plain
 from lewa.agent.debt_ledger import ledger_from_plain
+from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
 from lewa.agent.recent import Recent, Shift
@@ -29,6 +31,8 @@ def to_plain(state: AgentState) -> Plain:
         "exposure": state.exposure.plain(),
         "changes": [change.plain() for change in state.changes],
         "shifts": [list(shift) for shift in state.shifts],
+        "delays": state.delays.plain(),
+        "segments": [segment.plain() for segment in state.segments],
         **({} if state.ledger is None else {"governor": state.ledger.plain()}),
         "open": [_plain_pending(number, pending) for number, pending in state.open.items()],
     }
@@ -48,6 +52,11 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     changes = [record(change) for change in plain.get("changes", ())]
     state.changes = [change for change in changes if isinstance(change, Change)]
     state.shifts = [Shift(*shift) for shift in plain.get("shifts", ())]
+    known = plain.get("delays")
+    state.delays = (
+        unknown_delays(state.rounds, state.counts, plain["open"]) if known is None else DelayCounter.from_plain(known)
+    )
+    state.segments = [segment_from_plain(segment) for segment in plain.get("segments", ())]
     if plain.get("governor") is not None:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)

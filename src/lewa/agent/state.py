@@ -9,7 +9,9 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lewa.agent.contexts import settle_costs
+from lewa.agent.current_guarantee import Segment
 from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
@@ -63,6 +65,7 @@ class AgentState:
         self.changes: list[Change] = []
         self.shifts: list[Shift] = []
         self.ledger: DebtLedger | None = None  # of the governor, if there is one
+        self.delays, self.segments = DelayCounter(), list[Segment]()
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._prior_units = setup.prior_units()
@@ -89,6 +92,7 @@ class AgentState:
         twin.recent, twin.debt_base = self.recent.copy(), self.debt_base.copy()
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
         twin.ledger = self.ledger and self.ledger.copy()
+        twin.delays, twin.segments = self.delays.copy(), list(self.segments)
         twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
         twin._make_desk()
         return twin
@@ -97,6 +101,8 @@ class AgentState:
         """Open one more decision; it may close the oldest ones. Return what the constraints were charged."""
         self.rounds = t = self.rounds + 1
         safe = self.ledger is not None and self.ledger.book(t, action)
+        if not safe:
+            self.delays.draw(t)
         charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.charged
         self.open[t] = Pending(action, propensity, play, None, charged, self.driver.seen_features)
         if masked:
@@ -175,6 +181,7 @@ class AgentState:
         else:
             self._learn(pending, units, self.ledger is not None and self.ledger.close(number, whole=True))
             del self.open[number]
+            self.delays.end(number, learned=True)
             self.counts["answered"] += 1
             if number != self.rounds:
                 self.counts["late"] += 1
@@ -185,6 +192,7 @@ class AgentState:
     def close(self, number: int) -> None:
         """Close a decision of which no more will be told: leave it out, or fill in what is missing."""
         pending = self.open.pop(number)
+        self.delays.end(number, learned=False)
         safe = self.ledger is not None and self.ledger.close(number, whole=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1

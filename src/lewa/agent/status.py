@@ -7,14 +7,15 @@ import numpy as np
 
 from lewa import notebook
 from lewa.agent.constraint import Constraint
+from lewa.agent.current_guarantee import Segment, all_segments, current_guarantee, decisions_made
 from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
-from lewa.agent.governor_status import GovernorStatus, governor_status, with_safe_rounds
+from lewa.agent.governor_status import GovernorStatus, governor_status
 from lewa.agent.metrics import metrics_text
 from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play, dual_certificate
 from lewa.measures.confidence_sequence import interval
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee, guarantee, none
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
 from lewa.units import Scale
 
@@ -73,6 +74,7 @@ class Status(NamedTuple):
     changes: tuple[Change, ...]  # that were made so far
     mode: str
     governor: GovernorStatus | None  # None: nothing holds the debts to bounds
+    segments: tuple[Segment, ...]  # between changes, with what is proved of each; empty if nothing was changed
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
@@ -116,6 +118,7 @@ class Status(NamedTuple):
         ]
         lists: Plain = {"promise": list(self.promise), "warnings": list(self.warnings)}
         lists["changes"] = [change.plain() for change in self.changes]
+        lists["segments"] = [segment.plain() for segment in self.segments]
         lists["governor"] = self.governor and self.governor.plain()
         lists["codes"] = [warning.code for warning in self.warnings]
         return {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
@@ -144,6 +147,7 @@ class Status(NamedTuple):
             text += [f"proved: {'; '.join(bounds)}", f"  by {source}", f"  {self.promise_is}"]
         else:
             text.append(f"proved: nothing: {self.guarantee.reason}")
+        text += [f"  {segment}" for segment in self.segments]
         return "\n".join([*text, *(f"warning: {warning}" for warning in self.warnings)])
 
 
@@ -181,6 +185,7 @@ def report(state: AgentState) -> Status:
         changes=tuple(state.changes),
         mode=state.exposure.mode,
         governor=governor_status(state.ledger, state.rounds),
+        segments=all_segments(state),
     )
 
 
@@ -299,35 +304,11 @@ def estimate_regret(state: AgentState) -> tuple[float | None, str]:
 # Guarantee ---------------------------------------------------------------------------------------------------------------
 
 
-def current_guarantee(state: AgentState) -> Guarantee:
-    """Return the learner's guarantee over the rounds so far; none where they were not the rounds of its theorem."""
-    setup, counts = state.setup, state.counts
-    name, rounds = setup.learner_name, counts["answered"] + counts["charged"]
-    if rounds == 0:
-        return none(name, "no round was answered yet")
-    deviations = [
-        (counts["masked"], "had actions masked"),
-        (counts["late"], "were answered late, after a further decision"),
-        (counts["charged"], "were charged, not answered"),
-        (counts["expired"], "expired"),
-        (sum(number != state.rounds for number in state.open), "are open beside the last one"),
-        (int(state.statistics.clip_count.sum()), "were clipped"),
-    ]
-    reasons = [f"{number} {text}" for number, text in deviations if number]
-    if reasons:
-        why = "the theorem is about rounds answered at once, with all actions, by values in their range"
-        return none(name, f"{why}; of {state.rounds} decisions and their values {', '.join(reasons)}")
-    safe = 0 if state.ledger is None else state.ledger.counts["safe"]
-    if rounds == safe:
-        return none(name, "every round so far was a safe one of the governor")
-    return with_safe_rounds(guarantee(setup.learner, len(setup.actions), rounds - safe), setup.learner.floor, rounds, safe)
-
-
 def _promise(state: AgentState, statement: Guarantee) -> tuple[str, ...]:
     """Return the guarantee in the user's units, and its source."""
     if statement.regret is None or statement.violation is None:
         return ()
-    setup, rounds = state.setup, state.counts["answered"]
+    setup, rounds = state.setup, decisions_made(state)
     low, high = setup.reward_range
     text = [f"regret at most {statement.regret * (high - low):.4g} after {rounds} rounds"]
     for constraint, violation in zip(setup.constraints, statement.violation, strict=True):
@@ -343,7 +324,7 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
     The values of the actions drawn, in [0, 1], have the mean of the play given the past: by Hoeffding and Azuma their sum
     over T rounds is off by at most sqrt((T/2) ln(1/eps)) to one side with probability 1 - eps, for one T.
     """
-    setup, rounds, epsilon = state.setup, state.counts["answered"], statement.epsilon or 1 - LEVEL
+    setup, rounds, epsilon = state.setup, decisions_made(state), statement.epsilon or 1 - LEVEL
     term = sqrt(rounds / 2 * log(1 / epsilon))
     low, high = setup.reward_range
     if statement.kind in (EXPECTED, EXPECTED_INSIDE):

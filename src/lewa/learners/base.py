@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.feedback import Feedback, feedback_kind
 from lewa.kernels import field_types
+from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 from lewa.validation import as_floor, in_unit
@@ -118,6 +119,10 @@ class Learner:
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         """Return what is proved in this setting, the best first; where nothing is, that, with the reason."""
         raise NotImplementedError(f"{type(self).__name__} says nothing of what is proved")
+
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        """Return what is proved of so many decisions whose answers came late, the best first; most learners have nothing."""
+        return ()
 
     @property
     def dual(self) -> tuple[float, float] | None:

@@ -16,7 +16,8 @@ from lewa.kernels import (
     normalize_fixed_share,
 )
 from lewa.learners.base import PrimalDual, check_epsilon, check_problem, log_actions, require
-from lewa.theory import fixed_share
+from lewa.theory import delayed, fixed_share
+from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
@@ -111,3 +112,6 @@ class FixedShareLewa(PrimalDual):
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return fixed_share.fixed_share_lewa(self, actions, rounds, setting)
+
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share)

@@ -18,7 +18,8 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.theory import paper
+from lewa.theory import delayed, paper
+from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
@@ -116,6 +117,9 @@ class Lewa(PrimalDual):
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return paper.lewa(self, actions, rounds, setting)
+
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        return delayed.lewa(self, actions, rounds, late)
 
 
 def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None = None) -> tuple[float, float, float]:

@@ -10,8 +10,9 @@ from lewa.feedback import Bandit
 from lewa.kernels import draw, dual_step, ix_loss, normalize, ones, priced_loss, shrink_one, total
 from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_problem, log_actions
 from lewa.learners.lewa import LewaState
-from lewa.theory import bandit
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory import bandit, delayed
+from lewa.theory.delayed import Delays
+from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Vector
 
 
@@ -89,6 +90,9 @@ class LossBanditLewa(PrimalDual):
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return bandit.loss_bandit_lewa(self, actions, rounds, setting)
 
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        return delayed.loss_bandit_lewa(self, actions, rounds, late)
+
 
 @dataclass(frozen=True)
 class LewaIx(LossBanditLewa):
@@ -151,3 +155,6 @@ class LewaIx(LossBanditLewa):
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return bandit.lewa_ix(self, actions, rounds, setting)
+
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        return (none("LEWA-IX", delayed.CHANCE),)

@@ -1,6 +1,6 @@
 """The governor: how far a debt can pass its bound, and how often a safe action is played.
 
-docs/theory_delay.md, 8, has the proofs. Everything here is in the learner's units: constraints and floors lie in [0, 1], and
+docs/theory_delay.md, 1, has the proofs. Everything here is in the learner's units: constraints and floors lie in [0, 1], and
 a debt is a sum of shortfalls.
 """
 

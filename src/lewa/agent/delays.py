@@ -1,0 +1,85 @@
+"""How late answers came: the counters that a bound with late answers needs, each kept in constant time."""
+
+from collections.abc import Mapping, Sequence
+
+from lewa.agent.records import Plain
+from lewa.theory.delayed import Delays
+
+COUNTS = ("made", "learned", "total", "partners", "between", "most_open", "missing")
+
+
+class DelayCounter:
+    """Count the decisions of the learner, and how many were open with each."""
+
+    def __init__(self) -> None:
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many were learned before it
+
+    def copy(self) -> "DelayCounter":
+        """Return a copy."""
+        twin = DelayCounter()
+        twin.counts, twin.open = dict(self.counts), self.open.copy()
+        return twin
+
+    def draw(self, number: int) -> None:
+        """Count a decision; those that are open now are not in its play."""
+        counts, waiting = self.counts, len(self.open)
+        counts["made"] += 1
+        counts["total"] += waiting
+        self.open[number] = (counts["made"], waiting, counts["learned"])
+        if waiting >= counts["most_open"]:
+            counts["most_open"] = waiting + 1
+
+    def end(self, number: int, learned: bool) -> None:
+        """Count the end of a decision: learned, or never answered."""
+        entry = self.open.pop(number, None)
+        if entry is None:  # a safe decision of the governor
+            return
+        counts, (place, waiting, before) = self.counts, entry
+        counts["partners"] = max(counts["partners"], waiting + counts["made"] - place)
+        counts["between"] = max(counts["between"], counts["learned"] - before)
+        counts["learned" if learned else "missing"] += 1
+
+    def so_far(self) -> Delays:
+        """Return how late answers were, at most; what is open is taken to be learned now, in the order of the decisions."""
+        counts, partners, between = self.counts, 0, 0
+        if self.open:  # no open decision has more partners than the oldest one can have
+            place, _, before = next(iter(self.open.values()))
+            partners = counts["most_open"] - 1 + counts["made"] - place
+            between = counts["learned"] - before + len(self.open) - 1
+        return Delays(
+            counts["total"],
+            max(counts["partners"], partners),
+            max(counts["between"], between),
+            counts["most_open"],
+            counts["missing"],
+        )
+
+    @property
+    def made(self) -> int:
+        """The decisions of the learner whose answers came or may come."""
+        return self.counts["made"] - self.counts["missing"]
+
+    def plain(self) -> Plain:
+        """Return it as JSON has it."""
+        return {"counts": self.counts, "open": [[number, *entry] for number, entry in self.open.items()]}
+
+    @classmethod
+    def from_plain(cls, plain: Plain) -> "DelayCounter":
+        """Return what `plain` wrote."""
+        made = cls()
+        made.counts = {name: int(plain["counts"][name]) for name in COUNTS}
+        made.open = {int(number): (int(a), int(b), int(c)) for number, a, b, c in plain["open"]}
+        return made
+
+
+def unknown_delays(rounds: int, counts: Mapping[str, int], entries: Sequence[Sequence[int]]) -> DelayCounter:
+    """Return the counter of an agent that was saved without one: unless no answer was late, all were open at once."""
+    made, waiting = DelayCounter(), [int(entry[0]) for entry in entries]
+    made.counts |= {"made": rounds, "learned": rounds - len(waiting), "most_open": min(rounds, 1)}
+    most = 0
+    if counts["late"] or counts["charged"] or counts["expired"] or any(number != rounds for number in waiting):
+        most = max(rounds - 1, 0)
+        made.counts |= {"total": rounds * most // 2, "partners": most, "between": most, "most_open": rounds}
+    made.open = {number: (number, most, made.counts["learned"] if most == 0 else 0) for number in waiting}
+    return made

@@ -1,0 +1,171 @@
+"""Late answers keep their theorem: the counters, the bounds at the delays that happened, and segments between changes."""
+
+import json
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lewa import Agent, Setting, at_least
+from lewa.agent.delays import DelayCounter
+from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
+from lewa.theory import delayed
+from lewa.theory.delayed import Delays
+
+FLOOR = 0.5
+FLOORS = np.array([FLOOR])
+SETTING = Setting()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=40), st.randoms(use_true_random=False))
+def test_the_counters_are_what_counting_every_pair_gives(deeds: list[int], dice: Any) -> None:
+    counter, plays, learned_at = DelayCounter(), list[set[int]](), dict[int, int]()
+    waiting: list[int] = []
+    for deed in deeds:
+        if deed < 2 or not waiting:
+            number = len(plays) + 1
+            counter.draw(number)
+            plays.append(set(waiting))
+            waiting.append(number)
+        else:
+            number = waiting.pop(dice.randrange(len(waiting)))
+            learned_at[number] = len(learned_at)
+            counter.end(number, learned=True)
+    for number in waiting:  # the end: what is open is learned, in order
+        learned_at[number] = len(learned_at)
+    late, T = counter.so_far(), len(plays)
+    sigma = [len(open_then) for open_then in plays]
+    delay = [sum(t in open_then for open_then in plays) for t in range(1, T + 1)]
+    assert late.total == sum(sigma) == sum(delay)
+    assert late.partners >= max((s + d for s, d in zip(sigma, delay, strict=True)), default=0)
+    assert late.most_open == max((s + 1 for s in sigma), default=0)
+    if not waiting:
+        assert late.partners == max((s + d for s, d in zip(sigma, delay, strict=True)), default=0)
+    assert counter.made == T
+    assert DelayCounter.from_plain(json.loads(json.dumps(counter.plain()))).so_far() == late
+
+
+def test_without_delay_the_bounds_are_those_of_answers_at_once() -> None:
+    for learner in (Lewa.tuned(3, 5000, FLOOR), Lewa.tuned(4, 900, (0.4, 0.3)), FixedShareLewa.tuned(3, 5000, FLOOR)):
+        plain, late = learner.guarantees(4, 5000, SETTING)[0], learner.late_guarantees(4, 5000, Delays())[0]
+        assert late.regret == pytest.approx(plain.regret)
+        assert late.violation == pytest.approx(plain.violation)
+    bandit = LossBanditLewa.tuned(3, 5000, FLOOR)
+    plain, late = bandit.guarantees(3, 5000, SETTING)[0], bandit.late_guarantees(3, 5000, Delays())[0]
+    assert late.regret == pytest.approx(plain.regret)
+    assert late.violation == pytest.approx(plain.violation)
+
+
+def test_the_bounds_are_the_formulas() -> None:
+    learner, T, D, G, e = Lewa(0.01, 0.2, 0.02, FLOORS), 10_000, 50_000, 20, 10
+    late = delayed.full_information(learner, 3, T, Delays(D, G, e, 10))
+    assert pytest.approx(log(3) / 0.01 + 0.01 / 4 * (T + 2 * D) + 0.02 * T / 2) == late.B  # 0.2 >= (0.01/2) 21
+    assert pytest.approx(2 * (0.2 * T + 50)) == late.A
+    short = delayed.full_information(learner, 3, T, Delays(D, 100, e, 10))
+    assert pytest.approx(late.B + (0.01 / 4 * 101 - 0.1) * T * (0.5 / 0.2) ** 2) == short.B
+    bandit = LossBanditLewa(0.004, 0.2, 0.02, FLOORS)
+    some = delayed.price_of_learning(bandit, 3, T, Delays(D, G, e, 10))
+    assert some is not None
+    assert pytest.approx(log(3) / 0.004 + 0.004 * (3 * T + 2 * D * 1.4**2) + 0.02 * T / 2) == some.B
+    assert delayed.price_of_learning(bandit, 3, T, Delays(D, 23, e, 10)) is None  # 2 eta (K + G) = 0.208
+
+
+def late_game(learner: Lewa, seed: int, rounds: int = 300) -> tuple[float, float, Delays]:
+    """Play hostile rounds with hostile arrivals; return regret against the best play that meets the floor in every round,
+    violation, and the delays. Action 2 meets the floor in every round.
+    """
+    dice, K = np.random.default_rng(seed), 3
+    steps = {"eta": learner.eta, "delta": learner.delta, "mu": learner.mu}
+    agent = Agent(list("abc"), [at_least("c", FLOOR)], learner="lewa", horizon=rounds, seed=seed, settings=steps)
+    waiting, earned, short = [], 0.0, 0.0
+    totals, met_always = np.zeros(K), np.array([False, False, True])
+    for t in range(rounds):
+        decision = agent.pull()
+        p = np.array(decision.play)
+        # The adversary looks at the play: what is likely pays little and breaks the floor.
+        r = np.clip(1 - p + 0.2 * dice.random(K), 0, 1) if seed % 2 else (dice.random(K) < [0.9, 0.5, 0.4]).astype(float)
+        c = np.array([0.0, 0.4 * dice.random(), 0.5 + 0.5 * dice.random()])
+        earned, short, totals = earned + p @ r, short + FLOOR - p @ c, totals + r
+        waiting.append((decision, r, c))
+        # Arrivals look at outcomes: bad news comes late.
+        for item in [item for item in waiting if dice.random() < 0.05 + 0.2 * (item[1][0] > 0.5) or t - item[0].id > 12]:
+            waiting.remove(item)
+            agent.update(item[0], reward=item[1].tolist(), c=item[2].tolist())
+    return float(totals[met_always].max() - earned), max(short, 0.0), agent._state.delays.so_far()
+
+
+def test_on_every_path_regret_and_violation_keep_the_bound_whenever_answers_come() -> None:
+    """Th1, against plays that meet the floor in every round, with answers that are told late if they are bad."""
+    for seed in range(6):
+        learner = Lewa(0.05, 0.05 / 2 * 40, min(1 / sqrt(300), 1.0), FLOORS)
+        regret, violation, late = late_game(learner, seed)
+        assert late.total > 100
+        assert learner.delta >= learner.eta / 2 * (1 + late.partners)  # so that the theorem applies as it stands
+        B, A = delayed.full_information(learner, 3, 300, late)
+        assert regret <= B
+        assert violation <= sqrt(A * (300 + B))
+        assert violation <= 300 * FLOOR
+
+
+def answer_late(agent: Agent, rounds: int, delay: int, vector: bool) -> None:
+    dice, waiting = np.random.default_rng(1), []
+    for _ in range(rounds):
+        decision = agent.pull()
+        r, c = dice.random(2).tolist(), (dice.random(2) < [0.3, 0.9]).astype(float).tolist()
+        i = "ab".index(str(decision.action))
+        waiting.append((decision, (r, c) if vector else (r[i], c[i])))
+        while len(waiting) > delay:
+            late, (reward, quality) = waiting.pop(0)
+            agent.update(late, reward=reward, c=quality)
+
+
+@pytest.mark.parametrize("learner", ["lewa", "fixed-share-lewa", "loss-bandit-lewa"])
+def test_the_status_prints_the_bound_for_the_delays_that_happened(learner: str) -> None:
+    wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=4000, **wish)
+    answer_late(agent, 4000, 3, vector=learner != "loss-bandit-lewa")
+    status, late = agent.status(), agent._state.delays.so_far()
+    assert (late.total, late.partners) == (3 * 4000 - 6, 6)
+    assert 3 <= late.between <= 5  # three, and what is open may be learned in any order
+    assert status.open == 3
+    assert "late answers (Th" in status.guarantee.source
+    assert status.guarantee.regret is not None
+    assert delayed.APART in status.guarantee.assumptions
+    assert "after 4000 rounds" in status.promise[0]
+    assert Agent.restore(json.loads(json.dumps(agent.snapshot()))).status().guarantee == status.guarantee
+
+
+def test_an_answer_that_never_comes_costs_one() -> None:
+    def proved(lost: int) -> float:
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000, unanswered="expire")
+        answer_late(agent, 4000, 0, vector=True)
+        for _ in range(lost):
+            agent.close(agent.pull())
+        regret = agent.status().guarantee.regret
+        assert regret is not None
+        return regret
+
+    assert proved(10) == pytest.approx(proved(0) + 10, abs=0.5)
+
+
+def test_segments_are_named_with_what_is_proved_of_each() -> None:
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000)
+    answer_late(agent, 3000, 0, vector=True)
+    whole = agent.status().guarantee
+    assert agent.status().segments == ()
+    agent.set_limit("c", 0.6, why="new terms")
+    assert agent.status().segments == (agent._state.segments[0],)
+    answer_late(agent, 10, 0, vector=True)
+    first, second = agent.status().segments
+    assert (first.first, first.last, first.began, first.statement) == (1, 3000, "as it was made", whole)
+    assert (second.first, second.last, second.began) == (3001, 3010, "limit of c")
+    assert second.statement.regret is None
+    assert agent.status().guarantee.regret is None
+    assert "decisions 1 to 3000 (as it was made): regret at most" in str(agent.status())
+    again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    assert again.status().segments == (first, second)
+    assert json.loads(json.dumps(agent.status().plain()))["segments"][0]["last"] == 3000
