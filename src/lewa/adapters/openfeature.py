@@ -1,0 +1,121 @@
+"""OpenFeature: a string flag is a decision of the service, and `track` is its feedback.
+
+    from openfeature import api
+    from lewa.adapters.openfeature import LewaProvider
+    from lewa.client import Client
+
+    api.set_provider(LewaProvider(Client("http://127.0.0.1:8000", key)))
+    flags = api.get_client()
+    user = EvaluationContext(targeting_key="user-7")
+    model = flags.get_string_value("router", "small", user)
+    flags.track("router", user, TrackingEventDetails(value=1.0, attributes={"cost": 0.2}))
+
+The flag is named after the agent. The targeting key is the key of the decision: the same user gets the same action for as
+long as the service keeps keys. The value of a tracking event is the reward, its numeric attributes are the other values.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import Any, NoReturn
+
+from openfeature.evaluation_context import EvaluationContext
+from openfeature.exception import TypeMismatchError
+from openfeature.flag_evaluation import FlagResolutionDetails, Reason
+from openfeature.provider import AbstractProvider
+from openfeature.provider.metadata import Metadata
+from openfeature.track import TrackingEventDetails
+
+from lewa.client import Client, ServedDecision, Unavailable
+
+REMEMBERED = 100_000  # decisions that a tracking event finds again by its targeting key
+
+
+class LewaProvider(AbstractProvider):
+    """Resolve string flags by a client of the decision service."""
+
+    def __init__(self, client: Client) -> None:
+        super().__init__()
+        self._client, self._lock = client, Lock()
+        self._decisions: OrderedDict[tuple[str, str], ServedDecision] = OrderedDict()
+
+    def get_metadata(self) -> Metadata:
+        """Return the provider's name."""
+        return Metadata("lewa")
+
+    def resolve_string_details(
+        self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[str]:
+        """Decide. The default is taken, and not reported, where the service does not answer and there is no fallback."""
+        key, context = _key(evaluation_context)
+        try:
+            decision = self._client.decide(flag_key, key=None if key is None else f"{flag_key}/{key}", context=context)
+        except Unavailable as error:
+            return FlagResolutionDetails(default_value, reason=Reason.ERROR, error_message=str(error))
+        if key is not None:
+            with self._lock:
+                self._decisions[flag_key, key] = decision
+                if len(self._decisions) > REMEMBERED:
+                    self._decisions.popitem(last=False)
+        served: dict[str, bool | int | float | str] = {"decision": decision.id or "", "by": decision.by}
+        served["probability"] = decision.probability
+        return FlagResolutionDetails(decision.action, variant=decision.action, reason=Reason.SPLIT, flag_metadata=served)
+
+    def track(
+        self,
+        tracking_event_name: str,
+        evaluation_context: EvaluationContext | None = None,
+        tracking_event_details: TrackingEventDetails | None = None,
+    ) -> None:
+        """Tell the reward and other values of the last decision for this flag and targeting key; others are ignored."""
+        key, _ = _key(evaluation_context)
+        with self._lock:
+            decision = None if key is None else self._decisions.get((tracking_event_name, key))
+        if decision is None or tracking_event_details is None:
+            return
+        attributes = tracking_event_details.attributes.items()
+        values = {name: float(value) for name, value in attributes if isinstance(value, int | float)}
+        if tracking_event_details.value is not None:
+            values["reward"] = float(tracking_event_details.value)
+        decision.feedback(**values)
+
+    def shutdown(self) -> None:
+        """Send what is left."""
+        self._client.close()
+
+    def _refuse(self, flag_key: str) -> NoReturn:
+        raise TypeMismatchError(f"the flag {flag_key} is a decision, whose value is a string: the name of an action")
+
+    def resolve_boolean_details(
+        self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[bool]:
+        """Refuse: an action is a string."""
+        self._refuse(flag_key)
+
+    def resolve_integer_details(
+        self, flag_key: str, default_value: int, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[int]:
+        """Refuse: an action is a string."""
+        self._refuse(flag_key)
+
+    def resolve_float_details(
+        self, flag_key: str, default_value: float, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[float]:
+        """Refuse: an action is a string."""
+        self._refuse(flag_key)
+
+    def resolve_object_details(
+        self,
+        flag_key: str,
+        default_value: Sequence[Any] | Mapping[str, Any],
+        evaluation_context: EvaluationContext | None = None,
+    ) -> FlagResolutionDetails[Sequence[Any] | Mapping[str, Any]]:
+        """Refuse: an action is a string."""
+        self._refuse(flag_key)
+
+
+def _key(context: EvaluationContext | None) -> tuple[str | None, dict[str, Any] | None]:
+    if context is None:
+        return None, None
+    plain = {name: value for name, value in context.attributes.items() if isinstance(value, str | int | float | bool)}
+    return context.targeting_key or None, plain or None

@@ -1,0 +1,207 @@
+"""The two clients: they differ in how they wait for a decision, and in nothing else."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+from uuid import uuid4
+
+import httpx2
+
+from lewa.client.decision import ServedDecision
+from lewa.client.outbox import PAUSE, Outbox
+
+ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
+
+
+class Unavailable(ConnectionError):  # noqa: N818  it says what is the matter
+    """Raised when the service did not decide in time, and there is no fallback."""
+
+
+class _Base:
+    """What both clients are made of."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        *,
+        timeout: float = 1.0,
+        fallback: str | Mapping[str, str] | None = None,
+        queue: int = 10_000,
+        spill: str | Path | None = None,
+    ) -> None:
+        if not timeout > 0:
+            raise ValueError(f"timeout must be positive, got {timeout!r}")
+        if isinstance(queue, bool) or not isinstance(queue, int) or queue < 1:
+            raise ValueError(f"queue must be a whole number of at least 1, got {queue!r}")
+        self._timeout, self._fallback = timeout, fallback
+        self._options: dict[str, Any] = {"base_url": url, "headers": {"Authorization": f"Bearer {key}"}}
+        self._sender = httpx2.Client(**self._options, timeout=ANSWER)
+        self._outbox = Outbox(self._sender, queue, None if spill is None else Path(spill))
+
+    @property
+    def waiting(self) -> int:
+        """How many answers the service has not acknowledged yet."""
+        return len(self._outbox)
+
+    @property
+    def refused(self) -> list[tuple[dict[str, Any], str]]:
+        """The last answers that the service did not take, and why."""
+        return list(self._outbox.refused)
+
+    def feedback(self, decision: ServedDecision | str, /, **values: float) -> None:
+        """Tell what became known of a decision, or of its id AGENT:NUMBER; it is sent in the background."""
+        if isinstance(decision, ServedDecision):
+            decision.feedback(**values)
+            return
+        agent, colon, _ = decision.rpartition(":")
+        if not colon:
+            raise ValueError(f"a decision is AGENT:NUMBER, got {decision!r}")
+        self._outbox.put({"agent": agent, "verb": "feedback", "decision": decision, "values": values})
+
+    def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:
+        """Return the decision; None if the same request is to be sent again."""
+        if answer.status_code == 200:
+            try:
+                body = answer.json()
+                return ServedDecision(
+                    agent,
+                    body["action"],
+                    body["probability"],
+                    body["decision"],
+                    key,
+                    body.get("by", "learner"),
+                    self._outbox,
+                )
+            except (ValueError, KeyError):
+                return None  # half of an answer
+        if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
+            return None
+        raise ValueError(f"the service refuses to decide: {answer.text[:300]}")
+
+    def _fall_back(self, agent: str, key: str) -> ServedDecision:
+        action = self._fallback if isinstance(self._fallback, str | None) else self._fallback.get(agent)
+        if action is None:
+            raise Unavailable(f"the service did not decide for {agent} within {self._timeout:g} s, and there is no fallback")
+        return ServedDecision(agent, action, 1.0, None, key, "client", self._outbox)
+
+
+def _query(
+    key: str | None, available: Sequence[str] | None, reserve: Mapping[str, float] | None, context: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    given = {"available": available, "reserve": reserve, "context": context}
+    return {"key": key or uuid4().hex, **{name: value for name, value in given.items() if value is not None}}
+
+
+class Client(_Base):
+    """A client of the decision service.
+
+    Parameters
+    ----------
+    url, key
+        Where the service is, and a key with the scopes `decide` and `feedback`.
+    timeout
+        Seconds that a decision may take, retries included. Every retry has the same key, so that it gets the same decision.
+    fallback
+        The action to take when the service does not answer in time, or one for each agent. The service hears of it, with
+        what it earned and cost, when it is there again. Without it `Unavailable` is raised.
+    queue, spill
+        How many answers wait in memory, and a file for those that do not fit. It also keeps what is left when the client is
+        closed, and is sent by the next client that is given the file.
+    """
+
+    def __init__(self, url: str, key: str, **options: Any) -> None:
+        super().__init__(url, key, **options)
+        self._http = httpx2.Client(**self._options)
+
+    def decide(
+        self,
+        agent: str,
+        *,
+        key: str | None = None,
+        available: Sequence[str] | None = None,
+        reserve: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> ServedDecision:
+        """Return a decision; `with client.decide("router") as decision:` closes it if the block ends in an exception."""
+        query, end, pause = _query(key, available, reserve, context), time.monotonic() + self._timeout, PAUSE
+        while (left := end - time.monotonic()) > 0:
+            try:
+                answer = self._http.post(f"/v1/agents/{agent}/decide", json=query, timeout=left)
+            except httpx2.HTTPError:
+                pass
+            else:
+                decision = self._decided(agent, query["key"], answer)
+                if decision is not None:
+                    return decision
+            time.sleep(max(0.0, min(pause, end - time.monotonic())))
+            pause *= 2
+        return self._fall_back(agent, query["key"])
+
+    def flush(self, seconds: float = ANSWER) -> bool:
+        """Wait until the service has acknowledged all answers, at most so long; return whether it has."""
+        return self._outbox.flush(seconds)
+
+    def close(self, seconds: float = ANSWER) -> int:
+        """Send what is left, at most so long; return how many answers are lost: none with a spill file."""
+        lost = self._outbox.close(seconds)
+        self._http.close()
+        self._sender.close()
+        return lost
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncClient(_Base):
+    """The same client for asyncio: `decide`, `flush` and `close` are awaited; answers are sent by a thread all the same."""
+
+    def __init__(self, url: str, key: str, **options: Any) -> None:
+        super().__init__(url, key, **options)
+        self._http = httpx2.AsyncClient(**self._options)
+
+    async def decide(
+        self,
+        agent: str,
+        *,
+        key: str | None = None,
+        available: Sequence[str] | None = None,
+        reserve: Mapping[str, float] | None = None,
+        context: Mapping[str, Any] | None = None,
+    ) -> ServedDecision:
+        """Return a decision; `with await client.decide("router") as decision:` closes it on an exception."""
+        query, end, pause = _query(key, available, reserve, context), time.monotonic() + self._timeout, PAUSE
+        while (left := end - time.monotonic()) > 0:
+            try:
+                answer = await self._http.post(f"/v1/agents/{agent}/decide", json=query, timeout=left)
+            except httpx2.HTTPError:
+                pass
+            else:
+                decision = self._decided(agent, query["key"], answer)
+                if decision is not None:
+                    return decision
+            await asyncio.sleep(max(0.0, min(pause, end - time.monotonic())))
+            pause *= 2
+        return self._fall_back(agent, query["key"])
+
+    async def flush(self, seconds: float = ANSWER) -> bool:
+        """Wait until the service has acknowledged all answers, at most so long; return whether it has."""
+        return await asyncio.to_thread(self._outbox.flush, seconds)
+
+    async def close(self, seconds: float = ANSWER) -> int:
+        """Send what is left, at most so long; return how many answers are lost: none with a spill file."""
+        lost = await asyncio.to_thread(self._outbox.close, seconds)
+        await self._http.aclose()
+        self._sender.close()
+        return lost
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
