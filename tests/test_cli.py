@@ -300,7 +300,7 @@ def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp
     for name in ("stars against dollars at most: 40 rounds", "gain per extra unit of dollars", "net violation", "positive"):
         assert name in printed
     assert (tmp_path / "found.csv").read_text().startswith("dollars at most,who,dollars price,stars,")
-    assert "folds are of a log" in lewa_(*words, "--folds", "halves")[2]
+    assert "folds are for a log" in lewa_(*words, "--folds", "halves")[2]
 
 
 def test_names_are_printed_as_they_are(lewa_: Any, tmp_path: Path) -> None:

@@ -398,7 +398,7 @@ def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     assert frontier(wide, reward="r", at_most="cost", learner="lewa", points=1).actions == ("action 0", "action 1")
     for text, sentence in (
         ("arm=0:x,1:x", "two actions are called 'x'"),
-        ("arm=7:x", "there is no action '7' to be called 'x'; there are 0, 1, 2"),
+        ("arm=7:x", "there is no action '7' to name 'x'; the actions are 0, 1, 2"),
         ("arm=small", "actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
         ("amr=0:x", "has no column 'amr'"),
     ):
@@ -442,13 +442,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no points": ({"points": 0}, "points must be an integer of at least 1, got 0"),
     "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
     "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
-    "nothing to vary": ({"lines": {"dollars": 0.004}}, "leave that of the one out which it is to be"),
+    "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines fixes every constraint, so none is left to vary"),
     "a budget outside of the range": ({"budgets": [1]}, "the line of dollars must lie in its range"),
     "no budget": ({"budgets": []}, "there must be at least one budget"),
     "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
     "lines that cannot be kept together": (
         {"at_most": ["dollars", "seconds"], "lines": {"seconds": 0.6}},
-        "no play keeps seconds at 0.6, whatever the line of dollars",
+        "no play keeps seconds at 0.6, whatever the limit of dollars",
     ),
 }
 
@@ -464,7 +464,7 @@ def test_bad_questions_are_answered_with_one_sentence(what: str) -> None:
 def test_columns_are_not_those_of_a_game_and_a_log_replays_no_learner() -> None:
     with pytest.raises(ValueError, match="a game has none"):
         frontier(Table(QUALITY / 5, 1 - DOLLARS), at_most="dollars")
-    with pytest.raises(ValueError, match="no learner is replayed on a log for its frontier"):
+    with pytest.raises(ValueError, match="the frontier of a log replays no learner"):
         frontier(log(), **OWN, learner="bandit-lewa")
 
 

@@ -300,7 +300,7 @@ def floored(floor: object) -> Any:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"rounds": 301}, r"^rounds must be at most the game's length length 300, got 301$"),
+        ({"rounds": 301}, r"^rounds must be at most the game's length 300, got 301$"),
         ({"rounds": 0}, r"^rounds must be an integer of at least 1, got 0$"),
         ({"rounds": 2.5}, r"^rounds must be an integer of at least 1, got 2.5$"),
         ({"seeds": 0}, r"^seeds must be a positive integer or a list of distinct non-negative integers, got 0$"),

@@ -63,7 +63,7 @@ def figure(title: str, panels: Sequence[Panel]) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ValueError("a figure takes matplotlib: pip install 'lewa[lab]'") from None
+        raise ValueError("a figure needs matplotlib: pip install 'lewa[lab]'") from None
     drawing = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
     drawing.suptitle(plain_text(title))
     for axes, panel in zip(drawing.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):

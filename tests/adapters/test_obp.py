@@ -133,7 +133,7 @@ def test_what_is_written_can_be_changed_without_harm(log: Log) -> None:
 
 
 def test_the_seed_is_named_where_there_are_several(trace: Any) -> None:
-    with pytest.raises(ValueError, match="a dictionary holds one seed: name one of 3, 4"):
+    with pytest.raises(ValueError, match="a dictionary holds one seed: choose one of 3, 4"):
         write_feedback(trace)
     with pytest.raises(ValueError, match="seed 0 was not played, but 3, 4"):
         action_dist(trace, seed=0)
@@ -167,8 +167,8 @@ def test_a_replay_has_the_play_of_every_row_and_is_otherwise_the_same(log: Log) 
         ({"pscore": None}, "the feedback must have pscore: without the logger.s propensities nothing can be replayed"),
         ({"reward": None, "n_actions": None}, "the feedback must have n_actions, reward"),
         ({"position": np.array([0, 1])}, r"there must be one position, got 2: \[0, 1\]"),
-        ({"action": np.array([[0, 1], [1, 0]])}, "action must be one whole number a row, got int64 of the shape"),
-        ({"action": np.array([0.5, 1])}, "action must be one whole number a row, got float64"),
+        ({"action": np.array([[0, 1], [1, 0]])}, "action must be one integer per row, got int64 of the shape"),
+        ({"action": np.array([0.5, 1])}, "action must be one integer per row, got float64"),
         ({"constraints": None}, "obp's feedback has no constraint: give constraints"),
         ({"pscore": np.array([0.0, 0.5])}, "propensities must be positive"),
         ({"reward": np.array([0.0, 7.0])}, "rewards must be finite numbers in"),

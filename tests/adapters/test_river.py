@@ -195,7 +195,7 @@ def test_evaluate_offline_learns_from_the_rows_whose_arm_it_pulled_and_from_no_o
 
 
 def test_a_learner_that_needs_to_see_every_arm_is_refused() -> None:
-    with pytest.raises(ValueError, match="river tells of the arm that was pulled only, and lewa needs to see every one"):
+    with pytest.raises(ValueError, match="river reports only the arm that was pulled, but lewa needs every arm"):
         Policy([COST], learner="lewa")
     with pytest.raises(ValueError, match="unknown learner 'bandit-lew'; did you mean"):
         Policy([COST], learner="bandit-lew")

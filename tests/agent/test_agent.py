@@ -82,11 +82,11 @@ def test_the_default_learner_takes_costs_outside_their_range_as_they_are() -> No
         (lambda: at_most("", 0.5), "needs a name"),
         (lambda: Agent("ab", [at_most("c", 0.5)]), "actions must be a list of names"),
         (lambda: Agent([], [at_most("c", 0.5)]), "at least one"),
-        (lambda: Agent(["a", "a"], [at_most("c", 0.5)]), "different names"),
-        (lambda: Agent([0.5], [at_most("c", 0.5)]), "a text or a whole number"),  # type: ignore[list-item]
+        (lambda: Agent(["a", "a"], [at_most("c", 0.5)]), "distinct names"),
+        (lambda: Agent([0.5], [at_most("c", 0.5)]), "a string or an integer"),  # type: ignore[list-item]
         (lambda: Agent(["a", "b"], []), "at least one"),
         (lambda: Agent(["a", "b"], [0.5]), "at_most"),  # type: ignore[list-item]
-        (lambda: Agent(["a", "b"], [at_most("c", 0.5), at_least("c", 0.5)]), "different names, got c, c"),
+        (lambda: Agent(["a", "b"], [at_most("c", 0.5), at_least("c", 0.5)]), "distinct names, got c, c"),
         (lambda: small(seed=-1), "seed must be an integer of at least 0, got -1"),
         (lambda: small("bandit-lwea"), "did you mean 'bandit-lewa'"),
         (lambda: small(horizon=0), "horizon must be an integer of at least 1, got 0"),
@@ -95,7 +95,7 @@ def test_the_default_learner_takes_costs_outside_their_range_as_they_are() -> No
         (lambda: small(feedback="partial"), "feedback must be 'bandit' or 'full', got 'partial'"),
         (lambda: small(max_pending=0), "max_pending must be an integer of at least 1, got 0"),
         (lambda: small(expire_after=0.5), "expire_after must be an integer of at least 1, got 0.5"),
-        (lambda: small(unanswered="forget"), "'charge', 'expire' or values by name"),
+        (lambda: small(unanswered="forget"), "'charge', 'expire' or a mapping of names to values"),
         (lambda: small(unanswered={"cots": 1}), "did you mean 'cost'"),
         (lambda: small(expected={"cost": [0.001]}), "3 numbers, one per action, got 1"),
         (lambda: small(settings={"etaa": 1}), "no parameter 'etaa'; did you mean 'eta'"),
@@ -245,13 +245,17 @@ def test_each_part_counts_in_its_average_as_it_comes() -> None:
 
 REFUSED: list[tuple[Any, type[ValueError], str]] = [
     (lambda agent: agent.update(1, reward=0.5, cost=0.001, quality=3.0), ClosedError, "decision 1 is closed"),
-    (lambda agent: agent.update(2, cost=0.001), ClosedError, "the cost of decision 2 was told before; nothing was changed"),
+    (
+        lambda agent: agent.update(2, cost=0.001),
+        ClosedError,
+        "the cost of decision 2 was reported before; nothing was changed",
+    ),
     (lambda agent: agent.update(2, reward=0.1, cost=0.001), ClosedError, "the cost of decision 2 was told before"),
-    (lambda agent: agent.update(0, reward=0.5), UnknownError, "decision 0 is not one of this agent's, which has made 3"),
-    (lambda agent: agent.update(99, reward=0.5, cost=0.1, quality=3.0), UnknownError, "not one of this agent's"),
-    (lambda agent: agent.update("3", reward=0.5), UnknownError, "by itself or by its number, got '3'"),
-    (lambda agent: agent.update(True, reward=0.5), UnknownError, "by its number, got True"),
-    (lambda agent: agent.update(3.0, reward=0.5), UnknownError, "by its number, got 3.0"),
+    (lambda agent: agent.update(0, reward=0.5), UnknownError, "decision 0 does not belong to this agent, which has made 3"),
+    (lambda agent: agent.update(99, reward=0.5, cost=0.1, quality=3.0), UnknownError, "does not belong to this agent"),
+    (lambda agent: agent.update("3", reward=0.5), UnknownError, "pass a decision or its number, got '3'"),
+    (lambda agent: agent.update(True, reward=0.5), UnknownError, "or its number, got True"),
+    (lambda agent: agent.update(3.0, reward=0.5), UnknownError, "or its number, got 3.0"),
     (lambda agent: agent.update(3), ValueError, "reward, cost, quality; got nothing"),
     (
         lambda agent: agent.update(3, reward=nan, cost=0.001, quality=3.0),
@@ -267,10 +271,18 @@ REFUSED: list[tuple[Any, type[ValueError], str]] = [
     (
         lambda agent: agent.update(3, reward=[0.1, 0.2, 0.3]),
         ValueError,
-        "learns from the action taken: reward is one number",
+        "learns from the action taken, so reward must be one number",
     ),
-    (lambda agent: agent.update(3, cost=[[0.1], 0.2]), ValueError, "learns from the action taken: cost is one number"),
-    (lambda agent: agent.update(3, reward=0.5, costs=0.001), ValueError, "there is no 'costs' here; did you mean 'cost'"),
+    (
+        lambda agent: agent.update(3, cost=[[0.1], 0.2]),
+        ValueError,
+        "learns from the action taken, so cost must be one number",
+    ),
+    (
+        lambda agent: agent.update(3, reward=0.5, costs=0.001),
+        ValueError,
+        "there is no value named 'costs'; did you mean 'cost'",
+    ),
     (lambda agent: agent.update(3, cost=0.001, quality=3.0, latency=1), ValueError, "there is no 'latency' here"),
     (lambda agent: agent.close(1), ClosedError, "decision 1 is closed"),
     (lambda agent: agent.pull(available=[]), ValueError, "at least one action, got none"),
@@ -537,7 +549,7 @@ def test_full_information_wants_one_value_per_action() -> None:
     masked = np.ma.masked_array([0.5, 0.5, 0.5], mask=[False, True, False])
     wrong_values: list[Any] = [0.5, [0.5] * 2, [[0.5] * 3], [0.5, [0.5], 0.5], "abc", [0.5, nan, 0.5], [0.5, "x", 0.5], None]
     for wrong in (*wrong_values, masked):
-        with pytest.raises(ValueError, match=r"lewa sees every action: cost is 3 numbers|the cost of 'b' must be a"):
+        with pytest.raises(ValueError, match=r"lewa sees every action, so cost must be 3 numbers|the cost of 'b' must be a"):
             agent.update(1, cost=wrong)
     assert agent.snapshot() == before
     agent.update(1, cost=(1, 2, 12))

@@ -96,7 +96,7 @@ def test_a_file_cut_anywhere_is_refused_with_a_sentence(tmp_path: Path) -> None:
     before = agent.snapshot()
     for end in [*range(0, len(whole) - 1, 97), len(whole) // 2, len(whole) - 2]:
         (tmp_path / "cut.json").write_bytes(whole[:end])
-        with pytest.raises(ValueError, match="is no saved agent, or only a part of one"):
+        with pytest.raises(ValueError, match="is not a saved agent, or is cut short"):
             Agent.load(tmp_path / "cut.json")
     assert agent.snapshot() == before
 

@@ -124,8 +124,8 @@ def test_nothing_is_proved_beyond_the_epochs_that_there_are() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"length": np.array([1.0, 2.5])}, "length must be whole numbers of at least 1"),
-        ({"length": np.zeros(0)}, "length must be whole numbers of at least 1"),
+        ({"length": np.array([1.0, 2.5])}, "length must be integers of at least 1"),
+        ({"length": np.zeros(0)}, "length must be integers of at least 1"),
         ({"eta": np.ones(3)}, "eta must have one entry per epoch"),
         ({"eta": np.full(44, -1.0)}, "eta must be positive"),
     ],

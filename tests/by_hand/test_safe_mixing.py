@@ -162,9 +162,9 @@ def test_without_a_safe_action_nothing_is_mixed_in_and_nothing_proved() -> None:
 @pytest.mark.parametrize(
     ("wrong", "law"),
     [
-        ({"safe": 3}, "safe must be the number of an action, 0 .. 2, got safe=3"),
-        ({"safe": 0.5}, "safe must be the number"),
-        ({"safe": -2}, "safe must be the number"),
+        ({"safe": 3}, "safe must be the index of an action, 0 .. 2, got safe=3"),
+        ({"safe": 0.5}, "safe must be the index"),
+        ({"safe": -2}, "safe must be the index"),
         ({"margin": 0.6}, "margin must lie between 0 and 1 - floor = 0.5, got margin=0.6"),
         ({"margin": -0.1}, "margin must lie"),
     ],

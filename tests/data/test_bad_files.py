@@ -208,7 +208,10 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "nothing": (lambda d: d / "x.csv", "there is no file .*x.csv"),
     "a folder": (lambda d: d, "is a folder: name a .npz, .csv, .csv.gz or .parquet file in it"),
     "a folder that is called a table": (lambda d: folder(d / "x.npz"), "x.npz is a folder"),
-    "another kind": (lambda d: written(d / "x.txt", TABLE), "a table is a .npz, .csv, .csv.gz or .parquet file, got x.txt"),
+    "another kind": (
+        lambda d: written(d / "x.txt", TABLE),
+        "a table must be a .npz, .csv, .csv.gz or .parquet file, got x.txt",
+    ),
     "a long name": (lambda d: d / f"{'x' * 5000}.csv", "there is no file .*: File name too long"),
     "a loop of links": (lambda d: loop(d / "x.csv"), "there is no file .*x.csv"),
 }

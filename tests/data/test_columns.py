@@ -138,7 +138,7 @@ def test_a_npz_may_name_its_actions_and_constraints(tmp_path: Path) -> None:
     assert read_data(tmp_path / "objects.npz").actions == ("action 0", "action 1")
     np.savez(tmp_path / "odd.npz", **arrays, actions=np.zeros((4, 30)))
     assert read_data(tmp_path / "odd.npz").actions == ("action 0", "action 1")
-    with pytest.raises(ValueError, match=r"^columns have names in .csv and .parquet files; odd.npz holds arrays"):
+    with pytest.raises(ValueError, match=r"^only .csv and .parquet files have named columns; odd.npz holds arrays"):
         read_data(tmp_path / "odd.npz", Columns(at_most="cost"))
 
 
@@ -183,7 +183,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a negative cost": (
         changed(long(), "dollars", 9, -0.2),
         OWN | LONG,
-        "dollars is -0.2 in row 10: a cost is not negative; if this one may be, give its range, dollars=-0.2..",
+        "dollars is -0.2 in row 10: a cost must not be negative; if this one may be, give its range, dollars=-0.2..",
     ),
     "a negative cost of a wide table": (changed(wide(), "dollars:large", 2, -1.0), OWN, "dollars is -1 for large in row 3:"),
     "an unknown reward": (wide(), {"reward": "qualty"}, "the data has no column 'qualty'; did you mean 'quality'?"),
@@ -193,7 +193,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "an unknown propensity": (long(), OWN | LONG | {"propensity": "pp"}, "the data has no column 'pp'; there are"),
     "no action": (long(), OWN, "the data lacks the column action: say which it is, --action NAME; it has query, model"),
     "no reward": (long(), LONG | {"at_most": "dollars"}, "the data lacks the column reward: say which it is, --reward NAME"),
-    "no constraint": (long(), LONG | {"reward": "quality"}, "the data lacks a constraint: name its column by --at-most or"),
+    "no constraint": (long(), LONG | {"reward": "quality"}, "the data has no constraint: name a column with --at-most or"),
     "no round and no propensity": (long(), OWN | {"action": "model"}, "lacks a column round, for a table with every action"),
     "text for numbers": (
         long(),
@@ -214,14 +214,18 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a range that is none": (
         long(),
         OWN | LONG | {"at_most": "dollars=0-5"},
-        "a column is NAME or NAME=LOW..HIGH, got 'd",
+        "a column must be NAME or NAME=LOW..HIGH, got 'd",
     ),
     "an empty range": (
         long(),
         OWN | LONG | {"at_most": "dollars=5..5"},
         "the range of dollars must be (low, high) with",
     ),
-    "a column twice": (long(), OWN | LONG | {"at_least": "dollars"}, "dollars is named twice: a column is the reward, or"),
+    "a column twice": (
+        long(),
+        OWN | LONG | {"at_least": "dollars"},
+        "dollars is named twice: a column is either the reward or",
+    ),
     "half of a wide table": (
         {name: values for name, values in wide().items() if name != "dollars:large"},
         OWN,

@@ -142,11 +142,11 @@ def test_nothing_is_proved_where_the_log_never_shows_an_action_of_the_play() -> 
 BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "no rows": (([], [], [], [1.0]), "at least 2 rows"),
     "rows that do not match": (([0, 1], [1.0], [0.5, 0.5], [1.0, 0.0]), "got the shapes"),
-    "actions that are no numbers": (([0.5, 1], [1.0, 1], [0.5, 0.5], [1.0, 0.0]), "a whole number from 0 on"),
+    "actions that are no numbers": (([0.5, 1], [1.0, 1], [0.5, 0.5], [1.0, 0.0]), "a non-negative integer"),
     "an action beyond the play": (([0, 2], [1.0, 1], [0.5, 0.5], [1.0, 0.0]), "among 0 .. 1"),
     "a play that does not add up": (([0, 1], [1.0, 1], [0.5, 0.5], [0.7, 0.7]), "add up to 1"),
     "a negative play": (([0, 1], [1.0, 1], [0.5, 0.5], [1.5, -0.5]), "must not be negative"),
-    "a play for other rows": (([0, 1], [1.0, 1], [0.5, 0.5], [[0.5, 0.5]] * 3), "a play has the shape"),
+    "a play for other rows": (([0, 1], [1.0, 1], [0.5, 0.5], [[0.5, 0.5]] * 3), "a play must have the shape"),
     "a propensity of 0": (([0, 1], [1.0, 1], [0.5, 0.0], [0.5, 0.5]), "positive and at most 1, got 0.0"),
     "a propensity above 1": (([0, 1], [1.0, 1], [0.5, 1.5], [0.5, 0.5]), "positive and at most 1, got 1.5"),
     "a reward that is missing": (([0, 1], [1.0, np.nan], [0.5, 0.5], [0.5, 0.5]), "rewards must be finite numbers, got nan"),
@@ -168,5 +168,5 @@ def test_bad_settings_are_answered_with_one_sentence() -> None:
         snips(**LOG, play=PLAY, level=95)
     with pytest.raises(ValueError, match="a model must be finite numbers of the shape"):
         doubly_robust(**LOG, play=PLAY, model=[0.5, 0.5])
-    with pytest.raises(ValueError, match="no row shows an action of this play"):
+    with pytest.raises(ValueError, match="no row has an action of this play"):
         snips([0, 0], [1.0, 1.0], [0.5, 0.5], [0.0, 1.0])

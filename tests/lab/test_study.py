@@ -114,11 +114,11 @@ BAD = [
     ("seeds = 2", "sedes = 2", "there is no key 'sedes'; did you mean 'seeds'?"),
     ("seeds = 2", "", "the key 'seeds' is missing"),
     ("seeds = 2", "seeds = 0", "seeds must be a positive integer or a list of distinct non-negative integers, got 0"),
-    ("seeds = 2", "seeds = true", "seeds must be how many there are, or a list of whole numbers from 0 on, got True"),
-    ("seeds = 2", 'seeds = ["a"]', "seeds must be how many there are, or a list of whole numbers from 0 on, got ['a']"),
-    ("[100, 1000]", "[100, 0]", "rounds must be whole numbers of at least 1, got 0"),
+    ("seeds = 2", "seeds = true", "seeds must be their number, or a list of non-negative integers, got True"),
+    ("seeds = 2", 'seeds = ["a"]', "seeds must be their number, or a list of non-negative integers, got ['a']"),
+    ("[100, 1000]", "[100, 0]", "rounds must be integers of at least 1, got 0"),
     ("[100, 1000]", "[100, 100]", "rounds must be different, at least one, got [100, 100]"),
-    ("[100, 1000]", '"many"', "rounds must be whole numbers of at least 1, got 'many'"),
+    ("[100, 1000]", '"many"', "rounds must be integers of at least 1, got 'many'"),
     ("[100, 1000]", "{ form = 10, to = 100 }", "rounds has no key 'form'; did you mean 'from'?"),
     ("[100, 1000]", "{ from = 10 }", "rounds lacks the key 'to': it is a list, or a table of from, to and per_decade"),
     ("[100, 1000]", "{ from = 10, to = 1 }", "rounds must go up, got from = 10 and to = 1"),
@@ -127,7 +127,7 @@ BAD = [
     (
         "seeds = 2",
         'seeds = 2\nmeasures = ["regret"]',
-        "measures must name regret and violation together: one says nothing without the other",
+        "measures must include regret and violation together",
     ),
     ("seeds = 2", 'seeds = 2\nmeasures = "regret"', "measures must be a valid list, got 'regret'"),
     ("floor = 0.6", "flor = 0.6", "game 1: there is no key 'flor'; did you mean 'floor'?"),
@@ -139,7 +139,7 @@ BAD = [
     (
         "floor = 0.6",
         "floor = [0.6, 0.5]",
-        "bernoulli/T=100/lewa: the game bernoulli takes one floor per constraint, 1, got 2",
+        "bernoulli/T=100/lewa: the game bernoulli needs one floor per constraint, 1, got 2",
     ),
     ("floor = 0.6", "floor = 0.6\nparameters = 3", "game 1: parameters must be a valid table, got 3"),
     (
@@ -159,9 +159,9 @@ BAD = [
     ("settings =", "setting =", "learner 2: there is no key 'setting'; did you mean 'settings'?"),
     ('"paper"', '"papers"', "bernoulli/T=100/lewa tuning=papers: tuning must be 'recommended' or 'paper'"),
     ("[[games]]", "[games]", "games must be a valid list, got {"),
-    ("seeds = 2", "seeds == 2", "is no TOML: "),
+    ("seeds = 2", "seeds == 2", "is not valid TOML: "),
     ("seeds = 2", f"seeds = {'[' * 5000}{']' * 5000}", "is nested too deeply for a study"),
-    ("[100, 1000]", f"[1{'0' * 100}]", "rounds must be whole numbers of at most 9223372036854775807, got one of 101 digits"),
+    ("[100, 1000]", f"[1{'0' * 100}]", "rounds must be integers of at most 9223372036854775807, got one of 101 digits"),
 ]
 
 
@@ -195,7 +195,7 @@ def test_what_is_no_file_or_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no file"):
         read(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="no text in UTF-8"):
+    with pytest.raises(ValueError, match="not text in UTF-8"):
         read(tmp_path / "bytes.toml")
 
 

@@ -380,7 +380,7 @@ def half_a_line(folder: Path) -> None:
     [
         (missing, "there is no folder .*copy"),
         (no_study, "copy holds no study: it has neither study.toml nor verdicts.json"),
-        (unfinished, "the study in .*copy is not finished; to go on with it: lewa run .*study.toml --out .*copy"),
+        (unfinished, "the study in .*copy is not finished; to resume it: lewa run .*study.toml --out .*copy"),
         (cut, "measures.parquet is damaged: "),
         (no_versions, "versions.json is damaged: it is no object of versions by name"),
         (empty, "measures.parquet is damaged: it has no rows"),
@@ -391,7 +391,7 @@ def half_a_line(folder: Path) -> None:
         (a_number_for_lines, r"verdicts.json is damaged: it\['lines'\] must be a list, got 3"),
         (versions_cut, "versions.json is damaged: Expecting value"),
         (words_for_numbers, "measures.parquet is damaged: its column 'regret' is not of the type double"),
-        (no_names, "measures.parquet is damaged: a row does not say which run it is of"),
+        (no_names, "measures.parquet is damaged: a row does not name its run"),
         (no_lines, "verdicts.json is damaged: it has no 'lines'"),
         (half_a_line, r"verdicts.json is damaged: it\['lines'\]\[0\] has no 'quantity'"),
     ],

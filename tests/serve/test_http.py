@@ -181,7 +181,7 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
     ("change", "words"),
     [
         ({"actions": []}, "length"),
-        ({"actions": ["a", "a"]}, "different names"),
+        ({"actions": ["a", "a"]}, "distinct names"),
         ({"lines": []}, "length"),
         ({"lines": [{"name": "cost"}]}, "one of at_most and at_least"),
         ({"lines": [{"name": "decision", "at_most": 0.5}]}, "not 'decision'"),

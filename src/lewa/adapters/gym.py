@@ -59,7 +59,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
             raise ValueError("rounds must be an integer of at least 1, got None: this game has no end")
         self.rounds = as_count("rounds", length)
         if self.game.length is not None and self.rounds > self.game.length:
-            raise ValueError(f"rounds must be at most the game's length length {self.game.length}, got {rounds}")
+            raise ValueError(f"rounds must be at most the game's length {self.game.length}, got {rounds}")
         K, m = self.game.actions, self.game.constraints
         if self.floor.size != m:
             raise ValueError(f"there must be one floor per constraint, got {self.floor.size} for a game with {m}")
@@ -164,7 +164,7 @@ def _game_for_problem(name: str, floor: Vector, rounds: int | None) -> Game:
     if name not in games.ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
     if rounds is None:
-        raise ValueError("rounds must be an integer of at least 1, got None: a game by name is made for some rounds")
+        raise ValueError("rounds must be an integer of at least 1, got None: a game given by its name needs rounds")
     return games.ALL[name].for_problem(floor, as_count("rounds", rounds))
 
 

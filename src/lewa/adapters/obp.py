@@ -44,10 +44,10 @@ def read_feedback(feedback: Mapping[str, Any], constraints: ArrayLike | None = N
         )
     action = np.asarray(feedback["action"])
     if action.dtype.kind not in "iu" or action.ndim != 1:
-        raise ValueError(f"action must be one whole number a row, got {action.dtype} of the shape {action.shape}")
+        raise ValueError(f"action must be one integer per row, got {action.dtype} of the shape {action.shape}")
     given = feedback.get("constraints") if constraints is None else constraints
     if given is None:
-        raise ValueError("obp's feedback has no constraint: give constraints, one number a row or (rows, m), in [0, 1]")
+        raise ValueError("obp's feedback has no constraint: give constraints, one number per row or (rows, m), in [0, 1]")
     values = np.asarray(given, dtype=np.float64)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     return Log(action, feedback["pscore"], feedback["reward"], values, int(feedback["n_actions"]))
@@ -116,7 +116,7 @@ def _feedback(log: Log) -> dict[str, Any]:
 def _index_of_seed(seeds: tuple[int, ...], seed: int | None) -> int:
     """Return the index of the seed, which need not be named where there is one."""
     if seed is None and len(seeds) > 1:
-        raise ValueError(f"a dictionary holds one seed: name one of {', '.join(map(str, seeds))}")
+        raise ValueError(f"a dictionary holds one seed: choose one of {', '.join(map(str, seeds))}")
     if seed is not None and seed not in seeds:
         raise ValueError(f"seed {seed} was not played, but {', '.join(map(str, seeds))}")
     return 0 if seed is None else seeds.index(seed)

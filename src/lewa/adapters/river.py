@@ -61,7 +61,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
     ) -> None:
         super().__init__(reward_obj=reward_obj)
         if isinstance(learner, str) and learner != "auto" and feedback_kind(find(learner)) == "full":
-            raise ValueError(f"river tells of the arm that was pulled only, and {learner} needs to see every one")
+            raise ValueError(f"river reports only the arm that was pulled, but {learner} needs every arm")
         self.constraints, self.arms, self.reward_range, self.horizon = constraints or None, arms, reward_range, horizon
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known
         self.decision: Decision | None = None  # the latest

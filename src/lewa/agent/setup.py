@@ -161,7 +161,7 @@ def make_learner(
     if not isinstance(name, str):
         raise ValueError(f"learner must be a name of lewa.learners.ALL, or 'auto', got {brief(name)}")
     if settings is not None and not isinstance(settings, Mapping):
-        raise ValueError(f"settings must be values by name, got {brief(settings)}")
+        raise ValueError(f"settings must be a mapping of names to values, got {brief(settings)}")
     options: dict[str, object] = dict(settings or {})
     if name == "auto":
         choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
@@ -203,9 +203,9 @@ def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
         raise ValueError(f"actions must be a list of names, got {brief(actions)}")
     for label in actions:
         if isinstance(label, bool) or not isinstance(label, str | int):
-            raise ValueError(f"an action is named by a text or a whole number, got {brief(label)}")
+            raise ValueError(f"the name of an action must be a string or an integer, got {brief(label)}")
     if not actions or len(set(actions)) < len(actions):
-        raise ValueError(f"actions must be at least one, and have different names, got {brief(list(actions))}")
+        raise ValueError(f"actions must have distinct names, at least one, got {brief(list(actions))}")
     return tuple(actions)
 
 
@@ -218,7 +218,7 @@ def as_constraints(constraints: Constraint | Sequence[Constraint]) -> tuple[Cons
         )
     names = [constraint.name for constraint in items]
     if len(set(names)) < len(names):
-        raise ValueError(f"constraints must have different names, got {', '.join(names)}")
+        raise ValueError(f"constraints must have distinct names, got {', '.join(names)}")
     return items
 
 
@@ -243,7 +243,7 @@ def as_policy(unanswered: str | Mapping[str, float], names: Sequence[str]) -> di
     if isinstance(unanswered, str) and unanswered in ("charge", "expire"):
         return {} if unanswered == "charge" else None
     if not isinstance(unanswered, Mapping):
-        raise ValueError(f"unanswered must be 'charge', 'expire' or values by name, got {brief(unanswered)}")
+        raise ValueError(f"unanswered must be 'charge', 'expire' or a mapping of names to values, got {brief(unanswered)}")
     return {_field(name, names): as_number(f"the unanswered {name}", value) for name, value in unanswered.items()}
 
 
@@ -252,7 +252,7 @@ def as_expected(
 ) -> dict[str, tuple[float, ...]]:
     """Return the values per action that are known in advance, by name."""
     if expected is not None and not isinstance(expected, Mapping):
-        raise ValueError(f"expected must be values per action by name, got {brief(expected)}")
+        raise ValueError(f"expected must map each name to one value per action, got {brief(expected)}")
     numbers: dict[str, tuple[float, ...]] = {}
     for name, values in (expected or {}).items():
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
@@ -280,5 +280,5 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
 
 def _field(name: str, names: Sequence[str]) -> str:
     if name not in names:
-        raise ValueError(f"there is no {name!r} here{nearest(str(name), list(names))}")
+        raise ValueError(f"there is no value named {name!r}{nearest(str(name), list(names))}")
     return name

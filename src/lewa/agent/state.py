@@ -119,12 +119,12 @@ class AgentState:
         number = decision.id if isinstance(decision, Decision) else decision
         if type(number) is not int:
             if isinstance(number, bool) or not isinstance(number, int | np.integer):
-                raise UnknownError(f"a decision is named by itself or by its number, got {brief(decision)}")
+                raise UnknownError(f"pass a decision or its number, got {brief(decision)}")
             number = int(number)
         pending = self.open.get(number)
         if pending is None:
             if not 1 <= number <= self.rounds:
-                raise UnknownError(f"decision {brief(number)} is not one of this agent's, which has made {self.rounds}")
+                raise UnknownError(f"decision {brief(number)} does not belong to this agent, which has made {self.rounds}")
             raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
         if isinstance(decision, Decision):
             self.check_name(decision)
@@ -160,15 +160,15 @@ class AgentState:
         for name, value in values.items():
             f = self._fields.get(name)
             if f is None:
-                raise ValueError(f"there is no {name!r} here{nearest(str(name), list(self._fields))}")
+                raise ValueError(f"there is no value named {name!r}{nearest(str(name), list(self._fields))}")
             if f in known:
-                raise ClosedError(f"the {name} of decision {number} was told before; nothing was changed")
+                raise ClosedError(f"the {name} of decision {number} was reported before; nothing was changed")
             if type(value) is float and isfinite(value) and not self.sees_all:  # nearly always
                 numbers[name] = value
             else:
                 numbers[name] = (vector_value if self.sees_all else single_value)(self.setup, name, value)
         if not numbers:
-            raise ValueError(f"an update tells something of a decision: {', '.join(self._fields)}; got nothing")
+            raise ValueError(f"an update needs at least one of {', '.join(self._fields)}, got none")
 
         whole = len(known) + len(numbers) == len(self._fields)
         units = self._add(pending, numbers, whole)

@@ -46,7 +46,7 @@ class Quantity(NamedTuple):
         if not self.low <= line <= self.high:
             wider = "" if (self.low, self.high) == UNIT else f"; {self.name}=LOW..HIGH gives it a wider one"
             raise ValueError(
-                f"the line of {self.name} must lie in its range {self.low:g}..{self.high:g}, got {line:g}{wider}"
+                f"the limit of {self.name} must lie in its range {self.low:g}..{self.high:g}, got {line:g}{wider}"
             )
         return self.scale.unit(line)
 
@@ -83,7 +83,7 @@ class Data:
         constraint_names = tuple(map(str, constraints)) or (("c",) if m == 1 else tuple(f"c{j + 1}" for j in range(m)))
         if len(set(action_names)) != K or len(set(constraint_names)) != m:
             raise ValueError(
-                f"{K} actions and {m} constraints need as many different names, got {len(action_names)} and "
+                f"{K} actions and {m} constraints need as many distinct names, got {len(action_names)} and "
                 f"{len(constraint_names)}"
             )
         quantities = tuple(Quantity(name, "at least", *UNIT) for name in constraint_names)
@@ -131,8 +131,8 @@ class Query(NamedTuple):
                 raise ValueError(f"{self.name} is {low:g} everywhere: {same}")
             if self.sense == "at most" and low < 0:
                 raise ValueError(
-                    f"{self.name} is {low:g} {place(int(values.argmin()))}: a cost is not negative; if this one may be, "
-                    f"give its range, {self.name}={low}..{high}"
+                    f"{self.name} is {low:g} {place(int(values.argmin()))}: a cost must not be negative; if this "
+                    f"one may be, give its range, {self.name}={low}..{high}"
                 )
             return Quantity(self.name, self.sense, *as_range(self.name, (low, high)))
         wrong = np.flatnonzero((values.ravel() < self.range[0]) | (values.ravel() > self.range[1]))
@@ -153,7 +153,7 @@ def _queries(sheet: Sheet, names: Columns) -> tuple[Query, list[Query]]:
     each = [query.name for query in (reward, *constraints)]
     twice = [name for name in each if each.count(name) > 1]
     if twice:
-        raise ValueError(f"{twice[0]} is named twice: a column is the reward, or is kept at most or at least at a line")
+        raise ValueError(f"{twice[0]} is named twice: a column is either the reward or one constraint")
     constraints = constraints or _default_constraints(sheet, names)
     by_user = names.reward is not None or any(query.by_user for query in constraints)
     return reward._replace(range=reward.range or (None if by_user else UNIT), by_user=by_user), constraints
@@ -167,7 +167,7 @@ def _default_constraints(sheet: Sheet, names: Columns) -> list[Query]:
         usual = [name for name in every if name != "reward" and sheet.actions_of(name)]
     usual = usual or [name for name in every if name == "cost"]
     if not usual:
-        raise ValueError(f"{sheet.file} lacks a constraint: name its column by --at-most or --at-least; {sheet.listing()}")
+        raise ValueError(f"{sheet.file} has no constraint: name a column with --at-most or --at-least; {sheet.listing()}")
     cost = Query("cost", "at most", None, True)
     return [cost if name == "cost" else Query(name, "at least", UNIT, False) for name in usual]
 
@@ -178,7 +178,7 @@ def _parse(sheet: Sheet, text: str, sense: str, check: bool = True) -> Query:
     if given is not None and text not in sheet.columns:
         name = given[1]
     elif "=" in text and text not in sheet.columns:
-        raise ValueError(f"a column is NAME or NAME=LOW..HIGH, got {text!r}")
+        raise ValueError(f"a column must be NAME or NAME=LOW..HIGH, got {text!r}")
     if check and name not in sheet.columns and not sheet.actions_of(name):
         raise ValueError(f"{sheet.file} has no column {name!r}{sheet.hint(name)}")
     span = None if given is None or name == text else as_range(name, (float(given[2]), float(given[3])))
@@ -221,7 +221,9 @@ def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
     quantities, values = [], []
     for query in (reward, *constraints):
         if query.name not in sheet.columns:
-            raise ValueError(f"{sheet.file} has one column {reward.name}, but {query.name}:ACTION: name columns of one kind")
+            raise ValueError(
+                f"{sheet.file} has one column {reward.name}, but {query.name}:ACTION: use the same layout for all columns"
+            )
         raw = sheet.numbers(query.name)
         quantities.append(query.quantity(raw, lambda at: f"in row {at + 1}"))
         values.append(_unit(quantities[-1], raw))
@@ -259,12 +261,12 @@ def _action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str
     unknown = [label for label in called if label not in labels]
     if unknown:
         listing = ", ".join(labels)
-        raise ValueError(f"there is no action {unknown[0]!r} to be called {called[unknown[0]]!r}; there are {listing}")
+        raise ValueError(f"there is no action {unknown[0]!r} to name {called[unknown[0]]!r}; the actions are {listing}")
     numeral = re.compile(NUMBER)
     names = tuple(called.get(label, f"action {label}" if numeral.fullmatch(label) else label) for label in labels)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two actions are called {twice!r}: each needs a name of its own")
+        raise ValueError(f"two actions are named {twice!r}: names must be distinct")
     return names
 
 
@@ -273,7 +275,7 @@ def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values
     if names.round is None and not {"round", "t"} & set(sheet.columns):
         raise ValueError(
             f"{sheet.file} lacks a column round, for a table with every action in every round, and a column propensity, for "
-            f"a log of one action a row: say --round NAME or --propensity NAME; {sheet.listing()}"
+            f"a log with one action per row: give --round NAME or --propensity NAME; {sheet.listing()}"
         )
     rounds, row = _in_order(sheet.labels(sheet.find(names.round, "round", "t")))
     T, K = len(rounds), len(labels)

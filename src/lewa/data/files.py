@@ -56,7 +56,7 @@ def _check_file(path: Path) -> None:
     if not is_file:
         raise ValueError(f"there is no file {path}")
     if path.suffix not in (".npz", ".csv", ".parquet") and path.suffixes[-2:] != [".csv", ".gz"]:
-        raise ValueError(f"a table is a {KINDS} file, got {path.name}")
+        raise ValueError(f"a table must be a {KINDS} file, got {path.name}")
 
 
 @contextmanager
@@ -82,7 +82,7 @@ def _decoding(file: str) -> Iterator[None]:
 
 def _from_npz(path: Path, columns: Columns) -> Data:
     if any(columns):
-        raise ValueError(f"columns have names in .csv and .parquet files; {path.name} holds arrays of [0, 1]")
+        raise ValueError(f"only .csv and .parquet files have named columns; {path.name} holds arrays of numbers in [0, 1]")
     with _decoding(path.name):
         archive = zipfile.ZipFile(path)
     with archive:
@@ -148,7 +148,7 @@ def _columns(path: Path) -> dict[str, Labels]:
     try:
         from pyarrow import csv, parquet
     except ImportError:
-        raise ValueError(f"reading {path.name} takes pyarrow: pip install 'lewa[tables]'") from None
+        raise ValueError(f"reading {path.name} needs pyarrow: pip install 'lewa[tables]'") from None
     if path.suffix == ".parquet":
         with _decoding(path.name):  # in one thread: others abort a process that ends while they are at work
             table = parquet.read_table(path, use_threads=False)

@@ -83,7 +83,7 @@ def _dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:
 def _indices(action: object, actions: int) -> Indices:
     array = _dense("actions", action)
     if array.size and array.dtype.kind not in "iu":
-        raise ValueError(f"actions must be whole numbers, got {array.dtype}")
+        raise ValueError(f"actions must be integers, got {array.dtype}")
     if not ((array >= 0) & (array < actions)).all():
         raise ValueError(f"actions must be among 0 .. {actions - 1}, got {array.min()} to {array.max()}")
     indices: Indices = array.astype(np.int64)

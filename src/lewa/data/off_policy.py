@@ -93,7 +93,7 @@ def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     rows = _rows(action, reward, propensity, play)
     total = float(rows.weight.sum())
     if total == 0:
-        raise ValueError("no row shows an action of this play: nothing can be said of its value")
+        raise ValueError("no row has an action of this play, so its value cannot be estimated")
     value = float((rows.weight * rows.value).sum()) / total
     error = _mean(rows.weight * (rows.value - value) * (rows.value.size / total), level)
     return Value(value, value + error.low, value + error.high)
@@ -175,7 +175,7 @@ def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     a, x, p = np.asarray(action), _numbers("rewards", reward), _numbers("propensities", propensity)
     if a.dtype.kind not in "iu" or a.ndim != 1 or a.shape != x.shape or a.shape != p.shape or a.size < 2:
         raise ValueError(
-            "a log needs an action (a whole number from 0 on), a reward and a propensity in each of at least 2 rows, "
+            "a log needs an action (a non-negative integer), a reward and a propensity in each of at least 2 rows, "
             f"got the shapes {a.shape}, {x.shape} and {p.shape}"
         )
     plays = _checked_play(play, a.size)
@@ -202,9 +202,9 @@ def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
 def _checked_play(play: ArrayLike, rows: int) -> Numbers:
     plays = _numbers("a play", play)
     if plays.ndim not in (1, 2) or (plays.ndim == 2 and len(plays) != rows) or plays.shape[-1] == 0:
-        raise ValueError(f"a play has the shape (K,) or ({rows}, K), got {plays.shape}")
+        raise ValueError(f"a play must have the shape (K,) or ({rows}, K), got {plays.shape}")
     if not (plays >= 0).all() or not (np.abs(plays.sum(axis=-1) - 1) <= SUM_TOLERANCE).all():
-        raise ValueError("the probabilities of a play must not be negative, and add up to 1")
+        raise ValueError("the probabilities of a play must be non-negative and sum to 1")
     return plays
 
 

@@ -47,7 +47,7 @@ class Budgets(NamedTuple):
                 raise ValueError(f"there is no constraint {name!r}{nearest(name, names)}")
         free = [name for name in names if name not in fixed]
         if not free:
-            raise ValueError("the line of one constraint is varied: leave that of the one out which it is to be")
+            raise ValueError("lines fixes every constraint, so none is left to vary: leave one out")
         j = names.index(free[0])
         floors = np.array([q.floor(fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
         given = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
@@ -78,7 +78,7 @@ class Budgets(NamedTuple):
         if not highest.feasible:
             lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
             listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
-            raise ValueError(f"no play keeps {listing}, whatever the line of {self.varied.name}")
+            raise ValueError(f"no play keeps {listing}, whatever the limit of {self.varied.name}")
         # Of the plays that are best without it, the one that has most of it.
         rows, floors = np.vstack([others, rewards]), np.append(fixed, max(best.value - 1e-9, 0.0))
         return highest.value, min(best_fixed_play(varied, rows, floors).value, highest.value)

@@ -91,11 +91,9 @@ def frontier(
     if not isinstance(named.game, Log):
         if folds != "auto":
             raise ValueError(
-                f"folds are of a log, and these data show every action of every round, got folds={short_repr(folds)}"
+                f"folds are for a log, but these data have every action of every round, got folds={short_repr(folds)}"
             )
         return of_table(named, named.game, limits, level, names, as_seeds(seeds), progress, goal)
     if names != ["auto"]:
-        raise ValueError(
-            f"no learner is replayed on a log for its frontier: `lewa replay` does that, got {', '.join(names)}"
-        )
+        raise ValueError(f"the frontier of a log replays no learner; use `lewa replay`, got {', '.join(names)}")
     return of_log(named, named.game, limits, level, folds)

@@ -104,7 +104,7 @@ def _halves(data: Data, rows: _Rows) -> tuple[_Rows, _Rows]:
         if missing or half.action.size < 2:
             fault = f"never shows {', '.join(missing)}" if missing else "is too short"
             raise ValueError(
-                f"one half of a log chooses and the other values, so each must show every action: the {name} half "
+                f"one half of a log selects and the other evaluates, so each must have every action: the {name} half "
                 f"({half.action.size} of {total} rows) {fault}"
             )
     return halves["first"], halves["second"]

@@ -113,7 +113,9 @@ def _learners(frontier: Frontier) -> TextTable:
         for point in frontier.points
     ]
     listing = ", ".join(f"{name} ({feedback})" for name, feedback in frontier.learners.items())
-    means = f"; means over {frontier.seeds} seeds, {PLUS_MINUS} {frontier.level:.0%} of the learner's own random numbers"
+    means = (
+        f"; means over {frontier.seeds} seeds, {PLUS_MINUS} {frontier.level:.0%} interval over the learner's random seeds"
+    )
     return TextTable(
         f"what {listing} {'gets' if len(frontier.learners) == 1 else 'get'}",
         tuple(columns),

@@ -144,7 +144,7 @@ def facts(game: Game, floor: object, rounds: int) -> Facts:
     if c0.size != game.constraints:
         raise ValueError(f"floor must have one number per constraint, got {c0.size} for a game with {game.constraints}")
     if game.length is not None and rounds > game.length:
-        raise ValueError(f"rounds must be at most the game's length length {game.length}, got {rounds}")
+        raise ValueError(f"rounds must be at most the game's length {game.length}, got {rounds}")
     variation = game.variation(rounds)
     if mean_constraints is None:
         return Facts(None, None, variation, None, None)

@@ -62,7 +62,7 @@ def cluster_at(address: str, modules: Sequence[str] = ()) -> Iterator[Place]:
     try:
         dask = importlib.import_module("distributed")
     except ImportError:
-        raise ValueError("a cluster takes Dask: pip install 'lewa[cluster]'") from None
+        raise ValueError("a cluster needs Dask: pip install 'lewa[cluster]'") from None
     try:
         client = dask.Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:

@@ -43,13 +43,13 @@ def run_studies(
 ) -> list[Path]:
     """Run what is left of several studies, each into its folder, all of them by the same workers at the same time."""
     if sum(given is not None for given in (executor, workers, cluster)) > 1:
-        raise ValueError("a study runs on an executor, on workers or on a cluster: give one of them")
+        raise ValueError("give only one of executor, workers and cluster")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     try:
         import pyarrow  # noqa: F401 (before hours of work, not after)
     except ImportError:
-        raise ValueError("a study's measures take pyarrow: pip install 'lewa[lab]'") from None
+        raise ValueError("the measures of a study need pyarrow: pip install 'lewa[lab]'") from None
     runs = {out: expand(study) for out, study in studies.items()}
     with ExitStack() as stack:
         for out, study in studies.items():
@@ -62,7 +62,7 @@ def run_studies(
             with place() as here:
                 work.go(here)
             if work.left and executor is not None:
-                raise ValueError("the executor is broken; what is finished is kept: run the study again to go on")
+                raise ValueError("the executor is broken; finished runs are kept: run the study again to resume")
         for out, journal in journals.items():
             write_measures(out / "measures.parquet", [journal.rows[run.id] for run in runs[out]])
     return [out / "measures.parquet" for out in studies]

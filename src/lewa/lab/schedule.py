@@ -123,7 +123,7 @@ class Work:
         try:
             finished = future.result()
         except CancelledError:
-            raise ConnectionError("the cluster was lost; what is finished is kept: run the study again to go on") from None
+            raise ConnectionError("the cluster was lost; finished runs are kept: run the study again to resume") from None
         except place.lost as error:
             self.put_back(chunk)
             return not isinstance(error, BrokenExecutor)
@@ -150,7 +150,7 @@ class Work:
         for job in chunk:
             self.losses[job.place] += 1
             if self.losses[job.place] >= LOSSES:
-                raise ValueError(f"{job.run.id} took {LOSSES} workers down with it: is there memory enough?")
+                raise ValueError(f"{job.run.id} crashed {LOSSES} workers: do they have enough memory?")
 
 
 def _in_order(jobs: list[Job]) -> list[Job]:

@@ -68,7 +68,7 @@ def begin(out: Path, study: Study) -> None:
     copy, stamp, here = out / "study.toml", out / "versions.json", versions_of(study)
     if not copy.exists():
         if (out / "journal.jsonl").exists():
-            raise ValueError(f"{out} holds a journal but not the study it is of: give another folder")
+            raise ValueError(f"{out} holds a journal without its study: give another folder")
         out.mkdir(parents=True, exist_ok=True)
         write(stamp, json.dumps(here, indent=2).encode() + b"\n")
         write(copy, study.text.encode())

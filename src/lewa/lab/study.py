@@ -49,9 +49,9 @@ def whole(value: object) -> int:
     """Return an integer of at least 1; TOML's 1e5 is one too."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise ValueError(f"must be whole numbers of at least 1, got {value!r}")
+        raise ValueError(f"must be integers of at least 1, got {value!r}")
     if number > LARGEST:
-        raise ValueError(f"must be whole numbers of at most {LARGEST}, got one of {len(str(number))} digits")
+        raise ValueError(f"must be integers of at most {LARGEST}, got one of {len(str(number))} digits")
     return number
 
 
@@ -81,7 +81,7 @@ def seed_list(value: object) -> tuple[int, ...]:
     """Return the seeds, from their number or a list of them."""
     items = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
-        raise ValueError(f"must be how many there are, or a list of whole numbers from 0 on, got {value!r}")
+        raise ValueError(f"must be their number, or a list of non-negative integers, got {value!r}")
     try:
         return as_seeds(value)  # type: ignore[arg-type]  # as was just seen
     except ValueError as error:
@@ -180,7 +180,7 @@ class Study(Part):
             if measure not in MEASURES:
                 raise ValueError(f"measures has no {measure!r}{nearest(measure, list(MEASURES))}")
         if len(TOGETHER & set(self.measures)) == 1:
-            raise ValueError("measures must name regret and violation together: one says nothing without the other")
+            raise ValueError("measures must include regret and violation together")
         return self
 
     @property
@@ -197,7 +197,7 @@ def read(path: str | Path) -> Study:
     try:
         return parse(path.read_text(encoding="utf-8"), str(path))
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is no text in UTF-8, so it is no study") from None
+        raise ValueError(f"{path} is not a study: it is not text in UTF-8") from None
 
 
 def parse(text: str, file: str = "study") -> Study:
@@ -205,7 +205,7 @@ def parse(text: str, file: str = "study") -> Study:
     try:
         study = Study.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{file} is no TOML: {error}") from None
+        raise ValueError(f"{file} is not valid TOML: {error}") from None
     except RecursionError:
         raise ValueError(f"{file} is nested too deeply for a study") from None
     except ValidationError as error:
@@ -275,7 +275,7 @@ class Run:
         game: Game = games.make(self.game, self.floor, self.rounds, **at(self.parameters, self.rounds))
         if game.constraints != len(self.floor):
             raise ValueError(
-                f"the game {self.game} takes one floor per constraint, {game.constraints}, got {len(self.floor)}"
+                f"the game {self.game} needs one floor per constraint, {game.constraints}, got {len(self.floor)}"
             )
         return learners.make(self.learner, game.actions, self.rounds, self.floor, **at(self.settings, self.rounds)), game
 

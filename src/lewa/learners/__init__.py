@@ -115,7 +115,9 @@ def find(name: str) -> type[Learner]:
     of NAME's tunings, and NAME+WRAPPER runs NAME inside another.
     """
     if not isinstance(name, str):
-        raise TypeError(f"a learner is named by a word of lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}")
+        raise TypeError(
+            f"the name of a learner must be a string of lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}"
+        )
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
         return WRAPPERS[wrapper].of(find(inside))

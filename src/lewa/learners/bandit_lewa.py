@@ -103,7 +103,7 @@ class BanditLewa(PrimalDual):
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_tuning(cls, tuning)
         if tuning == "printed":
-            require(mu is None, "the printed box has one step, eta, and no mu", mu=mu)
+            require(mu is None, "the printed algorithm has one step, eta, and no mu", mu=mu)
             return cls._printed(K, T, floor, gamma, delta, eta)
         gamma = min(0.2, sqrt(K * log_actions(K)) * T**-0.25) if gamma is None else gamma
         delta = T**-0.5 if delta is None else delta

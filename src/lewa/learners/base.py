@@ -118,7 +118,7 @@ class Learner:
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         """Return what is proved in this setting, the best first; where nothing is, that, with the reason."""
-        raise NotImplementedError(f"{type(self).__name__} says nothing of what is proved")
+        raise NotImplementedError(f"{type(self).__name__} has no guarantees")
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         """Return what is proved of so many decisions whose answers came late, the best first; most learners have nothing."""

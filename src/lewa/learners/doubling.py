@@ -132,7 +132,7 @@ class Doubling(Wrapper):
     def check(self) -> None:
         """Every epoch obeys the laws of the learner inside, and starts it alike."""
         whole = self.length.ndim == 1 and self.length.size > 0 and bool(np.all((self.length >= 1) & (self.length % 1 == 0)))
-        require(whole, "length must be whole numbers of at least 1, one per epoch", length=self.length)
+        require(whole, "length must be integers of at least 1, one per epoch", length=self.length)
         for name in self.tables():
             shape = self.parameters[name].shape
             require(shape[:1] == self.length.shape, f"{name} must have one entry per epoch", shape=shape)

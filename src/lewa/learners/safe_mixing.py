@@ -174,6 +174,6 @@ def check_safe(safe: float, margin: float, floor: Vector, actions: int | None = 
     """The safe action is one of them (of one action it is that one, whatever its number), and no constraint exceeds 1."""
     known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions or actions == 1)
     last = "" if actions is None else f", 0 .. {actions - 1}"
-    require(known or safe == UNKNOWN, f"safe must be the number of an action{last}", safe=safe)
+    require(known or safe == UNKNOWN, f"safe must be the index of an action{last}", safe=safe)
     most = 1 - float(floor.max())
     require(0 <= margin <= most + 1e-12, f"margin must lie between 0 and 1 - floor = {most:.6g}", margin=margin)

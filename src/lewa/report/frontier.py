@@ -77,8 +77,8 @@ def write_frontier(frontier: Frontier, path: Path) -> None:
 def check_file(path: Path) -> None:
     """Refuse a file that could not be written, before anything is computed."""
     if path.suffix not in KINDS:
-        raise ValueError(f"a frontier is written to a file that ends in {', '.join(KINDS)}, got {path.name}")
+        raise ValueError(f"a frontier needs a file that ends in {', '.join(KINDS)}, got {path.name}")
     if not path.parent.is_dir() or path.is_dir():
-        raise ValueError(f"a frontier is written to a file in a folder that exists, got {path}")
+        raise ValueError(f"a frontier needs a file in an existing folder, got {path}")
     if path.suffix in KINDS[:3] and find_spec("matplotlib") is None:
-        raise ValueError("a figure takes matplotlib: pip install 'lewa[lab]'")
+        raise ValueError("a figure needs matplotlib: pip install 'lewa[lab]'")

@@ -98,7 +98,7 @@ def read_study(folder: Path) -> StudyFolder:
     versions = read_versions(folder / "versions.json")
     if not file.is_file():
         again = f"lewa run {folder / 'study.toml'} --out {folder}"
-        raise ValueError(f"the study in {folder} is not finished; to go on with it: {again}")
+        raise ValueError(f"the study in {folder} is not finished; to resume it: {again}")
     return StudyFolder(str(name), text, versions, _results(file))
 
 
@@ -106,7 +106,7 @@ def _results(file: Path) -> list[Result]:
     groups: dict[tuple[str, tuple[float, ...], int, str], list[Row]] = {}
     for row in read_measures(file):
         if row["floor"] is None or any(row[name] is None for name in ("game", "rounds", "learner", "settings", "seed")):
-            raise ValueError(f"{file} is damaged: a row does not say which run it is of")
+            raise ValueError(f"{file} is damaged: a row does not name its run")
         learner = f"{row['learner']} {row['settings']}".strip()
         groups.setdefault((row["game"], tuple(row["floor"]), row["rounds"], learner), []).append(row)
     return [Result(*key, rows=rows) for key, rows in groups.items()]

@@ -43,7 +43,7 @@ def as_players(learner: Learner | str, game: Game | str, rounds: int | None, flo
     game = check_game(game)
     rounds = as_count("rounds", game.length if rounds is None else rounds)
     if game.length is not None and rounds > game.length:
-        raise ValueError(f"rounds must be at most the game's length length {game.length}, got {rounds}")
+        raise ValueError(f"rounds must be at most the game's length {game.length}, got {rounds}")
     learner = as_learner(learner, game.actions, rounds, floor)
     if learner.floor.size != game.constraints:
         raise ValueError(
