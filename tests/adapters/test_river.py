@@ -62,7 +62,7 @@ def test_a_cost_that_nobody_tells_is_refused_and_nothing_changes() -> None:
     before = policy.agent.snapshot()
     with pytest.raises(ValueError, match=r"the cost of '.' must be told, by update\(arm, reward, cost=...\), or be known"):
         policy.update(arm, 1.0)
-    with pytest.raises(ValueError, match="there is no 'price' here"):
+    with pytest.raises(ValueError, match="there is no value named 'price'"):
         policy.update(arm, 1.0, cost=0.1, price=0.2)
     with pytest.raises(ValueError, match="reward must be a finite number, got nan"):
         policy.update(arm, float("nan"), cost=0.1)

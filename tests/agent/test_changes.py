@@ -151,7 +151,7 @@ REFUSED: list[tuple[Callable[[Agent], object], str]] = [
     (lambda agent: agent.add_action("x"), "is there already"),
     (lambda agent: agent.add_action("z", like="q"), "there is no action 'q'"),
     (lambda agent: agent.add_action("z", share=1.5), "minimum shares must lie in"),
-    (lambda agent: agent.add_action("z", expected={"price": 1}), "there is no 'price' here"),
+    (lambda agent: agent.add_action("z", expected={"price": 1}), "there is no value named 'price'"),
     (lambda agent: agent.retire_action("q"), "there is no action 'q'"),
     (lambda agent: agent.set_mode("on"), "mode must be live, shadow, frozen or off"),
     (lambda agent: agent.set_mode("off"), "needs a fallback action"),

@@ -74,7 +74,7 @@ def test_a_line_becomes_a_floor_and_back() -> None:
     assert one.scale.own(0.75) == pytest.approx(0.005)
     with pytest.raises(
         ValueError,
-        match=r"^the line of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH gives it a wider one$",
+        match=r"^the limit of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH gives it a wider one$",
     ):
         one.floor(0.03)
 
@@ -190,7 +190,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "an unknown cost": (long(), OWN | LONG | {"at_most": "dolars"}, "no column 'dolars'; did you mean 'dollars'?"),
     "an unknown action": (long(), OWN | {"round": "query", "action": "modl"}, "no column 'modl'; did you mean 'model'?"),
     "an unknown round": (long(), OWN | {"round": "quary", "action": "model"}, "no column 'quary'; did you mean 'query'?"),
-    "an unknown propensity": (long(), OWN | LONG | {"propensity": "pp"}, "the data has no column 'pp'; there are"),
+    "an unknown propensity": (long(), OWN | LONG | {"propensity": "pp"}, "the data has no column 'pp'; choose one of"),
     "no action": (long(), OWN, "the data lacks the column action: say which it is, --action NAME; it has query, model"),
     "no reward": (long(), LONG | {"at_most": "dollars"}, "the data lacks the column reward: say which it is, --reward NAME"),
     "no constraint": (long(), LONG | {"reward": "quality"}, "the data has no constraint: name a column with --at-most or"),
@@ -239,7 +239,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "columns of two kinds": (
         {**long(), "power:a": np.ones(60)},
         OWN | LONG | {"at_least": "power"},
-        "columns of one kind",
+        "use the same layout for all columns",
     ),
     "an action shown twice": (
         {name: [*values, values[0]] for name, values in long().items()},
