@@ -146,7 +146,7 @@ def test_the_tunings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "law"), [({"explore": 0}, "explore must be a whole"), ({"optimism": 0.5}, "optimism must")]
+    ("wrong", "law"), [({"explore": 0}, "explore must be an integer"), ({"optimism": 0.5}, "optimism must")]
 )
 def test_what_makes_no_sense_is_refused(wrong: dict[str, float], law: str) -> None:
     for kind in (lewa.learners.ExploreThenProject, lewa.learners.BanditExploreThenProject):
