@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from lewa.agent import contexts, setup
+from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore
@@ -175,29 +176,72 @@ class Agent(ChangeMethods, AgentCore):
         """
         with self._lock:
             self._check_running()
-            state = self._state
-            driver, t, exposure = state.driver, state.rounds, state.exposure
-            among = None if available is None else self._among(available)
-            labels = None if among is None else tuple(self._actions[k] for k in among)
-            features = contexts.encode(state.setup.context, context)
-            if features is not None:
-                driver.see(features)
-            there = self._there(among)
-            safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
-            if safe is not None:
-                i, propensity, play = driver.draw_from(t, safe)
-            elif there is None and exposure.plain_play:
-                i, propensity, play = driver.draw(t)
-            else:
-                i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
-            multipliers = tuple(driver.multiplier.tolist())
-            fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
-            masked = among is not None
-            charged = state.decide(i, propensity, driver.pending_play(play, masked), masked)
-            told = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
-            decision = _new(Decision, fields + told)
+            decision = self._decide(available, context)
             self._note(decision)
             return decision
+
+    def _decide(self, available: Iterable[Label] | None, context: Mapping[str, object] | None) -> Decision:
+        state = self._state
+        driver, t, exposure = state.driver, state.rounds, state.exposure
+        among = None if available is None else self._among(available)
+        labels = None if among is None else tuple(self._actions[k] for k in among)
+        features = contexts.encode(state.setup.context, context)
+        if features is not None:
+            driver.see(features)
+        there = self._there(among)
+        safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
+        if safe is not None:
+            i, propensity, play = driver.draw_from(t, safe)
+        elif there is None and exposure.plain_play:
+            i, propensity, play = driver.draw(t)
+        else:
+            i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
+        multipliers = tuple(driver.multiplier.tolist())
+        fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
+        masked = among is not None
+        charged = state.decide(i, propensity, driver.pending_play(play, masked), masked)
+        told = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
+        return _new(Decision, fields + told)
+
+    def pull_many(self, n: int) -> list[Decision]:
+        """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.
+
+        Parameters
+        ----------
+        n : int
+            The number of decisions.
+        """
+        count = setup.whole_number("n", n, least=0)
+        with self._lock:
+            self._check_running()
+            state, made = self._state, list[Decision]()
+            while len(made) < count:
+                size = min(count - len(made), room(state))
+                bulk = size > 0 and in_bulk(state) and state.exposure.plain_play
+                made += draw_batch(state, size) if bulk else [self._decide(None, None)]
+            self._note_all(made)
+            return made
+
+    def update_many(self, answers: Sequence[Answer]) -> Sequence[Feedback]:
+        """Take in answers in a row: the same as one `update` after the other, at a fraction of the cost.
+
+        Parameters
+        ----------
+        answers : sequence of (decision, values)
+            The decision, or its number, and what was told of it by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
+            of them is refused, none is taken in.
+        """
+        with self._lock:
+            self._check_running()
+            state, items = self._state, check_pairs(answers)
+            told: Sequence[Feedback] | None = answer_batch(state, items)
+            if told is None:
+                told = [
+                    Feedback(number, state.answer(number, values), False, self._name)
+                    for number, values in check_answers(state, items)
+                ]
+            self._note_all(told)
+            return told
 
     def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
         """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.

@@ -75,6 +75,7 @@ def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
     learner = state.driver.learner.replace(floor=[constraint.floor for constraint in constraints])
     state.driver.adopt(learner, state.driver.state)
     state.setup = replace(setup, constraints=constraints, learner=learner)
+    state.prior_units = state.setup.prior_units()
     if state.ledger is not None and rule is not None:
         state.ledger.change(rule)
 

@@ -3,7 +3,7 @@
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Self
@@ -93,7 +93,12 @@ class AgentCore:
         if self._journal is not None:
             self._write([item])
 
-    def _write(self, items: list[Record]) -> None:
+    def _note_all(self, items: Sequence[Record]) -> None:
+        self._state.records += len(items)
+        if self._journal is not None and items:
+            self._write(items)
+
+    def _write(self, items: Sequence[Record]) -> None:
         journal = self._journal
         if journal is None:
             return

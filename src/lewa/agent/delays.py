@@ -1,6 +1,8 @@
 """How late answers came: the counters that a bound with late answers needs, each kept in constant time."""
 
 from collections.abc import Mapping, Sequence
+from itertools import count, repeat
+from operator import sub
 
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
@@ -29,6 +31,26 @@ class DelayCounter:
         self.open[number] = (counts["made"], waiting, counts["learned"])
         if waiting >= counts["most_open"]:
             counts["most_open"] = waiting + 1
+
+    def draw_many(self, first: int, n: int) -> None:
+        """Count n decisions in a row."""
+        counts, waiting = self.counts, len(self.open)
+        places = range(counts["made"] + 1, counts["made"] + n + 1)
+        entries = zip(places, range(waiting, waiting + n), repeat(counts["learned"]), strict=False)
+        self.open.update(zip(range(first, first + n), entries, strict=True))
+        counts["made"] += n
+        counts["total"] += n * waiting + n * (n - 1) // 2
+        counts["most_open"] = max(counts["most_open"], waiting + n)
+
+    def end_many(self, numbers: Sequence[int]) -> None:
+        """Count the ends of decisions that are learned one after the other."""
+        entries = [entry for number in numbers if (entry := self.open.pop(number, None)) is not None]
+        if not entries:
+            return
+        counts, (places, waiting, before) = self.counts, zip(*entries, strict=True)
+        counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
+        counts["between"] = max(counts["between"], counts["learned"] + max(map(sub, count(), before)))
+        counts["learned"] += len(entries)
 
     def end(self, number: int, learned: bool) -> None:
         """Count the end of a decision: learned, or never answered."""

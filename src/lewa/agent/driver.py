@@ -11,7 +11,7 @@ from lewa.engine.session import NO_PLAY, Session
 from lewa.feedback import Feedback
 from lewa.kernels import dump, load, state_type
 from lewa.learners.base import Learner
-from lewa.types import Matrix, State, Vector, Words
+from lewa.types import Indices, Matrix, State, Vector, Words
 
 LARGEST_PLAY = 1000  # actions up to which a decision of a learner that draws by itself carries its whole play
 
@@ -50,6 +50,25 @@ class Driver(Session):
         action, propensity = self.steps.choose(self.memory, self.dice, t, play)
         return action, float(propensity), play
 
+    def draw_many(self, t: int, n: int) -> tuple[Indices, Matrix, Matrix]:
+        """Draw and charge n actions in a row, as n calls of `draw` and `charge` do.
+
+        Return the actions; a row for each with its propensity, the multipliers before it and what was charged for it; and
+        the plays, with no column above `LARGEST_PLAY` actions of a learner that draws by itself.
+        """
+        charged = NO_PLAY if self._charged is None else self._charged
+        actions = np.empty(n, dtype=np.int64)
+        numbers = np.empty((n, 1 + self.multiplier.size + charged.size))
+        plays = np.empty((n, self._play.size if self._draws_itself else self.actions))
+        self.steps.draw_many(self.memory, self.dice, t, self.multiplier, charged, actions, numbers, plays)
+        return actions, numbers, plays
+
+    def learn_many(self, actions: Indices, propensities: Vector, units: Matrix, plays: Matrix, charged: Matrix) -> Matrix:
+        """Learn whole answers in a row; return the multipliers before each."""
+        multipliers = np.empty((actions.size, self.multiplier.size))
+        self.steps.learn_many(self.memory, self.multiplier, actions, propensities, units, plays, charged, multipliers)
+        return multipliers
+
     def draw_among(self, t: int, available: Vector, exposure: Exposure) -> tuple[int, float, Vector]:
         """Return the same for the play over the available actions, as far as the learner is exposed."""
         return self.draw_from(t, exposure.mix(self.play() if available.all() else self.play_among(available), available))
@@ -58,6 +77,11 @@ class Driver(Session):
         """Return the same for a play that is given."""
         action = sample_action(play, self._uniform(t))
         return action, float(play[action]), play
+
+    @property
+    def charges(self) -> bool:
+        """Whether the learner charges its constraints at the draw."""
+        return self._charged is not None
 
     def pending_play(self, play: Vector, masked: bool) -> Vector | None:
         """Return the play that an open decision carries for the learner; None if the learner needs none."""

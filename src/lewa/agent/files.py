@@ -53,7 +53,10 @@ def read(path: str | os.PathLike[str]) -> Plain:
 
 def to_json(plain: Plain) -> str:
     """Return JSON without losing a bit: floats as the shortest text that reads back the same, infinite ones as strings."""
-    return json.dumps(_finite(plain), allow_nan=False)
+    try:
+        return json.dumps(plain, allow_nan=False)
+    except ValueError:  # a number that is not finite, which is rare
+        return json.dumps(_finite(plain), allow_nan=False)
 
 
 def _finite(value: object) -> object:

@@ -6,14 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.agent.records import Plain
-from lewa.agent.statistics import Statistics
+from lewa.agent.statistics import WINDOW, Statistics, add_recent
 from lewa.measures.confidence_sequence import interval, least_reach
 from lewa.types import Matrix, Vector
 
-WINDOW = 500  # values
-MEMORY = 200  # values of the exponential average
 BLOCK = 400  # answers of an action that are compared with those before them
-STEP = 50  # answers after which they are compared
 FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
 KEPT_SHIFTS = 100  # the newest ones
 
@@ -29,19 +26,15 @@ class Shift(NamedTuple):
 
 
 class Recent:
-    """The last values of each quantity, in the user's units."""
+    """The last values of each quantity, in the user's units: a row of the table each."""
 
     def __init__(self, fields: int) -> None:
-        self.values: Matrix = np.full((fields, WINDOW), np.nan)
-        self.count, self.smooth = np.zeros(fields, dtype=np.int64), np.zeros(fields)
+        self.table: Matrix = np.zeros((fields, WINDOW + 2))
+        self.values, self.count, self.smooth = self.table[:, :WINDOW], self.table[:, WINDOW], self.table[:, WINDOW + 1]
 
     def add(self, f: int, value: float) -> None:
         """Add one value."""
-        n = int(self.count[f])
-        self.values[f, n % WINDOW] = value
-        self.count[f] = n + 1
-        weight = 1 / min(n + 1, MEMORY)
-        self.smooth[f] = (1 - weight) * self.smooth[f] + weight * value
+        getattr(add_recent, "py_func", add_recent)(self.table[f], value)
 
     def mean(self, f: int) -> float | None:
         """Return the mean of the window; None if nothing was told."""
@@ -55,13 +48,13 @@ class Recent:
     def copy(self) -> "Recent":
         """Return a copy."""
         twin = Recent(len(self.count))
-        twin.values[:], twin.count[:], twin.smooth[:] = self.values, self.count, self.smooth
+        twin.table[:] = self.table
         return twin
 
     def plain(self) -> Plain:
         """Return it as JSON has it."""
         rows = [row[: min(int(n), WINDOW)].tolist() for row, n in zip(self.values, self.count, strict=True)]
-        return {"values": rows, "count": self.count.tolist(), "smooth": self.smooth.tolist()}
+        return {"values": rows, "count": self.count.astype(np.int64).tolist(), "smooth": self.smooth.tolist()}
 
     @classmethod
     def from_plain(cls, plain: Plain | None, fields: int) -> "Recent":

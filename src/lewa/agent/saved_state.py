@@ -1,6 +1,9 @@
 """The state of an agent as JSON has it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from operator import is_, itemgetter
+from typing import Any
 
 import numpy as np
 
@@ -9,12 +12,15 @@ from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
+from lewa.agent.pending import Pending, Units, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, Plain, brief, record
 from lewa.agent.setup import Setup, whole_number
-from lewa.agent.state import COUNTS, AgentState, Pending, Units
+from lewa.agent.state import COUNTS, AgentState
 from lewa.agent.statistics import Statistics
 from lewa.engine.check_feedback import check_features
+
+MANY = 1000  # open decisions above which they are saved in columns
 
 
 def to_plain(state: AgentState) -> Plain:
@@ -34,7 +40,7 @@ def to_plain(state: AgentState) -> Plain:
         "delays": state.delays.plain(),
         "segments": [segment.plain() for segment in state.segments],
         **({} if state.ledger is None else {"governor": state.ledger.plain()}),
-        "open": [_plain_pending(number, pending) for number, pending in state.open.items()],
+        "open": _plain_open(state),
     }
 
 
@@ -60,7 +66,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     if plain.get("governor") is not None:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
-    for number, action, propensity, play, units, *rest in plain["open"]:
+    for number, action, propensity, play, units, *rest in _open_rows(plain["open"]):
         charged, features = [*rest, (), ()][:2]
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
             raise ValueError(
@@ -74,8 +80,28 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         if booked.shape != state.driver.charged.shape:
             raise ValueError(f"decision {number} must carry {state.driver.charged.size} charges, got {booked.size}")
         check_features(state.driver.features, context)
-        state.open[int(number)] = Pending(int(action), float(propensity), probabilities, known, booked, context)
+        state.open.restore(int(number), Pending(int(action), float(propensity), probabilities, known, booked, context))
     return state
+
+
+def _plain_open(state: AgentState) -> list[list[object]] | Plain:
+    """Return the open decisions: a list each, or columns if they are many and nothing but numbers."""
+    numbers, items = list(state.open), [pending for _, pending in state.open.items()]
+    numeric = not state.driver.needs_play and not state.driver.features
+    if len(items) <= MANY or not numeric or not all(map(is_, map(itemgetter(3), items), repeat(None))):
+        return list(map(_plain_pending, numbers, items))
+    actions, propensities, _, _, charges, _ = zip(*items, strict=True)
+    columns = {"number": numbers, "action": list(actions), "probability": list(propensities)}
+    return {**columns, "charged": stack(charges).T.tolist()}
+
+
+def _open_rows(plain: Any) -> Iterable[Any]:
+    if isinstance(plain, list):
+        return plain
+    charged = [list(row) for row in zip(*plain["charged"], strict=True)]
+    empty = repeat(None)
+    columns = [plain["number"], plain["action"], plain["probability"], empty, empty, *([charged] if charged else [])]
+    return zip(*columns, strict=False)
 
 
 def _plain_pending(number: int, pending: Pending) -> list[object]:

@@ -1,10 +1,8 @@
 """The state of an agent, and the three things that change it: a decision, an answer to one, and the end of one."""
 
-from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import copy
 from math import isfinite
-from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -15,38 +13,19 @@ from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
-from lewa.agent.recent import KEPT_SHIFTS, STEP, Recent, Shift, find_shift
+from lewa.agent.pending import OpenDecisions, Pending, Units
+from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value, brief
 from lewa.agent.setup import Setup, clipped_unit
-from lewa.agent.statistics import Statistics, add_action
+from lewa.agent.statistics import STEP, Statistics, add_action
 from lewa.agent.values import single_value, vector_value
-from lewa.feedback import NOTHING
 from lewa.kernels import DICE, keys
 from lewa.types import State, Vector
 from lewa.units import Scale
 from lewa.validation import nearest
 
+_new = tuple.__new__  # a named tuple in half the time
 COUNTS = ("answered", "late", "masked", "charged", "expired")
-
-# One entry per field, of one unit (of the action drawn) or K units (of every action); NaN where nothing is known.
-Units: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
-
-
-class Pending(NamedTuple):
-    """A decision whose answer is not complete."""
-
-    action: int  # its index
-    propensity: float
-    play: Vector | None  # that the learner will learn from; None if it needs none
-    units: Units | None = None  # what is known so far; None if nothing is
-    charged: Vector = NOTHING  # what the learner charged its constraints at the draw
-    features: Vector = NOTHING  # of the context that the action was drawn in
-
-    def known(self) -> list[int]:
-        """Return the fields that are known."""
-        if self.units is None:
-            return []
-        return [f for f, unit in enumerate(self.units) if not np.isnan(unit).any()]
 
 
 class AgentState:
@@ -58,7 +37,7 @@ class AgentState:
         self.sees_all = not driver.feedback.is_bandit
         self.statistics = Statistics.empty(setup.scales, K)
         self.rounds, self.records = 0, 0
-        self.open: OrderedDict[int, Pending] = OrderedDict()
+        self.open = OpenDecisions(fields, K, self.sees_all)
         self.counts = dict.fromkeys(COUNTS, 0)
         self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
         self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
@@ -68,7 +47,7 @@ class AgentState:
         self.delays, self.segments = DelayCounter(), list[Segment]()
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
-        self._prior_units = setup.prior_units()
+        self.prior_units = setup.prior_units()
         self._unbounded = setup.learner.unbounded
         self._make_desk()
 
@@ -104,13 +83,13 @@ class AgentState:
         if not safe:
             self.delays.draw(t)
         charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.charged
-        self.open[t] = Pending(action, propensity, play, None, charged, self.driver.seen_features)
+        self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features)))
         if masked:
             self.counts["masked"] += 1
         if len(self.open) > self._max_pending:
-            self.close(next(iter(self.open)))
+            self.close(self.open.oldest())
         if self._expire_after is not None:
-            while self.open and (oldest := next(iter(self.open))) <= t - self._expire_after:
+            while self.open and (oldest := self.open.oldest()) <= t - self._expire_after:
                 self.close(oldest)
         return charged
 
@@ -155,7 +134,26 @@ class AgentState:
         """
         pending = self.open[number]
         known = () if pending.units is None else pending.known()
+        numbers = self.check_values(number, values, known)
+        whole = len(known) + len(numbers) == len(self._fields)
+        units = self._add(pending, numbers, whole)
+        if self.ledger is not None:
+            self.ledger.settle(number, pending.action, numbers)
+        if not whole:
+            self.open.tell(number, units.copy(), [self._fields[name] for name in numbers])
+        else:
+            self._learn(pending, units, self.ledger is not None and self.ledger.close(number, whole=True))
+            self.open.pop(number)
+            self.delays.end(number, learned=True)
+            self.counts["answered"] += 1
+            if number != self.rounds:
+                self.counts["late"] += 1
+        if self.sees_all:
+            return {name: tuple(np.asarray(value).tolist()) for name, value in numbers.items()}
+        return numbers  # type: ignore[return-value]  # floats
 
+    def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
+        """Return the values of an answer as numbers; refuse what is no value, has no such name or is known."""
         numbers: dict[str, float | Vector] = {}
         for name, value in values.items():
             f = self._fields.get(name)
@@ -169,25 +167,7 @@ class AgentState:
                 numbers[name] = (vector_value if self.sees_all else single_value)(self.setup, name, value)
         if not numbers:
             raise ValueError(f"an update needs at least one of {', '.join(self._fields)}, got none")
-
-        whole = len(known) + len(numbers) == len(self._fields)
-        units = self._add(pending, numbers, whole)
-        self._notice(pending, numbers)
-        if self.ledger is not None:
-            self.ledger.settle(number, pending.action, numbers)
-
-        if not whole:
-            self.open[number] = pending._replace(units=units.copy())
-        else:
-            self._learn(pending, units, self.ledger is not None and self.ledger.close(number, whole=True))
-            del self.open[number]
-            self.delays.end(number, learned=True)
-            self.counts["answered"] += 1
-            if number != self.rounds:
-                self.counts["late"] += 1
-        if self.sees_all:
-            return {name: tuple(np.asarray(value).tolist()) for name, value in numbers.items()}
-        return numbers  # type: ignore[return-value]  # floats
+        return numbers
 
     def close(self, number: int) -> None:
         """Close a decision of which no more will be told: leave it out, or fill in what is missing."""
@@ -219,12 +199,28 @@ class AgentState:
             return np.full(width, clipped_unit(self.setup.scales[f], fixed[name]))
         if f > 0 and pending.charged.size:
             return np.asarray(1 - pending.charged[f - 1])
-        count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self._prior_units[f]
+        count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self.prior_units[f]
         if not self.sees_all:
             i = pending.action
             count, total, prior = count[i], total[i], prior[i]
         units: Units = np.where(count > 0, total / np.maximum(count, 1), prior)
         return units
+
+    def reserved_total(self, f: int) -> float:
+        """Return the sum of what fills in a field in the open decisions that await it, in the user's units."""
+        scale, count = self.setup.scales[f], self.open.count(f)
+        zero, span = scale.own(0.0), scale.own(1.0) - scale.own(0.0)
+        fixed = (self.setup.unanswered or {}).get(self.setup.fields[f])
+        if fixed is not None:
+            units = count * clipped_unit(scale, fixed)
+        elif f > 0 and self.driver.charges:
+            units = count - self.open.charge(f)
+        else:
+            seen, total = self.statistics.action_count[f], self.statistics.action_sum[f]
+            means = np.where(seen > 0, total / np.maximum(seen, 1), self.prior_units[f])
+            weights = self.open.plays(f) if self.sees_all else np.array(self.open.awaited[f], dtype=np.float64)
+            units = float(weights @ means)
+        return float(count * zero + span * units)
 
     def unit_of_play(self, pending: Pending, unit: Units) -> float:
         """Return the unit of the action drawn, or the mean of the play."""
@@ -239,36 +235,34 @@ class AgentState:
     def _add(self, pending: Pending, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
         """Add values to the statistics; return their units, together with those that are known already."""
         if pending.play is not None and self.sees_all:
-            units = self._units_so_far(pending)
-            for name, value in numbers.items():
-                f = self._fields[name]
-                units[f] = self.statistics.add_all(f, np.asarray(value), pending.play, self._unbounded)
-            if whole:
-                self.statistics.multiplier_sum[1:] += self.driver.multiplier
-            return units
+            return self._add_all(pending, pending.play, numbers, whole)
         if len(numbers) < len(self._fields):
             self._values.fill(np.nan)
             self._units[:] = np.nan if pending.units is None else pending.units
         for name, value in numbers.items():
             self._values[self._fields[name]] = value
-        table, multiplier = self.statistics.table, self.driver.multiplier
-        add_action(table, self._desk, multiplier, pending.action, pending.propensity, self._unbounded, whole)
+        action, tables = pending.action, (self.statistics.table, self.recent.table)
+        if add_action(*tables, self._desk, self.driver.multiplier, action, pending.propensity, self._unbounded, whole):
+            self.compare(action, [self._fields[name] for name in numbers])
         return self._units
 
-    def _notice(self, pending: Pending, numbers: Mapping[str, float | Vector]) -> None:
-        """Add values to the recent ones, and look for a change in what actions give."""
-        statistics, play = self.statistics, pending.play
+    def _add_all(self, pending: Pending, play: Vector, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
+        units = self._units_so_far(pending)
         for name, value in numbers.items():
-            f = self._fields[name]
-            if isinstance(value, float):
-                self.recent.add(f, value)
-                if statistics.block_count[f, pending.action] % STEP == 0:
-                    self._compare(f, pending.action)
-            elif play is not None:
-                self.recent.add(f, float(play @ value))
-                if statistics.block_count[f, 0] % STEP == 0:
-                    for action in range(len(self.setup.actions)):
-                        self._compare(f, action)
+            f, values = self._fields[name], np.asarray(value)
+            units[f] = self.statistics.add_all(f, values, play, self._unbounded)
+            self.recent.add(f, float(play @ values))
+            for action in range(len(self.setup.actions)):
+                self.compare(action, [f])
+        if whole:
+            self.statistics.multiplier_sum[1:] += self.driver.multiplier
+        return units
+
+    def compare(self, action: int, fields: Sequence[int]) -> None:
+        """Look for a change in what an action gives, in the fields whose turn it is."""
+        for f in fields:
+            if self.statistics.block_count[f, action] % STEP == 0:
+                self._compare(f, action)
 
     def _compare(self, f: int, action: int) -> None:
         shift = find_shift(self.statistics, f, action)
@@ -287,26 +281,15 @@ class AgentState:
 
     def extend(self, learner_state: State) -> None:
         """Take one more action in, with this state of the learner; the setup has it already."""
-        setup, K = self.setup, len(self.setup.actions)
-        self.driver.adopt(setup.learner, learner_state, K)
-        self.statistics = self.statistics.extended(setup.scales)
-        self._prior_units = setup.prior_units()
-        for number, pending in self.open.items():
-            play = pending.play if pending.play is None or not pending.play.size else np.append(pending.play, 0.0)
-            self.open[number] = pending._replace(play=play)
+        self.driver.adopt(self.setup.learner, learner_state, len(self.setup.actions))
+        self.statistics = self.statistics.extended(self.setup.scales)
+        self.prior_units = self.setup.prior_units()
+        self.open.extend()
 
     def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
         """Write what is open and what was seen of constraint j in units of another range."""
-        f = j + 1
-        for number, pending in self.open.items():
-            units, charged = pending.units, pending.charged.copy()
-            if charged.size:
-                charged[j] = ratio * charged[j] + shift
-            if units is not None:
-                units = units.copy()
-                units[f] = 1 - (ratio * (1 - units[f]) + shift)
-            self.open[number] = pending._replace(units=units, charged=charged)
-        self.statistics.rescale(f, scale, ratio, shift)
+        self.open.rescale(j, ratio, shift)
+        self.statistics.rescale(j + 1, scale, ratio, shift)
 
     def _learn(self, pending: Pending, units: Units, safe: bool) -> None:
         """Let the learner learn a whole answer, unless the agent's mode is not to learn, or the governor decided."""

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from lewa.agent.records import Plain
-from lewa.kernels import program
-from lewa.types import Matrix, Vector
+from lewa.kernels import exact, program
+from lewa.types import Indices, Matrix, Vector
 from lewa.units import Scale
 
 # The columns of the table, with the names that files of version 1 have for them.
@@ -40,6 +40,9 @@ PER_ACTION = {
 ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM, CLIP_ABOVE, CLIP_BELOW = range(12)
 WIDTH, PARTS = len(PER_QUANTITY), len(PER_ACTION)
 ADDED = (*list(PER_QUANTITY)[-2:], *list(PER_ACTION)[-6:])  # that earlier files of version 1 do not have
+WINDOW = 500  # values of each quantity that are kept as they are; after them in a row come their count and their average
+MEMORY = 200  # values of the exponential average
+STEP = 50  # answers of an action after which they are compared with those before them: see recent.py
 LARGEST_UNIT = 1e6  # of a value that is learned as it is: its square stays a number that others can be added to
 
 
@@ -179,48 +182,97 @@ class Statistics:
 
 
 def _add_action(
-    table: Matrix, desk: Matrix, multiplier: Vector, action: int, propensity: float, unbounded: bool, learn: bool
-) -> None:
-    """Add the values of one action, desk[0], to the table, and write the units that the learner learns to desk[1].
+    table: Matrix,
+    recent: Matrix,
+    desk: Matrix,
+    multiplier: Vector,
+    action: int,
+    propensity: float,
+    unbounded: bool,
+    learn: bool,
+) -> bool:
+    """Add the values of one action, desk[0], to the tables, and write the units that the learner learns to desk[1].
 
     A value that is NaN is not there: nothing is added for it, and its unit stays as it is. The statistics are of values
     clipped to their range; an unbounded learner learns constraints as they are. Where the round is learned now, the
-    multiplier is added too.
+    multiplier is added too. Return whether the action's answers are to be compared with those before them.
     """
-    fields, K = table.shape[0], (table.shape[1] - WIDTH) // PARTS
+    fields, due = table.shape[0], False
     for f in range(fields):
         d = desk[0, f]
-        if np.isnan(d):
-            continue
-        x = (d - table[f, ZERO]) / table[f, SPAN]
-        raw = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
-        if not 0 <= x <= 1:
-            table[f, CLIP_COUNT] += 1
-            table[f, CLIP_ABOVE if d > table[f, ZERO] + table[f, SPAN] / 2 else CLIP_BELOW] += 1
-            x = min(max(x, 0.0), 1.0)
-        desk[1, f] = raw if unbounded and f > 0 else x
-        if table[f, COUNT] == 0:
-            table[f, LOWEST], table[f, HIGHEST] = d, d
-        off = x - (0.5 + table[f, UNIT_SUM]) / (table[f, COUNT] + 1)
-        table[f, SPREAD] += off * off
-        table[f, COUNT] += 1
-        table[f, TOTAL] += d
-        table[f, UNIT_SUM] += x
-        table[f, LOWEST], table[f, HIGHEST] = min(table[f, LOWEST], d), max(table[f, HIGHEST], d)
-        i = WIDTH + action
-        off = x - (0.5 + table[f, i + K]) / (table[f, i] + 1)
-        table[f, i] += 1
-        table[f, i + K] += x
-        table[f, i + 2 * K] += off * off
-        table[f, i + 3 * K] += 1 / propensity
-        table[f, i + 4 * K] += x / propensity
-        off = x - (0.5 + table[f, i + 6 * K]) / (table[f, i + 5 * K] + 1)
-        table[f, i + 5 * K] += 1
-        table[f, i + 6 * K] += x
-        table[f, i + 7 * K] += off * off
+        if not np.isnan(d):
+            desk[1, f] = _add_value(table[f], recent[f], d, action, propensity, unbounded and f > 0)
+            due |= table[f, WIDTH + action + 5 * ((table.shape[1] - WIDTH) // PARTS)] % STEP == 0
     if learn:
         for j in range(fields - 1):
             table[j + 1, MULTIPLIER_SUM] += multiplier[j]
+    return due
+
+
+def _add_many(
+    table: Matrix,
+    recent: Matrix,
+    values: Matrix,
+    units: Matrix,
+    actions: Indices,
+    propensities: Vector,
+    first: int,
+    unbounded: bool,
+) -> int:
+    """Add whole answers, row by row from the first; return the row after the one whose action is to be compared."""
+    fields, K = table.shape[0], (table.shape[1] - WIDTH) // PARTS
+    for r in range(first, values.shape[0]):
+        i, due = actions[r], False
+        for f in range(fields):
+            units[r, f] = _add_value(table[f], recent[f], values[r, f], i, propensities[r], unbounded and f > 0)
+            due |= table[f, WIDTH + i + 5 * K] % STEP == 0
+        if due:
+            return r + 1
+    return values.shape[0]
+
+
+@exact
+def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: float, raw: bool) -> float:
+    """Add one value to the row of its quantity; return its unit, clipped unless it is to be raw."""
+    K = (row.size - WIDTH) // PARTS
+    x: float = (d - row[ZERO]) / row[SPAN]
+    unit: float = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
+    if not 0 <= x <= 1:
+        row[CLIP_COUNT] += 1
+        row[CLIP_ABOVE if d > row[ZERO] + row[SPAN] / 2 else CLIP_BELOW] += 1
+        x = min(max(x, 0.0), 1.0)
+    if row[COUNT] == 0:
+        row[LOWEST], row[HIGHEST] = d, d
+    off = x - (0.5 + row[UNIT_SUM]) / (row[COUNT] + 1)
+    row[SPREAD] += off * off
+    row[COUNT] += 1
+    row[TOTAL] += d
+    row[UNIT_SUM] += x
+    row[LOWEST], row[HIGHEST] = min(row[LOWEST], d), max(row[HIGHEST], d)
+    i = WIDTH + action
+    off = x - (0.5 + row[i + K]) / (row[i] + 1)
+    row[i] += 1
+    row[i + K] += x
+    row[i + 2 * K] += off * off
+    row[i + 3 * K] += 1 / propensity
+    row[i + 4 * K] += x / propensity
+    off = x - (0.5 + row[i + 6 * K]) / (row[i + 5 * K] + 1)
+    row[i + 5 * K] += 1
+    row[i + 6 * K] += x
+    row[i + 7 * K] += off * off
+    add_recent(recent, d)
+    return unit if raw else x
+
+
+@exact
+def add_recent(recent: Vector, d: float) -> None:
+    """Add a value to the last ones of its quantity, and to their exponential average."""
+    n = recent[WINDOW]
+    recent[int(n) % WINDOW] = d
+    recent[WINDOW] = n + 1
+    weight = 1 / min(n + 1, MEMORY)
+    recent[WINDOW + 1] = (1 - weight) * recent[WINDOW + 1] + weight * d
 
 
 add_action = program(_add_action, alone=False)
+add_many = program(_add_many, alone=False)

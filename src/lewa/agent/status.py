@@ -17,7 +17,6 @@ from lewa.measures import best_fixed_play, dual_certificate
 from lewa.measures.confidence_sequence import interval
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
-from lewa.units import Scale
 
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -218,7 +217,7 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
         recent=state.recent.mean(f),
         smooth=state.recent.average(f),
         debt=debt,
-        reserved=_reserved(state, f, scale),
+        reserved=_reserved(state, f),
         multiplier=multiplier,
         price=multiplier * (best - worst) / (constraint.high - constraint.low),
         clipped=clipped,
@@ -241,12 +240,10 @@ def _side(average: float, limit: float) -> str:
     return "above" if average > limit else "below" if average < limit else "at"
 
 
-def _reserved(state: AgentState, f: int, scale: Scale) -> float | None:
+def _reserved(state: AgentState, f: int) -> float | None:
     """Return the average, with charged values and with open decisions at what they are expected to have."""
-    pending = [item for item in state.open.values() if item.units is None or f not in item.known()]
-    expected = [scale.own(state.unit_of_play(item, state.expected_unit(item, f))) for item in pending]
-    total = state.statistics.total[f] + state.charge_total[f] + sum(expected)
-    return _mean(total, state.statistics.count[f] + state.charge_count[f] + len(expected))
+    total = state.statistics.total[f] + state.charge_total[f] + state.reserved_total(f)
+    return _mean(total, state.statistics.count[f] + state.charge_count[f] + state.open.count(f))
 
 
 def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certificate | None:

@@ -16,15 +16,20 @@ from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.engine.steps import (
     ChargeStep,
     ChooseStep,
+    DrawMany,
     LearnBandit,
     LearnFull,
+    LearnMany,
     LearnOne,
     PlayStep,
     charge_step,
     choose_from_play_step,
     choose_step,
+    draw_many_from_play_step,
+    draw_many_step,
     learn_bandit_step,
     learn_full_step,
+    learn_many_step,
     learn_one_step,
     play_step,
 )
@@ -47,6 +52,8 @@ class CompiledLearner(NamedTuple):
     learn_full: LearnFull
     learn_bandit: LearnBandit
     learn_one: LearnOne
+    draw_many: DrawMany
+    learn_many: LearnMany
 
 
 def compile_learner(learner: type[Learner]) -> CompiledLearner:
@@ -71,6 +78,7 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
 
     loop = LOOPS[feedback](form)
     draw = choose_step if feedback is Feedback.BANDIT else choose_from_play_step
+    draw_many = draw_many_step if feedback is Feedback.BANDIT else draw_many_from_play_step
     return CompiledLearner(
         run=named("run", loop),
         run_lazy=named("run_lazy", loop),
@@ -80,4 +88,6 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         learn_full=named("learn_full", learn_full_step(form)),
         learn_bandit=named("learn_bandit", learn_bandit_step(form)),
         learn_one=named("learn_one", learn_one_step(form)),
+        draw_many=named("draw_many", draw_many(form)),
+        learn_many=named("learn_many", learn_many_step(form)),
     )

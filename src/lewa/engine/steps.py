@@ -7,7 +7,7 @@ from lewa.feedback import Bandit, Full
 from lewa.kernels import pick, uniform, unpack
 from lewa.kernels.dispatch import charge, choose, learn, play
 from lewa.learners.base import Learner
-from lewa.types import Matrix, Vector, Words
+from lewa.types import Indices, Matrix, Vector, Words
 
 PlayStep: TypeAlias = Callable[[Vector, Vector], None]  # the play of the buffer's learner, into an array
 ChooseStep: TypeAlias = Callable[..., tuple[int, float]]  # an action and its propensity, by the dice of round t
@@ -16,6 +16,8 @@ ChargeStep: TypeAlias = Callable[[Vector, int], None]  # of the action drawn
 LearnBandit: TypeAlias = Callable[
     [Vector, int, float, float, Vector, Vector, Vector], None
 ]  # the buffer, and those of `Bandit`
+DrawMany: TypeAlias = Callable[[Vector, Words, int, Vector, Vector, Indices, Matrix, Matrix], None]  # actions in a row
+LearnMany: TypeAlias = Callable[[Vector, Vector, Indices, Vector, Matrix, Matrix, Matrix, Matrix], None]  # answers in a row
 LearnOne: TypeAlias = Callable[[Vector, int, float, int, float, float, float], bool]  # False if it was refused
 
 
@@ -95,5 +97,86 @@ def learn_one_step(learner: type[Learner]) -> LearnOne:
         c[0] = constraint
         learn(self, s, Bandit(action, propensity, reward, c, c[:0], c[:0]))
         return True
+
+    return step
+
+
+def draw_many_step(learner: type[Learner]) -> DrawMany:
+    """Make the step that draws actions in a row, for a learner that draws by itself.
+
+    Row n of `numbers` gets the propensity of draw n, the multipliers before it, and what was charged for it; `multiplier`
+    and `charged` are views of the buffer, or empty. `plays` has a row for each play, or no column.
+    """
+
+    def step(
+        memory: Vector,
+        dice: Words,
+        t: int,
+        multiplier: Vector,
+        charged: Vector,
+        actions: Indices,
+        numbers: Matrix,
+        plays: Matrix,
+    ) -> None:
+        self, s = unpack(learner, memory)
+        for n in range(actions.size):
+            i, propensity = choose(self, s, uniform(dice[0], t + n))
+            if plays.shape[1] > 0:
+                play(self, s, plays[n])
+            actions[n], numbers[n, 0] = i, propensity
+            for j in range(multiplier.size):
+                numbers[n, 1 + j] = multiplier[j]
+            charge(self, s, i)
+            for j in range(charged.size):
+                numbers[n, 1 + multiplier.size + j] = charged[j]
+
+    return step
+
+
+def draw_many_from_play_step(learner: type[Learner]) -> DrawMany:
+    """Make the same step for a learner that writes out its play."""
+
+    def step(
+        memory: Vector,
+        dice: Words,
+        t: int,
+        multiplier: Vector,
+        charged: Vector,
+        actions: Indices,
+        numbers: Matrix,
+        plays: Matrix,
+    ) -> None:
+        self, s = unpack(learner, memory)
+        for n in range(actions.size):
+            play(self, s, plays[n])
+            i = pick(plays[n], uniform(dice[0], t + n))
+            actions[n], numbers[n, 0] = i, plays[n, i]
+            for j in range(multiplier.size):
+                numbers[n, 1 + j] = multiplier[j]
+            charge(self, s, i)
+            for j in range(charged.size):
+                numbers[n, 1 + multiplier.size + j] = charged[j]
+
+    return step
+
+
+def learn_many_step(learner: type[Learner]) -> LearnMany:
+    """Make the step that learns whole answers in a row from bandit feedback; `multipliers` gets those before each."""
+
+    def step(
+        memory: Vector,
+        multiplier: Vector,
+        actions: Indices,
+        propensities: Vector,
+        units: Matrix,
+        plays: Matrix,
+        charged: Matrix,
+        multipliers: Matrix,
+    ) -> None:
+        self, s = unpack(learner, memory)
+        for n in range(actions.size):
+            for j in range(multiplier.size):
+                multipliers[n, j] = multiplier[j]
+            learn(self, s, Bandit(actions[n], propensities[n], units[n, 0], units[n, 1:], plays[n], charged[n]))
 
     return step

@@ -1,0 +1,192 @@
+"""Decisions and answers in batches: the same records and the same state, to the bit, as one call after the other."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
+from operator import is_, itemgetter
+from typing import Any, overload
+
+import numpy as np
+
+from lewa.agent.errors import ClosedError
+from lewa.agent.pending import Pending, stack
+from lewa.agent.records import Decision, Feedback, Input, brief
+from lewa.agent.state import AgentState
+from lewa.agent.statistics import add_many
+from lewa.feedback import NOTHING
+from lewa.types import Indices, Matrix, Vector
+
+Answer = tuple[Decision | int, Mapping[str, Input]]  # a decision, or its number, and values by name
+
+_new: Any = tuple.__new__  # a named tuple in half the time
+
+
+class Feedbacks(Sequence[Feedback]):
+    """The records of whole answers, each made when it is looked at."""
+
+    def __init__(self, numbers: list[int], names: tuple[str, ...], rows: Matrix, agent: str | None) -> None:
+        self._numbers, self._names, self._rows, self._agent = numbers, names, rows, agent
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> Feedback: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Feedback]: ...
+    def __getitem__(self, index: int | slice) -> Feedback | list[Feedback]:
+        if isinstance(index, slice):
+            return [self[n] for n in range(*index.indices(len(self)))]
+        values = dict(zip(self._names, self._rows[index].tolist(), strict=True))
+        return Feedback(self._numbers[index], values, False, self._agent)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} feedbacks>"
+
+
+_second, _chance, _play = itemgetter(1), itemgetter(2), itemgetter(3)  # of a pair; of a decision: see `Decision`
+_agent = itemgetter(Decision._fields.index("agent"))
+
+
+def in_bulk(state: AgentState) -> bool:
+    """Whether compiled code alone may draw and learn: no context, no governor, no retired action, and a mode that learns."""
+    return not state.driver.features and state.ledger is None and state.exposure.learns and not state.exposure.retired
+
+
+def draw_batch(state: AgentState, n: int) -> list[Decision]:
+    """Make n decisions in a row, over all actions; none of them closes another one."""
+    driver, t, m = state.driver, state.rounds, state.driver.multiplier.size
+    actions, numbers, plays = driver.draw_many(t, n)
+    indices, ids, width = actions.tolist(), range(t + 1, t + n + 1), 8 * plays.shape[1]
+    data, labels = plays.tobytes(), state.setup.actions
+    propensities = numbers[:, 0].tolist()
+    multipliers = zip(*numbers[:, 1 : 1 + m].T.tolist(), strict=True)
+    packed = [data[start : start + width] for start in range(0, n * width, width)] if width else repeat(b"")
+    drawn = map(labels.__getitem__, indices)
+    name = repeat(state.setup.agent_name)
+    fields = zip(
+        ids, drawn, propensities, packed, multipliers, ids, repeat(None), name, repeat(b""), repeat(()), strict=False
+    )
+    kept = list(plays) if driver.needs_play else repeat(None)
+    charged = numbers[:, 1 + m :].copy()
+    rows = list(charged) if driver.charges else repeat(driver.charged)
+    items = zip(indices, propensities, kept, repeat(None), rows, repeat(NOTHING), strict=False)
+    state.open.add_many(t + 1, list(map(_new, repeat(Pending), items)), actions, charged)
+    state.delays.draw_many(t + 1, n)
+    state.rounds += n
+    return list(map(_new, repeat(Decision), fields))
+
+
+def room(state: AgentState) -> int:
+    """Return how many decisions can be made before one of them closes another."""
+    left = state.setup.max_pending - len(state.open)
+    if state.setup.expire_after is not None:
+        oldest = state.open.oldest() if state.open else state.rounds + 1
+        left = min(left, oldest + state.setup.expire_after - state.rounds - 1)
+    return left
+
+
+def check_pairs(answers: object) -> Sequence[Answer]:
+    """Return answers; refuse what is no sequence of a decision and values by name."""
+    if isinstance(answers, str | bytes) or not isinstance(answers, Sequence):
+        raise ValueError(f"answers must be a list of (decision, values), got {brief(answers)}")
+    if (
+        set(map(type, answers)) <= {tuple}
+        and set(map(len, answers)) <= {2}
+        and set(map(type, map(_second, answers))) <= {dict}
+    ):
+        return answers
+    for item in answers:
+        if type(item) is not tuple or len(item) != 2 or not isinstance(item[1], Mapping):
+            raise ValueError(f"an answer is a decision and its values by name, (decision, {{...}}), got {brief(item)}")
+    return answers
+
+
+def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[int, dict[str, float | Vector]]]:
+    """Return the number and the values of each answer; refuse all of them if one breaks a law."""
+    known: dict[int, set[int]] = {}
+    checked = []
+    for decision, values in answers:
+        number = state.find(decision)
+        if number not in known:
+            known[number] = set(state.open[number].known())
+        told = known[number]
+        if len(told) == len(state.setup.fields):
+            raise ClosedError(f"decision {number} is answered twice in one batch; nothing was changed")
+        numbers = state.check_values(number, values, tuple(told))
+        told.update(state.setup.fields.index(name) for name in numbers)
+        checked.append((number, numbers))
+    return checked
+
+
+def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | None":
+    """Take in whole answers of one number each; None, and nothing has changed, if they are not all like that."""
+    if state.sees_all or not in_bulk(state) or not answers:
+        return None
+    decisions, told = zip(*answers, strict=True)
+    numbers, rows = _numbers(state, decisions), _rows(state, told)
+    if numbers is None or rows is None or len(set(numbers)) < len(numbers):
+        return None
+    items: Any = list(map(state.open.get, numbers))
+    if None in items:
+        return None
+    actions, propensities, plays, units, charges, _ = zip(*items, strict=True)
+    if type(decisions[0]) is Decision and not _fit(state, decisions, actions, propensities):
+        return None
+    if not all(map(is_, units, repeat(None))):
+        return None
+    index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
+    learned = _add(state, rows, index, chance)
+    kept = stack(plays) if state.driver.needs_play else np.zeros((len(rows), 0))
+    multipliers = state.driver.learn_many(index, chance, learned, kept, charged)
+    sums = state.statistics.multiplier_sum
+    for j in range(multipliers.shape[1]):  # one after the other, so that it rounds as single answers do
+        sums[j + 1] = np.cumsum(np.append(sums[j + 1], multipliers[:, j]))[-1]
+    state.open.pop_many(numbers, index, charged)
+    state.delays.end_many(numbers)
+    state.counts["answered"] += len(numbers)
+    state.counts["late"] += len(numbers) - (state.rounds in numbers)
+    return Feedbacks(numbers, state.setup.fields, rows, state.setup.agent_name)
+
+
+def _numbers(state: AgentState, decisions: Sequence[Any]) -> list[int] | None:
+    """Return the numbers of decisions, all given in one way; None where they are not."""
+    kinds = set(map(type, decisions))
+    if kinds == {Decision}:
+        return list(map(itemgetter(0), decisions))
+    return list(decisions) if kinds == {int} else None
+
+
+def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], propensities: Sequence[float]) -> bool:
+    """Whether decisions are those that are open under their numbers."""
+    return (
+        tuple(map(_chance, decisions)) == propensities
+        and list(map(_second, decisions)) == list(map(state.setup.actions.__getitem__, actions))
+        and set(map(_agent, decisions)) == {state.setup.agent_name}
+        and not set(map(len, map(_play, decisions))) - {0, 8 * state.driver.actions}
+    )
+
+
+def _rows(state: AgentState, told: Sequence[Mapping[str, Input]]) -> Matrix | None:
+    """Return the values of whole answers, one row each; None where one is not whole, or may have to be refused."""
+    names, kinds = state.setup.fields, set(map(type, told))
+    if kinds != {dict} or set(map(len, told)) != {len(names)}:
+        return None
+    try:
+        rows = list(map(itemgetter(*names), told))
+    except KeyError:
+        return None
+    values = list(chain.from_iterable(rows))
+    if set(map(type, values)) != {float}:
+        return None
+    table = np.array(values).reshape(len(told), len(names))
+    return table if np.isfinite(table).all() else None
+
+
+def _add(state: AgentState, values: Matrix, actions: Indices, propensities: Vector) -> Matrix:
+    """Add answers to the statistics, and compare actions when it is their turn; return the units to be learned."""
+    units, row, fields = np.empty_like(values), 0, range(values.shape[1])
+    tables, unbounded = (state.statistics.table, state.recent.table), state.setup.learner.unbounded
+    while row < len(values):
+        row = add_many(*tables, values, units, actions, propensities, row, unbounded)
+        state.compare(int(actions[row - 1]), fields)
+    return units

@@ -1,0 +1,186 @@
+"""The decisions that are open: made, and not answered in full. What they reserve is counted as they come and go."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from math import fsum
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from lewa.feedback import NOTHING
+from lewa.types import Indices, Matrix, Vector
+
+# One entry per field, of one unit (of the action drawn) or K units (of every action); NaN where nothing is known.
+Units: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+FIXED = 2.0**40  # sums are of whole numbers of this part of one: whatever comes and goes, in whatever order, they are exact
+
+
+class Pending(NamedTuple):
+    """A decision whose answer is not complete."""
+
+    action: int  # its index
+    propensity: float
+    play: Vector | None  # that the learner will learn from; None if it needs none
+    units: Units | None = None  # what is known so far; None if nothing is
+    charged: Vector = NOTHING  # what the learner charged its constraints at the draw
+    features: Vector = NOTHING  # of the context that the action was drawn in
+
+    def known(self) -> list[int]:
+        """Return the fields that are known."""
+        if self.units is None:
+            return []
+        return [f for f, unit in enumerate(self.units) if not np.isnan(unit).any()]
+
+
+class OpenDecisions:
+    """The open decisions by number, the oldest first, and sums over those that await a value, for each field."""
+
+    def __init__(self, fields: int, actions: int, sees_all: bool) -> None:
+        self._items: dict[int, Pending] = {}
+        self.get = self._items.get  # the decision of a number, or None
+        self._least = 1  # no number below it is open
+        self._every, self._sees_all = range(fields), sees_all
+        self.awaited = [[0] * actions for _ in self._every]  # decisions by action
+        self._charges = [0] * fields  # of what was charged for the constraint, in parts of one
+        self._plays = np.zeros((fields, actions if sees_all else 0), dtype=np.int64)  # of the plays
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __contains__(self, number: int) -> bool:
+        return number in self._items
+
+    def __getitem__(self, number: int) -> Pending:
+        return self._items[number]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._items)
+
+    def items(self) -> Iterable[tuple[int, Pending]]:
+        """Return the numbers and the decisions."""
+        return self._items.items()
+
+    def oldest(self) -> int:
+        """Return the least number that is open, if one is."""
+        while self._least not in self._items:
+            self._least += 1
+        return self._least
+
+    def add(self, number: int, pending: Pending) -> None:
+        """Open a decision, of which nothing is known."""
+        self._items[number] = pending
+        for row in self.awaited:
+            row[pending.action] += 1
+        if pending.charged.size or self._sees_all:
+            self._count(pending, self._every, 1)
+
+    def add_many(self, first: int, items: Sequence[Pending], actions: Indices, charged: Matrix) -> None:
+        """Open decisions in a row, with their actions and charges as arrays too."""
+        self._items.update(zip(range(first, first + len(items)), items, strict=True))
+        if self._sees_all:
+            for item in items:
+                self._count(item, self._every, 1)
+        self._count_many(actions, charged, 1)
+
+    def pop_many(self, numbers: Sequence[int], actions: Indices, charged: Matrix) -> None:
+        """Close decisions of which nothing was known, with their actions and charges as arrays too."""
+        deque(map(self._items.__delitem__, numbers), maxlen=0)
+        self._count_many(actions, charged, -1)
+
+    def _count_many(self, actions: Indices, charged: Matrix, sign: int) -> None:
+        for action, count in enumerate(np.bincount(actions).tolist()):
+            for row in self.awaited:
+                row[action] += sign * count
+        for j, column in enumerate(np.rint(FIXED * charged.T).tolist()):
+            self._charges[j + 1] += sign * int(fsum(column))
+
+    def pop(self, number: int) -> Pending:
+        """Close a decision: nothing more is awaited of it."""
+        pending = self._items.pop(number)
+        awaited = self._every if pending.units is None else [f for f in self._every if f not in pending.known()]
+        for f in awaited:
+            self.awaited[f][pending.action] -= 1
+        if pending.charged.size or self._sees_all:
+            self._count(pending, awaited, -1)
+        return pending
+
+    def tell(self, number: int, units: Units, fields: Iterable[int]) -> None:
+        """Keep what is known of a decision, with these fields that were not known before."""
+        pending = self._items[number]
+        for f in fields:
+            self.awaited[f][pending.action] -= 1
+        if pending.charged.size or self._sees_all:
+            self._count(pending, fields, -1)
+        self._items[number] = pending._replace(units=units)
+
+    def _count(self, pending: Pending, fields: Iterable[int], sign: int) -> None:
+        if self._sees_all and pending.play is not None:
+            parts = np.rint(pending.play * FIXED).astype(np.int64)
+            for f in fields:
+                self._plays[f] += sign * parts
+            return
+        charges = [0, *(round(FIXED * charge) for charge in pending.charged.tolist())]
+        for f in fields:
+            self._charges[f] += sign * charges[f]
+
+    def count(self, f: int) -> int:
+        """Return how many decisions await a value."""
+        return sum(self.awaited[f])
+
+    def charge(self, f: int) -> float:
+        """Return the sum of what was charged for a constraint in the decisions that await its value."""
+        return self._charges[f] / FIXED
+
+    def plays(self, f: int) -> Vector:
+        """Return the sum of the plays of the decisions that await a value."""
+        total: Vector = self._plays[f] / FIXED
+        return total
+
+    def copy(self) -> "OpenDecisions":
+        """Return a copy; what is in it never changes."""
+        twin = OpenDecisions(0, 0, self._sees_all)
+        twin._items, twin._least, twin._every = self._items.copy(), self._least, self._every
+        twin.get = twin._items.get
+        twin.awaited = [row.copy() for row in self.awaited]
+        twin._charges, twin._plays = self._charges.copy(), self._plays.copy()
+        return twin
+
+    def extend(self) -> None:
+        """Take one more action in."""
+        for row in self.awaited:
+            row.append(0)
+        if self._sees_all:
+            self._plays = np.column_stack([self._plays, np.zeros(len(self._plays), dtype=np.int64)])
+        for number, pending in self._items.items():
+            play, units = pending.play, pending.units
+            if play is not None and play.size:
+                play = np.append(play, 0.0)
+            if units is not None and units.ndim == 2:  # nothing was told of the new action: it counts as the others do
+                units = np.column_stack([units, units.mean(axis=1)])
+            self._items[number] = pending._replace(play=play, units=units)
+
+    def rescale(self, j: int, ratio: float, shift: float) -> None:
+        """Write constraint j in units of another range: a cost z becomes ratio z + shift."""
+        f = j + 1
+        self._charges[f] = 0
+        for number, pending in self._items.items():
+            units, charged = pending.units, pending.charged.copy()
+            if charged.size:
+                charged[j] = ratio * charged[j] + shift
+            if units is not None:
+                units = units.copy()
+                units[f] = 1 - (ratio * (1 - units[f]) + shift)
+            self._items[number] = pending._replace(units=units, charged=charged)
+            if charged.size and (units is None or f not in pending.known()):
+                self._charges[f] += round(FIXED * charged[j])
+
+    def restore(self, number: int, pending: Pending) -> None:
+        """Open a decision that was saved."""
+        self.add(number, pending._replace(units=None))
+        if pending.units is not None:
+            self.tell(number, pending.units, pending.known())
+
+
+def stack(rows: Sequence[Vector]) -> Matrix:
+    """Return vectors of one length as the rows of a matrix."""
+    return np.concatenate(rows).reshape(len(rows), -1) if rows[0].size else np.zeros((len(rows), 0))

@@ -1,0 +1,132 @@
+"""Batches of decisions and answers are the same records and the same state as one call after the other, to the bit."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lewa import Agent, at_least, at_most
+from lewa.agent import ClosedError, Decision, UnknownError
+
+LEARNERS = ("auto", "anytime-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
+
+
+def fresh(learner: str, **more: Any) -> Agent:
+    limits = [at_most("cost", 0.4, range=(0, 2)), at_least("quality", 0.3)]
+    return Agent(["a", "b", "c"], limits, learner=learner, horizon=1000, name="router", **more)
+
+
+def outcome(dice: np.random.Generator, every: bool) -> dict[str, Any]:
+    size = (3, 3) if every else 3
+    reward, cost, quality = (dice.random(size) * 1.2 - 0.1).tolist()
+    return {"reward": reward, "cost": cost, "quality": quality}
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("options", [{}, {"max_pending": 7}, {"expire_after": 9}], ids=["roomy", "few", "short"])
+def test_batches_are_single_calls(learner: str, options: dict[str, Any]) -> None:
+    one, many, dice = fresh(learner, **options), fresh(learner, **options), np.random.default_rng(0)
+    for size in (1, 5, 40, 0, 12):
+        singles = [one.pull() for _ in range(size)]
+        batch = many.pull_many(size)
+        assert batch == singles
+        number = [decision for decision in singles if decision.id in one._state.open]
+        dice.shuffle(number)
+        answers = [(decision, outcome(dice, learner == "lewa")) for decision in number[: 2 * size // 3]]
+        assert list(many.update_many(answers)) == [one.update(decision, **values) for decision, values in answers]
+        assert many.snapshot() == one.snapshot()
+    last = one.pull()
+    assert many.pull_many(1) == [last]
+    parts: Any = [(last.id, {"cost": 0.5}), (last, {"reward": 0.25, "quality": 0.5})]
+    if learner != "lewa":
+        assert list(many.update_many(parts)) == [one.update(decision, **values) for decision, values in parts]
+        assert many.snapshot() == one.snapshot()
+
+
+@pytest.mark.parametrize("mode", ["shadow", "frozen", "off"])
+def test_batches_keep_to_the_mode(mode: str) -> None:
+    one, many, dice = fresh("auto"), fresh("auto"), np.random.default_rng(1)
+    for agent in (one, many):
+        agent.set_fallback("b")
+        agent.set_mode(mode)
+    batch = many.pull_many(6)
+    assert batch == [one.pull() for _ in range(6)]
+    answers = [(decision, outcome(dice, False)) for decision in batch]
+    many.update_many(answers)
+    for decision, values in answers:
+        one.update(decision, **values)
+    assert many.snapshot() == one.snapshot()
+
+
+def test_a_batch_is_refused_as_a_whole() -> None:
+    agent = fresh("auto")
+    first, second = agent.pull_many(2)
+    other = fresh("auto")._state  # noqa: F841  an agent of the same name and seed, whose decisions are the same
+    good: dict[str, Any] = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
+    before = agent.snapshot()
+    refused: list[tuple[Any, type[ValueError], str]] = [
+        ([(first, good), (first, good)], ClosedError, "decision 1 is answered twice"),
+        ([(first, good), (99, good)], UnknownError, "decision 99 is not one"),
+        ([(first, good), (second, {**good, "cost": "x"})], ValueError, "cost must be a number"),
+        ([(first, good), (second, {**good, "cost": float("nan")})], ValueError, "cost must be a finite number"),
+        ([(first, good), (second, {"rewrd": 1.0})], ValueError, "there is no 'rewrd' here"),
+        ([(first, good), (second._replace(probability=0.9), good)], UnknownError, "is another one than"),
+        ([(first, good), (second._replace(agent="there"), good)], UnknownError, "is of another agent"),
+        ([(first, {"cost": 0.5}), (first, {"cost": 0.5})], ClosedError, "the cost of decision 1 was told before"),
+        ([(first, good), second], ValueError, "an answer is a decision and its values"),
+        ("answers", ValueError, "answers must be a list"),
+    ]
+    for answers, error, text in refused:
+        with pytest.raises(error, match=text):
+            agent.update_many(answers)
+        assert agent.snapshot() == before
+    with pytest.raises(ValueError, match="n must be a whole number of at least 0, got -1"):
+        agent.pull_many(-1)
+    assert agent.pull_many(0) == []
+    assert list(agent.update_many([])) == []
+    assert all(isinstance(decision, Decision) for decision in agent.pull_many(3))
+
+
+# What is reserved, without a walk over the open decisions -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["auto", "anytime-bandit-lewa", "lewa"])
+@pytest.mark.parametrize("unanswered", ["charge", {"reward": 0.0, "cost": 0.25}], ids=["charge", "fixed"])
+def test_what_is_reserved_is_the_sum_over_the_open_decisions(learner: str, unanswered: Any) -> None:
+    agent, dice = fresh(learner, unanswered=unanswered), np.random.default_rng(2)
+    for n in range(120):
+        decision, values = agent.pull(), outcome(dice, learner == "lewa")
+        if n % 3 == 0:
+            agent.update(decision, **values)
+        elif n % 3 == 1:
+            agent.update(decision, cost=values["cost"])
+        if n == 60:
+            agent.set_range("cost", (-1, 3))
+        if n == 80 and learner != "lewa":
+            agent.add_action("d", like="a")
+        if n % 20 == 0:
+            agent = Agent.restore(agent.snapshot())
+    state = agent._state
+    for f in range(3):
+        waiting = [item for _, item in state.open.items() if f not in item.known()]
+        scale = state.setup.scales[f]
+        walk = sum(scale.own(state.unit_of_play(item, state.expected_unit(item, f))) for item in waiting)
+        assert state.open.count(f) == len(waiting) > 0
+        assert state.reserved_total(f) == pytest.approx(walk, rel=1e-9)
+
+
+@pytest.mark.parametrize("learner", ["auto", "anytime-bandit-lewa"])
+def test_many_open_decisions_are_saved_in_columns(learner: str) -> None:
+    agent = fresh(learner)
+    agent.pull_many(1200)
+    plain = json.loads(json.dumps(agent.snapshot()))
+    assert plain["state"]["open"]["number"] == list(range(1, 1201))
+    again = Agent.restore(plain)
+    assert again.snapshot() == agent.snapshot()
+    for each in (agent, again):
+        each.update(7, reward=0.5, cost=0.5, quality=0.5)
+    assert again.pull() == agent.pull()
+    plain["state"]["open"]["probability"][5] = 2.0
+    with pytest.raises(ValueError, match=r"with probability 2\.0 cannot be open"):
+        Agent.restore(plain)
