@@ -62,7 +62,8 @@ def kill_loop(path: Path, kills: int, seed: int = 0) -> int:
                 work(path, acknowledged, number)
             finally:
                 os._exit(1)
-        while not any(acknowledged):  # it has begun
+        while not sum(struct.unpack(f"{THREADS}q", acknowledged)):  # it has begun
+            assert os.waitpid(child, os.WNOHANG) == (0, 0), "the child has ended by itself"
             time.sleep(0.001)
         time.sleep(0.02 * dice.random())
         os.kill(child, signal.SIGKILL)
