@@ -62,7 +62,6 @@ def test_batches_keep_to_the_mode(mode: str) -> None:
 def test_a_batch_is_refused_as_a_whole() -> None:
     agent = fresh("auto")
     first, second = agent.pull_many(2)
-    other = fresh("auto")._state  # noqa: F841  an agent of the same name and seed, whose decisions are the same
     good: dict[str, Any] = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
     before = agent.snapshot()
     refused: list[tuple[Any, type[ValueError], str]] = [
@@ -81,7 +80,7 @@ def test_a_batch_is_refused_as_a_whole() -> None:
         with pytest.raises(error, match=text):
             agent.update_many(answers)
         assert agent.snapshot() == before
-    with pytest.raises(ValueError, match="n must be a whole number of at least 0, got -1"):
+    with pytest.raises(ValueError, match="n must be an integer of at least 0, got -1"):
         agent.pull_many(-1)
     assert agent.pull_many(0) == []
     assert list(agent.update_many([])) == []
