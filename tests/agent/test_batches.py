@@ -66,7 +66,7 @@ def test_a_batch_is_refused_as_a_whole() -> None:
     before = agent.snapshot()
     refused: list[tuple[Any, type[ValueError], str]] = [
         ([(first, good), (first, good)], ClosedError, "decision 1 is answered twice"),
-        ([(first, good), (99, good)], UnknownError, "decision 99 is not one"),
+        ([(first, good), (99, good)], UnknownError, "decision 99 does not belong"),
         ([(first, good), (second, {**good, "cost": "x"})], ValueError, "cost must be a number"),
         ([(first, good), (second, {**good, "cost": float("nan")})], ValueError, "cost must be a finite number"),
         ([(first, good), (second, {"rewrd": 1.0})], ValueError, "there is no 'rewrd' here"),

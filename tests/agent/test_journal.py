@@ -111,7 +111,7 @@ def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path) -> None:
             Agent.open(path)
     body = to_text(Feedback(999, {"cost": 0.1}, agent="router")).encode()
     path.write_bytes(b"".join(lines) + b"%08x %s\n" % (zlib.crc32(body), body))
-    with pytest.raises(ValueError, match=f"line {len(lines) + 1} of .*journal does not fit: decision 999 is not one"):
+    with pytest.raises(ValueError, match=f"line {len(lines) + 1} of .*journal does not fit: decision 999 does not belong"):
         Agent.open(path)
     path.write_bytes(b"".join(lines))
     agent = Agent.open(path)
