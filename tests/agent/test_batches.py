@@ -69,7 +69,7 @@ def test_a_batch_is_refused_as_a_whole() -> None:
         ([(first, good), (99, good)], UnknownError, "decision 99 does not belong"),
         ([(first, good), (second, {**good, "cost": "x"})], ValueError, "cost must be a number"),
         ([(first, good), (second, {**good, "cost": float("nan")})], ValueError, "cost must be a finite number"),
-        ([(first, good), (second, {"rewrd": 1.0})], ValueError, "there is no 'rewrd' here"),
+        ([(first, good), (second, {"rewrd": 1.0})], ValueError, "there is no value named 'rewrd'"),
         ([(first, good), (second._replace(probability=0.9), good)], UnknownError, "is another one than"),
         ([(first, good), (second._replace(agent="there"), good)], UnknownError, "is of another agent"),
         ([(first, {"cost": 0.5}), (first, {"cost": 0.5})], ClosedError, "the cost of decision 1 was told before"),
