@@ -189,6 +189,22 @@ class FrontierPoint(TypedDict):
     held_out: HeldOut | None
 
 
+class ContextGain(TypedDict):
+    """What a policy on the context has over the best fixed mixture, at one budget."""
+
+    line: float
+    fixed: float
+    fixed_average: float
+    policy: float
+    policy_average: float
+    gain: float
+    low: float
+    high: float
+    in_sample: float
+    ceiling: float | None
+    rows_to_settle: int | None
+
+
 class Frontier(TypedDict):
     """What `lewa frontier` prints."""
 
@@ -203,6 +219,7 @@ class Frontier(TypedDict):
     points: list[FrontierPoint]
     actions_alone: dict[str, dict[str, Estimates]]
     notes: list[str]
+    context: NotRequired[list[ContextGain]]  # with --context
 
 
 # Lists -------------------------------------------------------------------------------------------------------------------

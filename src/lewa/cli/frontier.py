@@ -37,6 +37,9 @@ def frontier(
     action: ActionColumn = None,
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
+    context: Annotated[
+        list[str], typer.Option("--context", help="A column known before each decision: would it pay to use it? Repeat.")
+    ] = [],  # noqa: B006
     budgets: Annotated[
         list[float],
         typer.Option("--budget", "--floor", help="A budget, in the units of the data; repeat for more."),
@@ -71,6 +74,7 @@ def frontier(
                 action=action,
                 round=clock,
                 propensity=propensity,
+                context=context,
                 budgets=budgets or None,
                 points=points,
                 lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},

@@ -6,15 +6,16 @@ it is given: NAME=LOW..HIGH. Columns that are not named have the default names t
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from lewa.data.contexts import read_contexts
 from lewa.data.log import Log
 from lewa.data.sheet import Labels, Sheet
 from lewa.games.table import Table
-from lewa.types import Indices
+from lewa.types import Indices, Matrix
 from lewa.units import Scale, as_range, scale_of
 from lewa.validation import short_repr
 
@@ -60,6 +61,7 @@ class Columns(NamedTuple):
     action: str | None = None
     round: str | None = None
     propensity: str | None = None
+    context: str | Sequence[str] = ()
 
 
 DEFAULT_NAMES = Columns()
@@ -74,6 +76,9 @@ class Data:
     reward: Quantity
     constraints: tuple[Quantity, ...]
     source: str = ""  # the name of the file, if it was one
+    contexts: Matrix = field(
+        default_factory=lambda: np.zeros((0, 0))
+    )  # (T, d)  the features of each round or row, where columns of a context are named
 
     @classmethod
     def of_game(cls, game: Table | Log, actions: Iterable[object] = (), constraints: Iterable[object] = ()) -> "Data":
@@ -92,14 +97,23 @@ class Data:
 
 def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, file: str = "the data") -> Data:
     """Return the game in these columns, or refuse them in one sentence that calls them `file`."""
-    for field in ("reward", "action", "round", "propensity"):
-        if not isinstance(name := getattr(names, field), str | None):
-            raise ValueError(f"{field} must be the name of a column, got {short_repr(name)}")
+    for role in ("reward", "action", "round", "propensity"):
+        if not isinstance(name := getattr(names, role), str | None):
+            raise ValueError(f"{role} must be the name of a column, got {short_repr(name)}")
     sheet = Sheet.of(columns, file)
     reward, constraints = _queries(sheet, names)
     if reward.name not in sheet.columns and sheet.actions_of(reward.name):
-        return _wide(sheet, reward, constraints, names)
-    return _long(sheet, reward, constraints, names)
+        data = _wide(sheet, reward, constraints, names)
+    else:
+        data = _long(sheet, reward, constraints, names)
+    context = texts("context", names.context)
+    if not context:
+        return data
+    rows = None
+    if isinstance(data.game, Table) and data.game.length < sheet.rows:  # a row for each action: the first of each round
+        _, row = _in_order(sheet.labels(sheet.find(names.round, "round", "t")))
+        rows = np.unique(row, return_index=True)[1]
+    return replace(data, contexts=read_contexts(sheet, context, rows))
 
 
 def texts(name: str, given: str | Sequence[str]) -> list[str]:

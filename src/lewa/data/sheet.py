@@ -40,6 +40,11 @@ class Sheet(NamedTuple):
             )
         return cls(arrays, file, "" if file == "the data" else file)
 
+    @property
+    def rows(self) -> int:
+        """Return how many rows there are."""
+        return next(iter(self.columns.values())).size
+
     def actions_of(self, name: str) -> list[str]:
         """Return the actions of which there is a column NAME:ACTION."""
         return [column.removeprefix(f"{name}:") for column in self.columns if column.startswith(f"{name}:")]

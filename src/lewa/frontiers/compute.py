@@ -6,11 +6,13 @@ are in the user's units, per round.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from lewa.data.columns import Columns, texts
+from lewa.data.columns import Columns, Data, texts
 from lewa.data.frames import DataLike, as_data
 from lewa.data.log import Log
 from lewa.frontiers.budgets import Budgets
+from lewa.frontiers.context_gain import context_gains
 from lewa.frontiers.of_log import of_log
 from lewa.frontiers.of_table import of_table
 from lewa.frontiers.result import Frontier
@@ -29,6 +31,7 @@ def frontier(
     action: str | None = None,
     round: str | None = None,  # noqa: A002  the column's name
     propensity: str | None = None,
+    context: str | Sequence[str] = (),
     budgets: Sequence[float] | None = None,
     points: int = POINTS,
     lines: Mapping[str, float] | None = None,
@@ -48,6 +51,9 @@ def frontier(
     reward, at_most, at_least, action, round, propensity
         The names of columns, as `lewa.data.files.read_data` describes them: a quantity is NAME or NAME=LOW..HIGH, actions
         are NAME or NAME=LABEL:TEXT,LABEL:TEXT.
+    context
+        The names of columns that are known before each decision. The best policy on them is then judged beside the best
+        fixed mixture, on rows that did not choose it: would context pay? In a log no draw may depend on other rows.
     budgets, points
         The line of one constraint is varied, the first for which `lines` has none: over `budgets`, or over `points` lines
         from the strictest that some play keeps to the one that no longer binds.
@@ -81,7 +87,7 @@ def frontier(
     'paced-hedge: 0.700 answered for 0.0040 dollars'
     'squarecb-lewa: 0.699 answered for 0.0040 dollars'
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
+    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context))
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise ValueError(f"points must be an integer of at least 1, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
@@ -93,7 +99,16 @@ def frontier(
             raise ValueError(
                 f"folds are for a log, but these data have every action of every round, got folds={short_repr(folds)}"
             )
-        return of_table(named, named.game, limits, level, names, as_seeds(seeds), progress, goal)
+        result = of_table(named, named.game, limits, level, names, as_seeds(seeds), progress, goal)
+        return _with_context(result, named, limits)
     if names != ["auto"]:
         raise ValueError(f"the frontier of a log replays no learner; use `lewa replay`, got {', '.join(names)}")
-    return of_log(named, named.game, limits, level, folds)
+    return _with_context(of_log(named, named.game, limits, level, folds), named, limits)
+
+
+def _with_context(result: Frontier, data: Data, limits: Budgets) -> Frontier:
+    """Add what a policy on the context gains at each line, where columns of a context are named."""
+    if not data.contexts.size:
+        return result
+    floors = [data.constraints[limits.j].floor(point.line) for point in result.points]
+    return replace(result, context=context_gains(data, limits, floors))

@@ -12,7 +12,8 @@ from lewa.data.off_policy import Value
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantity, and by the estimator: ips, snips, dr
-JSON_FIELDS = tuple(schema.Frontier.__annotations__)  # the other fields are for figures
+# Without the gain of a context, which is optional; the other fields are for figures.
+JSON_FIELDS = tuple(name for name in schema.Frontier.__annotations__ if name != "context")
 
 
 class Mean(NamedTuple):
@@ -61,6 +62,27 @@ class Point(NamedTuple):
     held_out: HeldOut | None  # of a log
 
 
+class ContextGain(NamedTuple):
+    """What the best policy on a context has over the best fixed mixture at a line, judged on rows that did not choose it."""
+
+    line: float
+    fixed: float  # reward per round of the mixture
+    fixed_average: float  # of the constraint
+    policy: float
+    policy_average: float
+    gain: float  # in reward, with what is spent more charged at the price of the mixture
+    low: float  # of an approximate interval at 95 %
+    high: float
+    in_sample: float  # the gain by the rows that chose the policy: optimistic
+    ceiling: float | None  # of a table, the reward of a policy that knows each row's outcomes: nobody reaches it
+    rows_to_settle: int | None  # how many rows would tell a gain of this size from none; None where there is none
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the interval is above 0."""
+        return "context pays" if self.low > 0 else "not seen in these rows"
+
+
 class CurvePoint(NamedTuple):
     """A point of the curve that a figure shows: the best play at a line."""
 
@@ -89,6 +111,7 @@ class Frontier:
     curve: tuple[CurvePoint, ...]  # enough to draw
     action_means: dict[str, dict[str, float]]  # by action and quantity
     source: str = ""  # the name of the file
+    context: tuple[ContextGain, ...] = ()  # where columns of a context are named
 
     def __repr__(self) -> str:
         return (
@@ -157,7 +180,10 @@ class Frontier:
 
     def plain(self) -> schema.Frontier:
         """Return the numbers as JSON has them."""
-        return cast(schema.Frontier, {name: _plain(getattr(self, name)) for name in JSON_FIELDS})
+        plain = {name: _plain(getattr(self, name)) for name in JSON_FIELDS}
+        if self.context:
+            plain["context"] = _plain(self.context)
+        return cast(schema.Frontier, plain)
 
 
 def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str | None]]:
@@ -183,7 +209,7 @@ def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str 
 
 
 def _plain(value: object) -> Json:
-    if isinstance(value, Mean | BestPlay | LearnerResult | HeldOut | Point | Quantity | Value):
+    if isinstance(value, Mean | BestPlay | LearnerResult | HeldOut | Point | Quantity | Value | ContextGain):
         return _plain(value._asdict())
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}

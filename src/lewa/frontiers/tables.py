@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from lewa.data.off_policy import Value
 from lewa.formatting import number
-from lewa.frontiers.result import Frontier, HeldOut, LearnerResult, Mean, Point
+from lewa.frontiers.result import ContextGain, Frontier, HeldOut, LearnerResult, Mean, Point
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 TEXT_WIDTH = 120  # of notes, where they are printed as plain text
@@ -23,9 +23,10 @@ class TextTable(NamedTuple):
 
 def tables(frontier: Frontier) -> list[TextTable]:
     """Return the tables of a frontier: reward and what is kept or missed, side by side."""
+    context = [_context(frontier)] if frontier.context else []
     if frontier.kind == "log":
-        return [*_actions_alone(frontier), _best(frontier, "estimated", "rows"), _held_out(frontier)]
-    return [_best(frontier, "best", "rounds"), _learners(frontier)]
+        return [*_actions_alone(frontier), _best(frontier, "estimated", "rows"), _held_out(frontier), *context]
+    return [_best(frontier, "best", "rounds"), _learners(frontier), *context]
 
 
 def sentences(frontier: Frontier) -> list[str]:
@@ -82,6 +83,26 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
 
     title = f"{reward} against {frontier.across}{frontier.fixed_lines}: {frontier.rounds:,} {rows}{of}"
     return TextTable(title, columns, [row(point) for point in frontier.points])
+
+
+def _context(frontier: Frontier) -> TextTable:
+    """Return what a policy on the context gains, by rows that did not choose it."""
+    reward, cost, table = frontier.reward.name, frontier.varied, frontier.kind == "table"
+    head = (frontier.across, f"mixture {reward}", cost, f"policy {reward}", cost, "gain", "in sample", "per row")
+    columns = (*(head if table else head[:-1]), "verdict")
+
+    def row(each: ContextGain) -> tuple[str, ...]:
+        half = (each.high - each.low) / 2
+        judged = (each.line, each.fixed, each.fixed_average, each.policy, each.policy_average)
+        gain = f"{number(each.gain)} {PLUS_MINUS} {number(half)}"
+        ceiling = (number(each.ceiling),) if table else ()
+        settle = f", {each.rows_to_settle:,} rows would settle it" if each.low <= 0 and each.rows_to_settle else ""
+        return (*map(number, judged), gain, number(each.in_sample), *ceiling, f"{each.verdict}{settle}")
+
+    caption = "policies on the context, judged on rows that did not choose them (five folds); in sample is optimistic" + (
+        ", and per row is out of reach" if table else ""
+    )
+    return TextTable("would context pay?", columns, [row(each) for each in frontier.context], caption)
 
 
 def _held_out(frontier: Frontier) -> TextTable:
