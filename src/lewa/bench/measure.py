@@ -50,7 +50,7 @@ BEYOND = (
     ("anytime-bandit-lewa", "hp-bandit-lewa", (1.3, 1.3)),
     ("lewa-ucb", "hp-bandit-lewa", (1.3, 1.3)),
     ("bandit-op-ewa", "hp-bandit-lewa", (0, 4)),
-    ("paced-hedge", "lewa", (8, 8)),
+    ("paced-hedge", "lewa", (0, 8)),
     ("squarecb-lewa", "bandit-lewa", (8, 0)),
     ("ucb-lp", "bandit-lewa", (0, 0)),
     ("thompson-lp", "bandit-lewa", (0, 0)),

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import comparable, exp, pace, positive, rule
+from lewa.kernels import comparable, dot, exp, pace, positive, rule
 from lewa.learners.base import Learner, check_positive, check_problem, require
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
@@ -115,13 +115,10 @@ class PacedHedge(Learner):
             s.gain[i] = gain_of(s.plays[i], seen.rewards, s.multiplier, seen.constraints)
         weigh(s, N)  # AdaHedge, on q_M.(r - lambda.z)
         for j in range(m):
-            foreseen, spent = 0.0, 0.0
+            foreseen = 0.0
             for i in range(N):
-                for k in range(s.mixture.size):
-                    foreseen += s.weight[i] * s.plays[i, k] * s.cost[i * m + j, k]
-            for k in range(s.mixture.size):
-                spent += seen.play[k] * (1 - seen.constraints[j, k])
-            s.debt[j] += spent - (1 - self.floor[j])
+                foreseen += s.weight[i] * dot(s.plays[i], s.cost[i * m + j])
+            s.debt[j] += cost_of(seen.play, seen.constraints[j]) - (1 - self.floor[j])
             pace(s.multiplier, s.debt, j, self.floor[j], foreseen, self.step, self.repay)
         for i in range(N):
             remember_round(s, i, m, self.memories[i], seen.rewards, seen.constraints)
@@ -140,14 +137,20 @@ class PacedHedge(Learner):
 
 
 @rule
+def cost_of(q: Vector, c: Vector) -> float:
+    """q.z, z = 1 - c"""
+    cost = 0.0
+    for k in range(q.size):
+        cost += q[k] * (1 - c[k])
+    return cost
+
+
+@rule
 def gain_of(q: Vector, r: Vector, lam: Vector, c: Matrix) -> float:
     """q.(r - lam.z)"""
-    gain = 0.0
-    for k in range(q.size):
-        x = r[k]
-        for j in range(lam.size):
-            x -= lam[j] * (1 - c[j, k])
-        gain += q[k] * x
+    gain = dot(q, r)
+    for j in range(lam.size):
+        gain -= lam[j] * cost_of(q, c[j])
     return gain
 
 
@@ -179,21 +182,35 @@ def weigh(s: PacedHedgeState, N: int) -> None:
 @rule
 def remember_round(s: PacedHedgeState, i: int, m: int, memory: float, r: Vector, c: Matrix) -> None:
     """Take a round into the means and the errors of memory i."""
-    K, t = s.mixture.size, s.totals[CLOCK]
+    t = s.totals[CLOCK]
     rate, error_rate = 1 / min(t, memory), 1 / max(1.0, min(t - 1, memory))
-    for o in range(1 + m):
-        total, squares = 0.0, 0.0
-        for k in range(K):
-            if o == 0:
-                off = r[k] - s.reward[i, k]
-                s.reward[i, k] += rate * off
-            else:
-                off = (1 - c[o - 1, k]) - s.cost[i * m + o - 1, k]
-                s.cost[i * m + o - 1, k] += rate * off
-            total += off
-            squares += off * off
-        apart = positive(squares - total * total / K) / max(K - 1, 1)
-        s.error[i, o] += error_rate * (apart - s.error[i, o])
+    s.error[i, 0] += error_rate * (track_rewards(s.reward[i], r, rate) - s.error[i, 0])
+    for j in range(m):
+        s.error[i, 1 + j] += error_rate * (track_costs(s.cost[i * m + j], c[j], rate) - s.error[i, 1 + j])
+
+
+@rule
+def track_rewards(mean: Vector, r: Vector, rate: float) -> float:
+    """mean += rate (r - mean); return the squared error, without the part that all actions share"""
+    total, squares = 0.0, 0.0
+    for k in range(mean.size):
+        off = r[k] - mean[k]
+        mean[k] += rate * off
+        total += off
+        squares += off * off
+    return positive(squares - total * total / mean.size) / max(mean.size - 1, 1)
+
+
+@rule
+def track_costs(mean: Vector, c: Vector, rate: float) -> float:
+    """The same for costs, 1 - c; one loop for both would not vectorise."""
+    total, squares = 0.0, 0.0
+    for k in range(mean.size):
+        off = (1 - c[k]) - mean[k]
+        mean[k] += rate * off
+        total += off
+        squares += off * off
+    return positive(squares - total * total / mean.size) / max(mean.size - 1, 1)
 
 
 @rule
@@ -201,6 +218,9 @@ def mix_memories(s: PacedHedgeState, memories: Vector, m: int) -> None:
     """q_M ~ exp(s_M (r_M - lambda.z_M)), W ~ exp(eta behind), p = sum_M W_M q_M"""
     N, K = s.plays.shape
     eta, total = master_step(s.totals[GAP], N), 0.0
+    for i in range(N):
+        s.weight[i] = exp(eta * s.behind[i])
+        total += s.weight[i]
     for k in range(K):
         s.mixture[k] = 0.0
     for i in range(N):
@@ -208,30 +228,33 @@ def mix_memories(s: PacedHedgeState, memories: Vector, m: int) -> None:
         for j in range(m):
             e += s.multiplier[j] * s.multiplier[j] * s.error[i, 1 + j]
         sharp = sqrt(log(max(K, 2)) * min(s.totals[CLOCK], memories[i]) / max(e, 1e-18))
-        s.weight[i] = exp(eta * s.behind[i])
-        total += s.weight[i]
-        softmax(s, i, m, sharp)
-        for k in range(K):
-            s.mixture[k] += s.weight[i] * s.plays[i, k]
-    for i in range(N):
+        score(s.plays[i], s.reward[i], s.multiplier, s.cost, i * m)
         s.weight[i] /= total
-    for k in range(K):
-        s.mixture[k] /= total
+        mix_softmax(s.plays[i], sharp, s.weight[i], s.mixture)
 
 
 @rule
-def softmax(s: PacedHedgeState, i: int, m: int, sharp: float) -> None:
-    """q_i ~ exp(sharp (r_i - lambda.z_i))"""
-    K, z = s.mixture.size, 0.0
-    for k in range(K):
-        s.plays[i, k] = s.reward[i, k]
-        for j in range(m):
-            s.plays[i, k] -= s.multiplier[j] * s.cost[i * m + j, k]
-    top = s.plays[i, 0]
-    for k in range(K):
-        top = max(top, s.plays[i, k])
-    for k in range(K):
-        s.plays[i, k] = exp(max(sharp * (s.plays[i, k] - top), -700.0))
-        z += s.plays[i, k]
-    for k in range(K):
-        s.plays[i, k] /= z
+def score(q: Vector, r: Vector, lam: Vector, z: Matrix, first: int) -> None:
+    """q <- r - lam.z, the costs in the rows from `first` on"""
+    price, cost = lam[0], z[first]
+    for k in range(q.size):
+        q[k] = r[k] - price * cost[k]
+    for j in range(1, lam.size):
+        price, cost = lam[j], z[first + j]
+        for k in range(q.size):
+            q[k] -= price * cost[k]
+
+
+@rule
+def mix_softmax(q: Vector, sharp: float, weight: float, p: Vector) -> None:
+    """q <- exp(sharp q) over its sum;  p <- p + weight q"""
+    top, z = q[0], 0.0
+    for k in range(q.size):
+        top = max(top, q[k])
+    for k in range(q.size):
+        q[k] = exp(sharp * (q[k] - top))  # the kernel's exponential is never 0
+        z += q[k]
+    z = 1 / z
+    for k in range(q.size):
+        q[k] *= z
+        p[k] += weight * q[k]
