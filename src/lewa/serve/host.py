@@ -112,6 +112,8 @@ class Host:
         await self._compile(served)
         self.broken.pop(name, None)
         self.agents[name] = served
+        if seq - start > self.limits.long_tail:  # the next start need not read it again
+            self._spawn(self._snapshot(served))
         log("agent ready", agent=name, decisions=hosted.decisions, records=seq, read=seq - start, epoch=epoch)
         return served
 
@@ -305,6 +307,9 @@ class Host:
                     await self._leases()
                 if time.monotonic() - self.keys.read_at > REFRESH:
                     await self.refresh_keys()
+                for served in list(self.agents.values()):
+                    if served.seq > served.snapshot_seq and self.now() - served.snapshot_at > self.limits.snapshot_age * 1e6:
+                        await self._snapshot(served)
                 if turn % 60 == 0:
                     for served in list(self.agents.values()):
                         before, number = served.at - served.keys_for, served.number

@@ -14,4 +14,6 @@ class Limits(NamedTuple):
     open: int = 100_000  # decisions of one agent
     lag: float = 1.0  # seconds that the oldest call may wait for its commit
     snapshot_every: int = 50_000  # records
+    snapshot_age: float = 300.0  # seconds after which a snapshot is made if there are new records
+    long_tail: int = 1_000  # records read at the start beyond which a snapshot is made at once
     listeners: int = 100  # of events
