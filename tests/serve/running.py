@@ -64,7 +64,7 @@ class Server:
     def key(self) -> str:
         return self.key_file.read_text().strip()
 
-    def ready(self, seconds: float = 60) -> "Server":
+    def ready(self, seconds: float = 300) -> "Server":
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             with suppress(OSError):
