@@ -164,6 +164,7 @@ def test_segments_are_named_with_what_is_proved_of_each() -> None:
     assert (first.first, first.last, first.began, first.statement) == (1, 3000, "as it was made", whole)
     assert (second.first, second.last, second.began) == (3001, 3010, "limit of c")
     assert second.statement.regret is None
+    assert agent.status().constraints[0].certificate is None  # its sums are of two limits
     assert agent.status().guarantee.regret is None
     assert "decisions 1 to 3000 (as it was made): regret at most" in str(agent.status())
     again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
