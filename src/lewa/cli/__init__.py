@@ -11,7 +11,7 @@ import lewa
 
 # The help lists the commands in this order.
 # isort: off
-from lewa.cli import learners, games, play, replay, frontier, guarantee, advise, check, reproduce, run, report, bench  # noqa: F401
+from lewa.cli import learners, games, play, replay, frontier, guarantee, advise, check, reproduce, run, report, bench, warm  # noqa: F401
 from lewa.cli import serve, agents, keys, journal  # noqa: F401
 
 # isort: on

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lewa.cli.shared import app
+from lewa.plugins import allow_only
 
 if TYPE_CHECKING:
     from lewa.serve.store import Store
@@ -25,6 +26,9 @@ def serve(
         str, typer.Option(help="The address to listen on; put a proxy with TLS before another one.")
     ] = "127.0.0.1",
     address: Annotated[str | None, typer.Option(help="Where other replicas reach this one: http://HOST:PORT.")] = None,
+    plugin: Annotated[
+        list[str], typer.Option(help="A module that learners of agents may be named of, MODULE:CLASS; repeat.")
+    ] = [],  # noqa: B006 (Typer's way)
     lease: Annotated[float, typer.Option(help="Seconds after which another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
 ) -> None:
     """Serve agents over HTTP, with a page at /; everything acknowledged is on disk."""
@@ -32,6 +36,7 @@ def serve(
         from lewa.serve.run import serve as run
     except ModuleNotFoundError as error:
         raise ValueError(f"the service takes {error.name}: pip install 'lewa[serve]'") from None
+    allow_only(plugin)  # names come by HTTP, and to import a module is to run it
     run(store, port, bind=bind, key_file=key_file, address=address, lease=lease)
 
 

@@ -60,6 +60,8 @@ def differ(first: dict[str, str], second: dict[str, str]) -> str:
     return " and ".join(f"{name} {first.get(name, 'of no version')}, not {second.get(name, 'any')}" for name in names)
 
 
+LABELS: Any = {"games": {"__all__": {"label"}}, "learners": {"__all__": {"label"}}}
+
 # The folder --------------------------------------------------------------------------------------------------------------
 
 
@@ -74,11 +76,13 @@ def begin(out: Path, study: Study) -> None:
         write(copy, study.text.encode())
         return
     held = parse(copy.read_text(encoding="utf-8"), str(copy))
-    if held.model_dump() != study.model_dump():
+    if held.model_dump(exclude=LABELS) != study.model_dump(exclude=LABELS):
         raise ValueError(f"{out} holds another study, {held.name!r}: give another folder for {study.name!r}")
     begun = read_versions(stamp)
     if begun != here:
         raise ValueError(f"{out} was begun with {differ(begun, here)}: give another folder, or remove this one")
+    if held.model_dump() != study.model_dump():
+        write(copy, study.text.encode())  # other labels: no number depends on them
 
 
 def read_json(path: Path) -> Any:

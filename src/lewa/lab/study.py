@@ -12,6 +12,7 @@
 
     [[learners]]
     name = "lewa"
+    label = "LEWA, as printed"                               # what tables and figures call it; games take one too
     settings = { tuning = "paper" }                          # a number may grow with the rounds: eta = "0.5 T^(-2/3)"
 
 What is wrong with a file is said in one sentence, with the nearest right word.
@@ -125,6 +126,7 @@ class GameOf(Part):
     floor: Floor | None = None
     floors: Floors | None = None
     parameters: Settings = {}
+    label: StrictStr | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "GameOf":
@@ -147,6 +149,7 @@ class LearnerOf(Part):
 
     name: StrictStr
     settings: Settings = {}
+    label: StrictStr | None = None
 
     @model_validator(mode="after")
     def _check(self) -> "LearnerOf":
@@ -179,6 +182,10 @@ class Study(Part):
         for measure in self.measures:
             if measure not in MEASURES:
                 raise ValueError(f"measures has no {measure!r}{nearest(measure, list(MEASURES))}")
+        for tables in (self.games, self.learners):
+            labels = [table.label for table in tables if table.label is not None]
+            if len(set(labels)) < len(labels):
+                raise ValueError(f"labels must be different, got {', '.join(labels)}")
         if len(TOGETHER & set(self.measures)) == 1:
             raise ValueError("measures must include regret and violation together")
         return self

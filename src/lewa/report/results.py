@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from lewa.lab.measures import Row
-from lewa.lab.names import short
+from lewa.lab.names import short, title
 from lewa.lab.storage import first_line, read_json, read_measures, read_versions
+from lewa.lab.study import LearnerOf
 from lewa.measures.verdict import bounds_hold
 from lewa.paper.league import Standing
 from lewa.paper.reproduce import Reproduction
@@ -99,7 +100,26 @@ def read_study(folder: Path) -> StudyFolder:
     if not file.is_file():
         again = f"lewa run {folder / 'study.toml'} --out {folder}"
         raise ValueError(f"the study in {folder} is not finished; to resume it: {again}")
-    return StudyFolder(str(name), text, versions, _results(file))
+    return StudyFolder(str(name), text, versions, _labelled(_results(file), text))
+
+
+def _labelled(results: list[Result], text: str) -> list[Result]:
+    """Return the results with the labels that the study gives to learners and games in place of their names."""
+    tables = tomllib.loads(text)
+    games = {
+        title(table["name"], table.get("parameters", {})): table["label"]
+        for table in tables.get("games", [])
+        if table.get("label")
+    }
+    names = {}
+    for table in tables.get("learners", []):
+        if table.get("label"):
+            changed = LearnerOf(name=table["name"], settings=table.get("settings", {})).changed
+            names[title(table["name"], changed)] = table["label"]
+    return [
+        result._replace(game=games.get(result.game, result.game), learner=names.get(result.learner, result.learner))
+        for result in results
+    ]
 
 
 def _results(file: Path) -> list[Result]:

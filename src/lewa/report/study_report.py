@@ -10,15 +10,16 @@ from lewa.report import captions
 from lewa.report.charts import Drawing, draw
 from lewa.report.failures import failures
 from lewa.report.page import Folded, Heading, Part, Section, Text, page, slug
-from lewa.report.results import StudyFolder, group, read_league, read_reproduction, read_study
+from lewa.report.results import Result, StudyFolder, group, read_league, read_reproduction, read_study
 from lewa.report.study_figures import Plans, exponents, pictures
 from lewa.report.study_tables import claims_table, league_section, results_table
+from lewa.report.table_files import write_tables
 
 MANY = 24  # figures that are drawn by several processes
 
 
 def write_report(folder: str | Path) -> Path:
-    """Write `index.html` and `figures/` into a study's folder, or into that of `lewa reproduce`; return the page.
+    """Write `index.html`, `figures/` and `tables/` into a study's folder, or into that of `lewa reproduce`; return the page.
 
     A script that calls it needs the usual `if __name__ == "__main__":`, for many figures are drawn by several processes.
     """
@@ -41,6 +42,8 @@ def write_report(folder: str | Path) -> Path:
     for name, drawing in drawings.items():
         for kind, content in (("svg", drawing.svg.encode()), ("png", drawing.png), ("pdf", drawing.pdf)):
             (folder / "figures" / f"{name}.{kind}").write_bytes(content)
+    for name, results in contents.results.items():
+        write_tables(folder / name, results)
     html = page(contents.title, contents.lead, contents.first, contents.sections, drawings)
     write(folder / "index.html", html.encode())
     return folder / "index.html"
@@ -61,6 +64,7 @@ class Contents(NamedTuple):
     first: list[Part]
     sections: list[Section]
     plans: Plans
+    results: dict[str, list[Result]]  # of each study, by the folder that its tables are written to
 
 
 def _study(folder: Path) -> Contents:
@@ -78,7 +82,14 @@ def _study(folder: Path) -> Contents:
     if len(longest) < len(study.results):
         first.append(Folded("Every horizon", (results_table(study.results, [], links),)))
     first.append(_provenance(study))
-    return Contents(study.name, [captions.judgement(study.results), captions.facts(study)], first, sections, plans)
+    return Contents(
+        study.name,
+        [captions.judgement(study.results), captions.facts(study)],
+        first,
+        sections,
+        plans,
+        {"tables": study.results},
+    )
 
 
 def _reproduction(folder: Path) -> Contents:
@@ -106,7 +117,8 @@ def _reproduction(folder: Path) -> Contents:
     if (folder / "league.json").is_file():
         sections.append(league_section(read_league(folder / "league.json")))
     lead = [captions.count(lines, len(report["studies"]))]
-    return Contents(report["title"], lead, first, sections, plans)
+    tables = {f"{name}/tables": study.results for name, study in studies.items()}
+    return Contents(report["title"], lead, first, sections, plans, tables)
 
 
 def _provenance(study: StudyFolder) -> Folded:

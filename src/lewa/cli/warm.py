@@ -1,0 +1,36 @@
+"""lewa warm: compile learners before they are needed, for a Docker image or a service."""
+
+from typing import Annotated
+
+import typer
+
+from lewa import learners
+from lewa.agent import Agent, at_most
+from lewa.choice import choose_learner
+from lewa.cli.options import learner_names
+from lewa.cli.progress import progress_bar
+from lewa.cli.shared import app, out
+from lewa.feedback import feedback_kind
+from lewa.simulate.run import play
+
+
+@app.command(epilog="Example: lewa warm squarecb-lewa bandit-lewa")
+def warm(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[LEARNER]...", help="Learners; by default those of auto.", autocompletion=learner_names),
+    ] = None,
+) -> None:
+    """Compile learners, once, so that the first decision of a process need not wait."""
+    chosen = names or [choose_learner(kind, 2, None, 0.5).name for kind in ("bandit", "full")]
+    for name in chosen:
+        learners.find(name)  # refuse a wrong name before anything is compiled
+    with progress_bar():
+        for name in chosen:
+            play(name, "bernoulli", rounds=10, floor=0.5)
+            feedback = feedback_kind(learners.find(name)).observes
+            agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, feedback=feedback, horizon=10)
+            decision = agent.pull()
+            values = {"reward": [1.0, 0.0], "cost": [0.5, 0.5]} if feedback == "full" else {"reward": 1.0, "cost": 0.5}
+            agent.update(decision, **values)
+            out.print(f"{name} is compiled", highlight=False, markup=False)
