@@ -72,7 +72,7 @@ def test_a_batch_is_refused_as_a_whole() -> None:
         ([(first, good), (second, {"rewrd": 1.0})], ValueError, "there is no value named 'rewrd'"),
         ([(first, good), (second._replace(probability=0.9), good)], UnknownError, "is another one than"),
         ([(first, good), (second._replace(agent="there"), good)], UnknownError, "is of another agent"),
-        ([(first, {"cost": 0.5}), (first, {"cost": 0.5})], ClosedError, "the cost of decision 1 was told before"),
+        ([(first, {"cost": 0.5}), (first, {"cost": 0.5})], ClosedError, "the cost of decision 1 was reported before"),
         ([(first, good), second], ValueError, "an answer is a decision and its values"),
         ("answers", ValueError, "answers must be a list"),
     ]
@@ -129,3 +129,11 @@ def test_many_open_decisions_are_saved_in_columns(learner: str) -> None:
     plain["state"]["open"]["probability"][5] = 2.0
     with pytest.raises(ValueError, match=r"with probability 2\.0 cannot be open"):
         Agent.restore(plain)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_warming_changes_nothing(learner: str) -> None:
+    agent, plain = fresh(learner), fresh(learner)
+    assert agent.warm() is agent
+    assert agent.snapshot() == plain.snapshot()
+    assert agent.pull() == plain.pull()

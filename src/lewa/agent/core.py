@@ -17,9 +17,12 @@ from lewa.agent.contexts import take_context
 from lewa.agent.errors import StoppedError
 from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
+from lewa.agent.pending import Pending
+from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, brief, record
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
+from lewa.agent.statistics import Statistics
 from lewa.types import Vector
 from lewa.units import as_number
 from lewa.validation import nearest
@@ -240,6 +243,25 @@ class AgentCore:
             raise
         agent._adopt(journal, plays)
         return agent
+
+    def warm(self) -> Self:
+        """Compile, or read from the disk, what `pull` and `update` need, so that the first request does not wait for it.
+
+        The agent does not change. A process that calls this on an agent of the same learner leaves the compiled code on the
+        disk for the next one, as when an image is built.
+        """
+        twin = self.restore(self.snapshot())
+        state = twin._state
+        driver, fields = state.driver, len(state.setup.fields)
+        driver.draw(state.rounds)
+        driver.charge(0)
+        if not state.sees_all:
+            state.statistics, state.recent = Statistics.empty(state.setup.scales, driver.actions), Recent(fields)
+            play = np.full(driver.actions, 1 / driver.actions) if driver.needs_play else None
+            pending = Pending(0, 1 / driver.actions, play, None, driver.charged, driver.seen_features)
+            state.open.add(0, pending)
+            state.answer(0, dict.fromkeys(state.setup.fields, 0.5))
+        return self
 
     # Saved ----------------------------------------------------------------------------------------------------------------
 
