@@ -95,7 +95,7 @@ def _best(best: Hindsight | None, lines: Sequence[Line]) -> str:
     """Return a second line of the title: the best fixed play."""
     if best is None:
         return ""
-    title = f"\nbest fixed play: {number(best['value'])} a round"
+    title = f"\nbest fixed play: {number(best['value'])} per round"
     if not best["feasible"]:
         return f"{title}; no play meets {'these lines' if lines else 'the floor'}"
     if not lines:
