@@ -39,7 +39,8 @@ def nature(trace: Any) -> tuple[Any, Any]:
     """The rounds it met, (T, K) and (T, m, K): laid out once more, or asked for with the plays that were made."""
     key, game = keys(7)[NATURE : NATURE + 1], deepcopy(trace.game)
     if not game.reacts:
-        return game.block(key, 0, trace.rounds)  # type: ignore[no-any-return]
+        block = game.block(key, 0, trace.rounds)
+        return block.rewards, block.constraints
     shown = [game.reveal(t, p, key) for t, p in enumerate(trace.plays[0])]
     shape = (trace.rounds, game.constraints, game.actions)
     return np.array([r for r, _ in shown]), np.array([c for _, c in shown]).reshape(shape)
