@@ -162,15 +162,27 @@ def test_numbers_that_are_not_finite_are_null() -> None:
 
 # Help and completion -----------------------------------------------------------------------------------------------------
 
-COMMANDS = typer.main.get_command(cli.app).commands  # type: ignore[attr-defined]
+
+def leaves(group: Any, path: str = "") -> dict[str, Any]:
+    """Return the commands by their words: "play", "keys add"."""
+    words = {f"{path} {name}".strip(): command for name, command in group.commands.items()}
+    return {
+        leaf: command
+        for name, item in words.items()
+        for leaf, command in (leaves(item, name) if hasattr(item, "commands") else {name: item}).items()
+    }
+
+
+COMMANDS = leaves(typer.main.get_command(cli.app))
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_of_a_command_has_an_example_that_the_command_understands(name: str) -> None:
-    epilog = COMMANDS[name].epilog
+    epilog = COMMANDS[name].epilog or ""
     assert epilog.startswith("Example: "), f"lewa {name} --help shows no example"
-    program, command, *words = shlex.split(epilog.removeprefix("Example: "))
-    assert (program, command) == ("lewa", name)
+    program, *words = shlex.split(epilog.removeprefix("Example: "))
+    command, words = words[: len(name.split())], words[len(name.split()) :]
+    assert (program, " ".join(command)) == ("lewa", name)
     COMMANDS[name].make_context(name, words)  # parsed, not executed
 
 

@@ -32,16 +32,16 @@ def add(
     print(token)
 
 
-@keys.command("list")
+@keys.command("list", epilog="Example: lewa keys list --store sqlite:///agents.sqlite3")
 def list_keys(store: StoreOption = DEFAULT, as_json: Json = False) -> None:
     """List the keys, without their secrets."""
     with opened(store) as place:
-        found = place.api_keys()
+        rows = place.api_keys()
     if as_json:
-        print(json.dumps([{name: value for name, value in key._asdict().items() if name != "sha256"} for key in found]))
+        print(json.dumps([{name: value for name, value in key._asdict().items() if name != "sha256"} for key in rows]))
         return
     table = Table("id", "label", "scopes", "agents", "rate", "made", "revoked")
-    for key in found:
+    for key in rows:
         days = [time.strftime("%Y-%m-%d", time.gmtime(at / 1e6)) if at else "" for at in (key.at, key.revoked)]
         table.add_row(key.id, key.label, key.scopes, key.agents, f"{key.rate:g}", *days)
     out.print(table)
