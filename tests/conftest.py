@@ -15,7 +15,8 @@ settings.register_profile("lewa", deadline=None)  # a deadline would be an asser
 settings.load_profile("lewa")
 
 HERE = Path(__file__).parent
-PLAIN = {HERE / name for name in ("by_hand", "checks", "data", "golden", "test_imports.py", "test_layout.py")}
+NAMES = ("by_hand", "checks", "client", "data", "golden", "serve", "test_imports.py", "test_layout.py")
+PLAIN = {HERE / name for name in NAMES}
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

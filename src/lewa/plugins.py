@@ -65,7 +65,10 @@ def import_class(path: str, name: str | None = None) -> Any:
         raise ValueError(f"{name} cannot be imported: {type(error).__name__}: {error}") from error
     file = getattr(thing, "__file__", None)
     for attribute in attributes.split("."):
-        if not hasattr(thing, attribute):
-            raise ValueError(f"{name} cannot be found: {file or module} has no {attribute!r}")
-        thing = getattr(thing, attribute)
+        try:
+            thing = getattr(thing, attribute)
+        except AttributeError:
+            raise ValueError(f"{name} cannot be found: {file or module} has no {attribute!r}") from None
+        except Exception as error:
+            raise ValueError(f"{name} cannot be read: {type(error).__name__}: {error}") from error
     return thing

@@ -6,6 +6,7 @@ tensors, slates and figures, and which are empty here.
 """
 
 import sys
+import warnings
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -37,7 +38,9 @@ def obp() -> Iterator[Any]:
                 empty.__dict__.update(dict.fromkeys(uses, object))
                 while_importing.setitem(sys.modules, name, empty)
             names = ("ope.estimators", "ope.meta", "ope.regression_model", "dataset.synthetic", "utils")
-            modules = [import_module(f"obp.{name}") for name in names]
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)  # of escape sequences in its docstrings
+                modules = [import_module(f"obp.{name}") for name in names]
         yield SimpleNamespace(**{name: value for module in modules for name, value in vars(module).items()})
 
 

@@ -46,7 +46,7 @@ def test_in_evaluate_on_rivers_own_environments_it_is_the_agent_that_is_told_the
     policy = Policy([COST], known={"cost": costs}, reward_range=(low, high), seed=3)
     rows = list(bandit.evaluate([policy, Policy(seed=3)], env, n_episodes=2, seed=1))
     assert len(rows) == 2 * 2 * 300
-    agent = lewa.Agent(list(arms), [COST], reward_range=(low, high), seed=3)
+    agent = lewa.Agent(list(arms), [COST], reward_range=(low, high), seed=3, expected={"cost": costs})
     env.reset(seed=random.Random(1).randint(0, 2**32))
     for row in rows[:600:2]:
         decision = agent.pull()

@@ -116,7 +116,7 @@ def test_ix_at_the_edge_of_its_condition_has_expectations_only() -> None:
 def test_nothing_is_proved_of_single_runs_with_heavy_tails(kind: Any) -> None:
     asked, *rest = said(kind.tuned(K, T, FLOOR), epsilon=0.05)
     assert asked.regret is None
-    assert "single runs have heavy tails" in asked.reason
+    assert "single runs, which have heavy tails" in asked.reason
     assert [statement.kind for statement in rest] == [EXPECTED, EXPECTED_INSIDE]
 
 

@@ -83,7 +83,7 @@ def test_variation_is_the_sum_of_the_largest_deviations_from_the_mean() -> None:
 def test_certificate_bounds_what_the_dual_step_saw() -> None:
     trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2)
     assert (trace.observed_shortfall[:, -1] <= lewa.measures.certificate(trace) + 1e-12).all()
-    with pytest.raises(ValueError, match="Ewa has no multiplier"):
+    with pytest.raises(ValueError, match="Ewa has no certificate: that needs a multiplier"):
         lewa.measures.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
 
 
@@ -154,5 +154,5 @@ def test_a_run_of_lewa_certifies_its_own_regret_against_any_play() -> None:
     with pytest.raises(ValueError, match="every_round=True"):
         lewa.measures.regret_certificate(play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)), p)
     for other in (Ewa.tuned(3, 60, FLOOR), HpLewa.tuned(3, 60, FLOOR)):
-        with pytest.raises(ValueError, match=r"LEWA's, got (Ewa|HpLewa)"):
+        with pytest.raises(ValueError, match=r"only LEWA has a regret certificate, got (Ewa|HpLewa)"):
             lewa.measures.regret_certificate(play(other, Table(REWARDS, CONSTRAINTS), every_round=True), p)

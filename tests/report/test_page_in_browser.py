@@ -206,6 +206,7 @@ def test_rows_stay_whole_and_only_one_column_is_sorted(shown: Any) -> None:
 @pytest.mark.parametrize("shown", ["reproduction"], indirect=True)
 def test_what_has_no_number_stays_at_the_end(shown: Any) -> None:
     button = column(shown, "bound")[0].find_element("css selector", "button")
+    shown.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
     for _ in range(2):
         button.click()
         assert column(shown, "bound")[2] == [48.9, None]

@@ -1,5 +1,6 @@
 """The page in a real browser: drawn live, in the light and in the dark, on a phone, with what an admin may do."""
 
+import contextlib
 import shutil
 import time
 from collections.abc import Iterator
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 
 from lewa.serve.demo import SETUP
 from tests.serve.running import Server, running
@@ -61,10 +63,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Iterato
 
 def until(what: Any, seconds: float = 60) -> Any:
     end = time.monotonic() + seconds
-    while not (found := what()):
+    while True:
+        with contextlib.suppress(StaleElementReferenceException, NoSuchElementException):  # the page changed meanwhile
+            if result := what():
+                return result
         assert time.monotonic() < end, what
         time.sleep(0.1)
-    return found
 
 
 def look(browser: Any, width: int, scheme: str = "light") -> None:
