@@ -157,7 +157,7 @@ def test_a_busy_service_is_asked_again_with_the_same_key_and_a_refusal_is_not(ca
     assert len(set(asked)) == 1
     client.close(0)
     outbox = Outbox(
-        httpx2.Client(transport=httpx2.MockTransport(lambda r: httpx2.Response(403)), base_url=NOWHERE), 10, None
+        httpx2.Client(transport=httpx2.MockTransport(lambda r: httpx2.Response(400)), base_url=NOWHERE), 10, None
     )
     with caplog.at_level(logging.WARNING, "lewa.client"):
         outbox.put({"agent": "router", "verb": "feedback", "decision": "router:1", "values": {"reward": 1.0}})

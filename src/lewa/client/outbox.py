@@ -7,6 +7,7 @@ import json
 import logging
 import sqlite3
 from collections import deque
+from math import isfinite
 from pathlib import Path
 from threading import Condition, Thread
 from typing import Any, TypeAlias
@@ -33,7 +34,8 @@ class Outbox:
         self._thread.start()
 
     def put(self, entry: Entry) -> None:
-        """Add an answer; refuse it if the queue is full and there is no file."""
+        """Add an answer; refuse what is no number, and any answer if the queue is full and there is no file."""
+        entry = {**entry, "values": {name: _plain(name, value) for name, value in entry["values"].items()}}
         with self._changed:
             if self._closing:
                 raise ValueError("the client is closed: no more can be told")
@@ -84,6 +86,8 @@ class Outbox:
                     return
                 if not self._entries and self._spill is not None:
                     self._entries.extend(self._spill.take(min(MOST, self._size)))
+                if not self._entries:
+                    continue
                 batch = self._batch()
             done = self._send(batch)
             with self._changed:
@@ -135,13 +139,30 @@ class Outbox:
             if answer.status_code == 200:
                 results: list[dict[str, Any]] = next(iter(answer.json().values()))
                 return results
-        except (httpx2.HTTPError, ValueError):  # no answer, or half of one
+        except Exception:  # no answer, or half of one; the thread goes on whatever it is
+            log.debug("no answer", exc_info=True)
+            return None
+        if answer.status_code in (401, 403):  # answers are worth more than a key that was revoked too early
+            log.warning("the key is refused, answers wait: %s", answer.text[:200])
             return None
         if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
             return None
         self.refused.extend((entry, answer.text[:200]) for entry in batch)
         log.warning("the service refuses %d answers: %s", len(batch), answer.text[:200])
         return []
+
+
+def _plain(name: str, value: Any) -> float | list[float]:
+    """Return a value as JSON has it, NumPy's numbers too."""
+    plain = value.tolist() if hasattr(value, "tolist") else value
+    numbers = list(plain) if isinstance(plain, list | tuple) else [plain]
+    try:
+        floats = [float(number) for number in numbers if not isinstance(number, str)]
+    except (TypeError, ValueError):
+        floats = []
+    if len(floats) != len(numbers) or not all(map(isfinite, floats)):
+        raise ValueError(f"the {name} of a decision is a finite number, got {value!r}")
+    return floats if isinstance(plain, list | tuple) else floats[0]
 
 
 class _Spill:
@@ -179,6 +200,7 @@ class _Spill:
         """Delete what was taken, once all of it is acknowledged."""
         if acknowledged and self._taken:
             self._database.execute("delete from answers where id <= ?", (self._taken,))
+            self._taken = 0  # SQLite counts from 1 again in an empty table
 
     def close(self) -> None:
         """Close the file."""

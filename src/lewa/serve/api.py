@@ -99,6 +99,8 @@ async def retire_agent(call: Call) -> Response:
     if not served.hosted.retired:
         match = call.request.headers.get("if-match") or str(served.hosted.version)
         await call.service.change(served, None, match, call.caller)
+    else:
+        await call.service.host.settled(served)
     return json_response(call.service.view(served), 200, {"ETag": f'"{served.hosted.version}"'})
 
 

@@ -49,6 +49,7 @@ class Host:
         self._names: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._recovering: asyncio.Task[None] | None = None
+        self._drops = 0  # how often memory was dropped
         self._clock = time.time() - time.monotonic()  # a jump of the wall clock moves no timeout of this process
 
     # Start and stop ------------------------------------------------------------------------------------------------------
@@ -103,13 +104,15 @@ class Host:
         """Read one agent; one whose journal is damaged stops nobody else."""
         try:
             hosted, seq, at, start = await asyncio.to_thread(load, self.store, number)
-        except (ValueError, KeyError, TypeError) as error:
+            served = Served(number, hosted, seq, at, start, epoch)
+            await asyncio.to_thread(served.load_keys, self.store)
+            await self._compile(served)
+        except (StoreError, UnavailableError):  # the store is at fault, not this journal
+            raise
+        except Exception as error:
             self.broken[name] = f"the journal of {name} cannot be read: {error}"
             log("journal damaged", agent=name, why=str(error))
             return None
-        served = Served(number, hosted, seq, at, start, epoch)
-        await asyncio.to_thread(served.load_keys, self.store)
-        await self._compile(served)
         self.broken.pop(name, None)
         self.agents[name] = served
         if seq - start > self.limits.long_tail:  # the next start need not read it again
@@ -199,6 +202,12 @@ class Host:
         served.mark(entry, at)
         return self.append(served, [entry], at)
 
+    async def settled(self, served: Served) -> None:
+        """Wait until all that an agent has in memory is on disk; refuse the call if it never will be."""
+        await self.writer.barrier()
+        if served.dropped:
+            raise UnavailableError(LOST, 0.1)
+
     def spoiled(self, error: Exception) -> None:
         """Drop memory after an error in the middle of a change: the journal knows better."""
         self._failed(error)
@@ -230,6 +239,7 @@ class Host:
         log("commit failed, memory is dropped", why=str(error))
         self.meters.failures.inc()
         self.available = False
+        self._drops += 1
         self._drop(list(self.agents.values()))
         self.writer.reset()
         if not self.stopping and (self._recovering is None or self._recovering.done()):
@@ -254,12 +264,15 @@ class Host:
                 await self.writer.call(lambda store: store.check())
                 if self.store.shared:
                     await self.writer.call(lambda store: store.renew({}))
+                before = self._drops
                 await self._load_all()
-            except (StoreError, UnavailableError) as error:
+            except Exception as error:
                 log("the store is not back", why=str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 2.0)
             else:
+                if before != self._drops:  # a commit failed meanwhile: agents that were read already are dropped again
+                    continue
                 self.available = True
                 log("serving again", agents=len(self.agents))
                 return
@@ -319,6 +332,8 @@ class Host:
                     self._failed(error)
             except UnavailableError:
                 pass  # the store is being read again
+            except Exception as error:  # leases are renewed whatever happens
+                log("upkeep failed", why=str(error))
 
     async def _leases(self) -> None:
         epochs = {served.number: served.epoch for served in self.agents.values()}

@@ -74,7 +74,7 @@ class Hosted(Fold):
     def decide(self, query: Query, at: int) -> tuple[list[Entry], int, DecisionBody]:
         """Draw an action; return the entries, the number of the decision and what the journal says of it."""
         if query.available is not None:
-            for label in query.available:  # before anything is closed
+            for label in query.available:
                 self._action(label)
             if not query.available:
                 raise ValueError("available must name at least one action, got none")
@@ -83,7 +83,6 @@ class Hosted(Fold):
         if query.reserve is not None:
             check_reserve(query.reserve, self.fields)
         available, by = self._affordable(query, at)
-        entries = self._make_room()
         drawn = self.agent.pull(available, context=self._declared(query.context))
         action = self._index[str(drawn.action)]
         masked = drawn.available is not None
@@ -101,7 +100,7 @@ class Hosted(Fold):
             context=query.context,
         )
         self._opened(drawn.id, at, body)
-        entries.append(Entry("decision", drawn.id, encode(body).decode()))
+        entries = [Entry("decision", drawn.id, encode(body).decode()), *self._make_room()]
         return entries, drawn.id, body
 
     def _declared(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -114,7 +113,8 @@ class Hosted(Fold):
     def _affordable(self, query: Query, at: int) -> tuple[list[str] | None, str]:
         """Return the actions that fit the caps, and who decides."""
         exposure, agent = self.agent.exposure, self.agent
-        if exposure.mode in ("shadow", "off"):
+        fallback = None if exposure.fallback is None else self.actions[exposure.fallback]
+        if exposure.mode in ("shadow", "off") and (query.available is None or fallback in query.available):
             return query.available, "fallback"
         if not self.spendings:
             return query.available, "learner"
@@ -145,11 +145,10 @@ class Hosted(Fold):
         for name, value in seen.values.items():
             self._check_value(name, value)
         record = Decision(number, self.agent.setup.actions[action], seen.probability, play_to_bytes(play), (), number, None)
-        entries = self._make_room()
         self.agent.apply(record)
         body = DecisionBody(a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key)
         self._opened(number, at, body)
-        entries.append(Entry("decision", number, encode(body).decode()))
+        entries = [Entry("decision", number, encode(body).decode()), *self._make_room()]
         if seen.values:
             entry = self.tell(number, seen.values)[2]
             entries += [entry] if entry is not None else []
@@ -203,8 +202,9 @@ class Hosted(Fold):
         return [entry for number in over if (entry := self.close(number, "timeout")[2]) is not None]
 
     def _make_room(self) -> list[Entry]:
+        """Close the oldest decisions after a new one was made: a call that is refused has closed nothing."""
         entries = []
-        while len(self.open) >= self.setup.answers.max_open:
+        while len(self.open) > self.setup.answers.max_open:
             entry = self.close(next(iter(self.open)), "room")[2]
             entries += [entry] if entry is not None else []
         return entries

@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="The name of an agent.")]
-Label = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*$")]
-Duration = Annotated[str, Meta(pattern=r"^[0-9]{1,9}(s|m|h|d)$", description="A time: 90s, 30m, 24h, 7d.")]
+# `$` alone also matches before a newline at the end. Eight digits of days, in microseconds, fit into 64 bits; nine do not.
+Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?!\n)$", description="The name of an agent.")]
+Label = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*(?!\n)$")]
+Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*(?!\n)$")]
+Duration = Annotated[str, Meta(pattern=r"^[0-9]{1,8}(s|m|h|d)(?!\n)$", description="A time: 90s, 30m, 24h, 7d.")]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Number = float | list[float]  # one, or one per action where every action is seen
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
@@ -20,7 +21,7 @@ def microseconds(duration: str) -> int:
     >>> microseconds("30m")
     1800000000
     """
-    if not re.fullmatch(r"[0-9]{1,9}[smhd]", duration):
+    if not re.fullmatch(r"[0-9]{1,8}[smhd]", duration):
         raise ValueError(f"a time is written 90s, 30m, 24h or 7d, got {duration!r}")
     return int(duration[:-1]) * UNITS[duration[-1]] * 1_000_000
 
@@ -71,7 +72,7 @@ class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
     line: Label
     total: Annotated[float, Meta(gt=0)]
     per: Literal["minute", "hour", "day", "week"] = "day"
-    worst: dict[str, float] = {}
+    worst: dict[str, Annotated[float, Meta(ge=0)]] = {}
 
 
 class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):

@@ -129,7 +129,7 @@ class Service:
         repeated = {number for number in made if isinstance(number, int)}
         rows = {}
         if repeated:
-            await self.host.writer.barrier()
+            await self.host.settled(served)
             found = await self.host.read(self.host.store.rows_of, served.number, repeated)
             rows = {row.decision: row for row in found if row.kind == "decision"}
         answers: list[Decided | str] = []
@@ -183,13 +183,15 @@ class Service:
                 entries += made
                 if one.key is not None:
                     keys.append(served.remember_key(one.key, number, at))
-                served.by[hosted.actions.index(one.action), one.by] += 1
+                served.by[hosted.actions.index(one.action), "elsewhere"] += 1  # `by` is any text, a metric has few labels
                 told.append(Told(f"{served.name}:{number}", "kept" if number in hosted.open else "learned"))
         except Exception as error:
             host.spoiled(error)
             raise
         if entries:
             await host.append(served, entries, at, keys)
+        elif any(one.result == "same" for one in told):
+            await host.settled(served)
         return told
 
     # Answers -------------------------------------------------------------------------------------------------------------
@@ -216,7 +218,7 @@ class Service:
         if entries:
             await host.append(served, entries, at)
         elif any(one.result == "same" for one in told):
-            await host.writer.barrier()  # what it is the same as may not be on disk yet
+            await host.settled(served)  # what it is the same as may not be on disk yet
         return told
 
     async def close(self, served: Served, given: Sequence[tuple[str | None, int, str | None]]) -> list[Told]:
@@ -235,6 +237,8 @@ class Service:
             raise
         if entries:
             await host.append(served, entries, at)
+        elif any(one.result == "same" for one in told):
+            await host.settled(served)
         return told
 
     async def _fetch_finished(self, served: Served, numbers: Sequence[int]) -> None:
@@ -250,6 +254,9 @@ class Service:
                     values[row.decision].update(msgspec.json.decode(row.body, type=dict[str, Number]))
             for number in served.hosted.missing(missing):
                 served.hosted.remember(number, values[number])
+        for number in numbers:  # those that this call finishes push out others
+            if number in served.hosted.finished:
+                served.hosted.finished.move_to_end(number)
 
     # Reading -------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,154 @@
+"""What a refused call, a hostile set-up, a lost lease or a second failure must not break."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lewa.serve import fold
+from lewa.serve.archive import verify
+from lewa.serve.rows import Batch
+from lewa.serve.schema import microseconds
+from lewa.serve.served import Served
+from lewa.serve.sqlite import SQLiteStore
+from lewa.serve.store import StoreError
+from tests.serve.inside import Client, service
+from tests.serve.running import SETUP
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow")
+AGENT = "/v1/agents/router"
+SMALL = {**SETUP, "answers": {"max_open": 1}}
+
+
+@pytest.fixture
+def web(tmp_path: Path) -> Iterator[Client]:
+    with service(tmp_path) as client:
+        yield client
+
+
+def same_as_the_journal(web: Client) -> None:
+    store = web.app.host.store
+    assert web.call("GET", f"{AGENT}/state")[1]["sha256"] == verify(store, store.agents()[0]).sha256
+
+
+def test_a_call_that_is_refused_closes_nothing(web: Client) -> None:
+    assert web.call("POST", "/v1/agents", SMALL)[0] == 201
+    assert web.call("PATCH", AGENT, {"retire": ["large"]}, If_Match='"1"')[0] == 200
+    web.call("POST", f"{AGENT}/decide")
+    assert web.call("POST", f"{AGENT}/decide", {"available": ["large"]})[0] == 400
+    uneven = {"action": "small", "probability": 0.5, "propensities": {"small": 0.5, "medium": 0.9}}
+    web.call("POST", f"{AGENT}/observe", [uneven])
+    same_as_the_journal(web)
+    web.call("POST", f"{AGENT}/decide", [{}, {}])
+    web.call("POST", f"{AGENT}/observe", [{"action": "small", "probability": 1, "values": {"reward": 1, "cost": 0}}])
+    assert web.call("GET", f"{AGENT}/status")[1]["open"] <= 1
+    same_as_the_journal(web)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"keys_for": "999999999d"},
+        {"keys_for": "24h\n"},
+        {"answers": {"close_after": "30m\n"}},
+        {"name": "router\n"},
+        {"actions": ["a", "b\n"]},
+        {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 1, "worst": {"small": -1}}]},
+    ],
+)
+def test_set_ups_that_the_store_or_a_cap_cannot_keep_are_refused(web: Client, change: dict[str, Any]) -> None:
+    assert web.call("POST", "/v1/agents", {**SETUP, **change})[0] == 400
+    assert web.app.host.store.agents() == []
+
+
+def test_the_longest_time_fits_into_a_store() -> None:
+    assert 2 * 10**15 + microseconds("99999999d") < 2**63
+    with pytest.raises(ValueError, match="a time is written"):
+        microseconds("999999999d")
+
+
+def test_an_agent_that_cannot_be_loaded_stops_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with service(tmp_path) as web:
+        for name in ("router", "other"):
+            assert web.call("POST", "/v1/agents", {**SETUP, "name": name})[0] == 201
+    real = Served.load_keys
+
+    def load_keys(served: Served, store: Any) -> None:
+        if served.name == "router":
+            raise OverflowError("Python int too large to convert to SQLite INTEGER")
+        real(served, store)
+
+    monkeypatch.setattr(Served, "load_keys", load_keys)
+    with service(tmp_path) as web:
+        assert web.call("POST", f"{AGENT}/decide")[0] == 503
+        assert web.call("POST", "/v1/agents/other/decide")[0] == 200
+
+
+def test_same_is_answered_only_for_what_is_on_disk(web: Client) -> None:
+    """As after a lost lease: memory is dropped while the call is under way."""
+    assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    seen = [{"action": "small", "probability": 1, "values": {"reward": 1, "cost": 0}, "key": "a"}]
+    bill, end = [{"decision": "router:1", "reward": 1, "cost": 0}], [{"decision": "router:1"}]
+    assert web.call("POST", f"{AGENT}/observe", seen)[0] == 200
+    assert web.call("POST", f"{AGENT}/decide", {"key": "b"})[0] == 200
+    assert web.call("DELETE", "/v1/agents/router")[0] == 200
+    served = web.app.host.agents["router"]
+    served.hosted.retired = False
+    calls = (("observe", seen), ("feedback", bill), ("close", end), ("decide", {"key": "b"}))
+    assert [web.call("POST", f"{AGENT}/{verb}", body)[0] for verb, body in calls] == [200] * 4
+    served.dropped = True
+    assert [web.call("POST", f"{AGENT}/{verb}", body)[0] for verb, body in calls] == [503] * 4
+    served.hosted.retired = True
+    assert web.call("DELETE", AGENT)[0] == 503
+
+
+def test_a_second_failure_during_the_recovery_loses_no_agent(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = ["router", "other"]
+    for name in names:
+        assert web.call("POST", "/v1/agents", {**SETUP, "name": name})[0] == 201
+    host, commit, real, left = web.app.host, SQLiteStore.commit, web.app.host._load, [1]
+
+    async def load(name: str, number: int, epoch: int) -> Served | None:
+        served = await real(name, number, epoch)
+        if left and name == "router":  # it is served again, and its next commit fails before the other one is read
+            left.pop()
+            host.spoiled(StoreError("disk I/O error"))
+        return served
+
+    def failing(store: SQLiteStore, batch: Batch) -> frozenset[int]:
+        monkeypatch.setattr(SQLiteStore, "commit", commit)
+        raise StoreError("disk I/O error")
+
+    monkeypatch.setattr(host, "_load", load)
+    monkeypatch.setattr(SQLiteStore, "commit", failing)
+    assert web.call("POST", f"{AGENT}/decide")[0] == 503
+    for _ in range(500):
+        if host.available:
+            break
+        web.client.get("/live")
+    assert sorted(host.agents) == sorted(names)
+
+
+def test_feedback_that_finishes_decisions_keeps_those_it_names_in_memory(
+    web: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fold, "REMEMBERED", 3)
+    assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    web.call("POST", f"{AGENT}/decide", [{}] * 5)
+    bills = [{"decision": f"router:{n}", "reward": 1, "cost": 0} for n in range(1, 6)]
+    web.call("POST", f"{AGENT}/feedback", bills[:3])
+    status, answer = web.call("POST", f"{AGENT}/feedback", [*bills[3:], bills[0]])
+    assert (status, [one["result"] for one in answer["told"]]) == (200, ["learned", "learned", "same"])
+
+
+@pytest.mark.parametrize("mode", ["off", "shadow"])
+def test_caps_hold_where_the_fallback_cannot_be_played(web: Client, mode: str) -> None:
+    cap = {"line": "cost", "total": 1, "per": "week"}
+    setup = {**SETUP, "safety": {"fallback": "small", "mode": mode}, "caps": [cap]}
+    assert web.call("POST", "/v1/agents", setup)[0] == 201
+    without = {"available": ["medium", "large"]}
+    first, second = (web.call("POST", f"{AGENT}/decide", without) for _ in range(2))
+    assert (first[0], first[1].get("by", "learner")) == (200, "learner")
+    assert (second[0], "a cap is spent" in second[1]["error"]) == (400, True)
+    assert web.call("POST", f"{AGENT}/decide")[1]["by"] == "fallback"
