@@ -6,6 +6,8 @@ plays the same either way.
 """
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,11 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker("plain")
     if compiled and os.environ.get("NUMBA_DISABLE_JIT") == "1":
         item.add_marker(pytest.mark.skip(reason="it is about compiled code"))
+
+
+@pytest.fixture(autouse=True)
+def any_module_may_be_named() -> Iterator[None]:
+    """Take back what a service in this process allows: a service restricts the modules that names may import."""
+    yield
+    if "lewa.plugins" in sys.modules:
+        sys.modules["lewa.plugins"].allow_only(None)

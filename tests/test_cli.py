@@ -112,7 +112,7 @@ def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:
     assert (status, found["regret"], found["violation"], found["kind"]) == (0, None, None, None)
     assert "gives only the trivial bounds regret <= T" in found["reason"]
     _, printed, _ = lewa_("guarantee", *words)
-    assert "says no more" in printed
+    assert "gives only the trivial bounds" in " ".join(printed.split())
 
 
 def test_epsilon_asks_for_high_probability(lewa_: Any) -> None:
@@ -337,7 +337,7 @@ BAD_INPUT = {
     "a floor that is no number": ((*BERNOULLI, "--floor", "nan"), "floor must be finite numbers in [0, 1], got nan"),
     "two floors for one constraint": (
         (*BERNOULLI, "--floor", 0.5, "--floor", 0.5),
-        "floor must have one number per constraint",
+        "the learner must have one floor per constraint, got 2 for a game with 1",
     ),
     "no floor": (BERNOULLI, "--floor"),
     "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and at most 1e+100, got eta=0.0"),
@@ -369,7 +369,7 @@ BAD_INPUT = {
     "a figure of no known kind": (("frontier", "nothing.csv", "--out", "f.gif"), "a file that ends in .svg, .png"),
     "a line without a value": (("frontier", "nothing.csv", "--line", "c2"), "a line must be NAME=VALUE, got 'c2'"),
     "a line that is no number": (("frontier", "nothing.csv", "--line", "c2=x"), "the line of c2 must be a number, got 'x'"),
-    "a check without a class": (("check", "nothing"), "MODULE:CLASS"),
+    "a check without a class": (("check", "nothing"), "unknown learner 'nothing'"),
     "a check of a relative module": (("check", ".mine:Mine"), "name a class as MODULE:CLASS"),
     "rounds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--rounds", 10**100), "is not an integer of at most"),
     "seeds of a hundred digits": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**100), "is not an integer of at most"),

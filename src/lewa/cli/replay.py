@@ -133,7 +133,7 @@ def _floors(content: Data, lines: list[float]) -> list[float]:
     """Return the user's lines as floors of [0, 1]."""
     if len(lines) != len(content.constraints):
         names = ", ".join(f"{quantity.name} {quantity.sense}" for quantity in content.constraints)
-        raise ValueError(f"there must be one line per constraint ({names}), in this order, got {len(lines)}")
+        raise ValueError(f"give one limit per constraint ({names}), in this order, got {len(lines)}")
     return [quantity.floor(line) for quantity, line in zip(content.constraints, lines, strict=True)]
 
 
