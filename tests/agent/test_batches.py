@@ -8,6 +8,7 @@ import pytest
 
 from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, Decision, UnknownError
+from lewa.agent.driver import Driver
 
 LEARNERS = ("auto", "anytime-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
 
@@ -137,3 +138,13 @@ def test_warming_changes_nothing(learner: str) -> None:
     assert agent.warm() is agent
     assert agent.snapshot() == plain.snapshot()
     assert agent.pull() == plain.pull()
+
+
+@pytest.mark.parametrize("learner", ["auto", "lewa"])
+def test_warming_lets_the_learner_learn_once_on_a_copy(learner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    learned: list[Driver] = []
+    monkeypatch.setattr(Driver, "learn_all", lambda driver, *_: learned.append(driver))
+    monkeypatch.setattr(Driver, "learn_action", lambda driver, *_: learned.append(driver))
+    agent = fresh(learner).warm()
+    assert len(learned) == 1
+    assert learned[0] is not agent._state.driver

@@ -255,12 +255,11 @@ class AgentCore:
         driver, fields = state.driver, len(state.setup.fields)
         driver.draw(state.rounds)
         driver.charge(0)
-        if not state.sees_all:
-            state.statistics, state.recent = Statistics.empty(state.setup.scales, driver.actions), Recent(fields)
-            play = np.full(driver.actions, 1 / driver.actions) if driver.needs_play else None
-            pending = Pending(0, 1 / driver.actions, play, None, driver.charged, driver.seen_features)
-            state.open.add(0, pending)
-            state.answer(0, dict.fromkeys(state.setup.fields, 0.5))
+        state.statistics, state.recent = Statistics.empty(state.setup.scales, driver.actions), Recent(fields)
+        play = np.full(driver.actions, 1 / driver.actions) if driver.needs_play else None
+        pending = Pending(0, 1 / driver.actions, play, None, driver.charged, driver.seen_features)
+        state.open.add(0, pending)
+        state.answer(0, dict.fromkeys(state.setup.fields, [0.5] * driver.actions if state.sees_all else 0.5))
         return self
 
     # Saved ----------------------------------------------------------------------------------------------------------------
