@@ -13,7 +13,7 @@ from lewa.agent.core import AgentCore
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor
-from lewa.agent.records import Change, Decision, Feedback, Input, Label
+from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
@@ -185,21 +185,21 @@ class Agent(ChangeMethods, AgentCore):
         driver, t, exposure = state.driver, state.rounds, state.exposure
         among = None if available is None else self._among(available)
         labels = None if among is None else tuple(self._actions[k] for k in among)
-        features = contexts.encode(state.setup.context, context)
-        if features is not None:
+        features, there = contexts.encode(state.setup.context, context), self._there(among)
+        if features is not None:  # nothing is refused from here on
             driver.see(features)
-        there = self._there(among)
+        own = there is None and exposure.plain_play  # whether the learner's play is drawn from as it is
         safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
         if safe is not None:
             i, propensity, play = driver.draw_from(t, safe)
-        elif there is None and exposure.plain_play:
+        elif own:
             i, propensity, play = driver.draw(t)
         else:
             i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
         multipliers = tuple(driver.multiplier.tolist())
         fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
         masked = among is not None
-        charged = state.decide(i, propensity, driver.pending_play(play, masked), masked)
+        charged = state.decide(i, propensity, driver.pending_play(play, not own), masked)
         told = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
         return _new(Decision, fields + told)
 
@@ -275,7 +275,7 @@ class Agent(ChangeMethods, AgentCore):
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
         with self._lock:
             self._check_running()
-            change = Change(what, name, value, self._state.rounds, who, why, self._name)
+            change = as_json(Change(what, name, value, self._state.rounds, who, why, self._name))
             self._change(change)
             self._note(change)
             return change

@@ -127,7 +127,7 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if numbers is None or rows is None or len(set(numbers)) < len(numbers):
         return None
     items: Any = list(map(state.open.get, numbers))
-    if None in items:
+    if None in items or any(map(state.delays.is_safe, numbers)):
         return None
     actions, propensities, plays, units, charges, _ = zip(*items, strict=True)
     if type(decisions[0]) is Decision and not _fit(state, decisions, actions, propensities):

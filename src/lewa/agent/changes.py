@@ -160,7 +160,7 @@ def _set_governor(state: "AgentState", change: Change) -> None:
         return
     rule = Rule(governor_from_plain(change.value), setup.actions, setup.constraints, setup.horizon)
     if old is not None:
-        old.change(rule)
+        old.restart(rule, state.rounds)
         return
     signs = [1.0 if constraint.sense == "at most" else -1.0 for constraint in setup.constraints]
     told = state.statistics.total[1:] - state.statistics.count[1:] * [constraint.limit for constraint in setup.constraints]

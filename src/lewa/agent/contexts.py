@@ -41,26 +41,33 @@ def encode(context: Context | None, given: object) -> Vector | None:
     return context.encode(given)
 
 
-def take_context(driver: Driver, decision: Decision, action: int, learns: bool) -> None:
-    """Show the learner the context of a recorded decision; refuse a record whose charges this agent would not have made."""
+def take_context(driver: Driver, context: Context | None, decision: Decision, action: int | None, learns: bool) -> None:
+    """Show the learner the context of a recorded decision; refuse a record whose charges this agent would not have made.
+
+    The action is None if the governor decided: the learner made no play then, and charged nothing.
+    """
+    size = 0 if context is None else driver.features  # a learner of contexts without one has a constant feature
     try:
-        features = check_features(driver.features, decision.features)
-        if not features.size:
-            return
-        twin = driver.copy()
-        twin.see(features)
-        charged = twin.charge(action) if learns else twin.charged
+        features = check_features(size, decision.features)
     except ValueError:
         raise ValueError(
-            f"a decision here has {driver.features} features, got {len(decision.features)}: the record is of another agent"
+            f"a decision here has {size} features, got {len(decision.features)}: the record is of another agent"
         ) from None
+    if size:
+        _check_charges(driver.copy(), features, decision, action if learns else None)
+        driver.see(features)
+    if driver.features and action is not None:
+        driver.play()  # as the draw did: the room that a learner works in is part of its state
+
+
+def _check_charges(twin: Driver, features: Vector, decision: Decision, action: int | None) -> None:
+    twin.see(features)
+    charged = twin.unbooked if action is None else twin.charge(action)
     if tuple(charged.tolist()) != decision.charged:
         raise ValueError(
             f"decision {decision.id} was charged {brief(decision.charged)}, this agent would have charged "
             f"{brief(tuple(charged.tolist()))}: the record is of another agent"
         )
-    driver.see(features)
-    driver.play()  # as the draw did: the room that a learner works in is part of its state
 
 
 def settle_costs(

@@ -19,7 +19,7 @@ from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
 from lewa.agent.pending import Pending
 from lewa.agent.recent import Recent
-from lewa.agent.records import Change, Decision, Label, Plain, Record, brief, record
+from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, brief, record
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
@@ -55,6 +55,8 @@ class AgentCore:
     def apply(self, entry: Record | Plain) -> None:
         """Take over a record, as it is or as JSON has it; refuse one that does not fit, and change nothing then."""
         item = entry if isinstance(entry, Record) else record(entry)
+        if isinstance(item, Change):
+            item = as_json(item)
         with self._lock:
             self._check_running()
             self._fold(item)
@@ -72,19 +74,23 @@ class AgentCore:
             self._change(item)
             return
         if isinstance(item, Decision):
-            i, propensity, play = self._check_next(item)
-            take_context(self._state.driver, item, i, self._state.exposure.learns)
-            masked = item.available is not None
-            if self._state.ledger is not None:
-                among = None if item.available is None else self._among(item.available)
-                self._state.ledger.next_play(self._there(among), self._state.statistics)
-            self._state.decide(i, propensity, self._state.driver.pending_play(play, masked), masked)
+            self._fold_decision(item)
             return
         number = self._state.find(item.decision)
         if item.closed:
             self._state.close(number)
         else:
             self._state.answer(number, item.values)
+
+    def _fold_decision(self, item: Decision) -> None:
+        state = self._state
+        i, propensity, play = self._check_next(item)
+        masked = item.available is not None
+        there = self._there(None if item.available is None else self._among(item.available))
+        safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
+        take_context(state.driver, state.setup.context, item, None if safe else i, state.exposure.learns)
+        own = there is None and state.exposure.plain_play
+        state.decide(i, propensity, state.driver.pending_play(play, not own), masked)
 
     def _change(self, change: Change) -> None:
         apply_change(self._state, change)
@@ -111,6 +117,9 @@ class AgentCore:
         except OSError as error:
             self._stop(f"its journal {journal.path} could not be written ({error}): open the journal again")
             raise StoppedError(f"the agent has stopped: {self._stopped}") from error
+        except BaseException as error:  # the agent has changed, and its journal does not say so
+            self._stop(f"a record was not written to its journal {journal.path} ({error!r}): open the journal again")
+            raise
         if self._state.records >= self._snapshot_at:
             self._checkpoint(journal)
 
@@ -259,6 +268,7 @@ class AgentCore:
         play = np.full(driver.actions, 1 / driver.actions) if driver.needs_play else None
         pending = Pending(0, 1 / driver.actions, play, None, driver.charged, driver.seen_features)
         state.open.add(0, pending)
+        state.delays.draw(0)
         state.answer(0, dict.fromkeys(state.setup.fields, [0.5] * driver.actions if state.sees_all else 0.5))
         return self
 

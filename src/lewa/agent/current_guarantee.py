@@ -68,6 +68,11 @@ def decisions_made(state: "AgentState") -> int:
     return state.rounds if late.total or late.missing else state.counts["answered"]
 
 
+def safe_rounds(state: "AgentState") -> int:
+    """Return the decisions that a governor made, one that is there or was."""
+    return state.rounds - state.delays.counts["made"]
+
+
 def current_guarantee(state: "AgentState") -> Guarantee:
     """Return the learner's guarantee over the decisions so far; none where they were not those of a theorem."""
     setup, counts = state.setup, state.counts
@@ -77,7 +82,7 @@ def current_guarantee(state: "AgentState") -> Guarantee:
     if any(change.what in CUTS for change in state.changes):
         return none(name, "a theorem starts at the first decision, and the agent was changed after it: see its segments")
     late, made, K = state.delays.so_far(), state.delays.made, len(setup.actions)
-    safe = 0 if state.ledger is None else state.ledger.counts["safe"]
+    safe = safe_rounds(state)
     deviations = [(counts["masked"], "had actions masked"), (counts["charged"], "were charged, not answered")]
     deviations.append((int(state.statistics.clip_count.sum()), "were clipped"))
     statements: tuple[Guarantee, ...] = ()

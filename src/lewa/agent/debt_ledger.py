@@ -135,11 +135,10 @@ class DebtLedger:
             if reserve.safe and rule.signs[j] * (value - allowed) > 0:
                 self.counts["broken"] += 1
 
-    def close(self, number: int, whole: bool) -> bool:
-        """Take a decision from the open ones, what was not told stays at its reserve; return whether it was a safe one."""
-        reserve = self.open.pop(number, self._reserve)
+    def close(self, number: int, whole: bool) -> None:
+        """Take a decision from the open ones; what was not told stays at its reserve."""
+        self.open.pop(number, None)
         self.counts["lost"] += not whole
-        return reserve.safe
 
     def take_over(self, numbers: Mapping[int, Sequence[str]]) -> None:
         """Count decisions that were open before there was a governor at their reserve, but for what was told of them."""
@@ -153,6 +152,13 @@ class DebtLedger:
     def change(self, rule: Rule) -> None:
         """Go on by another rule: what is open keeps its reserve."""
         self.rule, self._reserve = rule, Reserve(False, rule.reserve)
+
+    def restart(self, rule: Rule, since: int) -> None:
+        """Govern anew by another rule: what is owed is what it starts from, and it answers for nothing before."""
+        self.change(rule)
+        self.start, self.peak, self.over, self.since = self.debt[:], self.debt[:], [0.0] * len(self.debt), since
+        self.counts |= {"unsafe": 0, "stretches": 0, "broken": 0}
+        self.helping = False  # a stretch that goes on is the first one of this rule
 
     def rule_for(self, actions: Sequence[Label], constraints: Sequence[Constraint], horizon: int | None) -> Rule:
         """Return the rule for other actions or constraints; refuse a limit that the safe play does not keep.

@@ -23,6 +23,10 @@ class DelayCounter:
         twin.counts, twin.open = dict(self.counts), self.open.copy()
         return twin
 
+    def is_safe(self, number: int) -> bool:
+        """Return whether an open decision is a safe one, of a governor that is there or was: not the learner's."""
+        return number not in self.open
+
     def draw(self, number: int) -> None:
         """Count a decision; those that are open now are not in its play."""
         counts, waiting = self.counts, len(self.open)

@@ -8,7 +8,7 @@ from lewa.agent.exposure import Exposure
 from lewa.agent.records import Plain
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
-from lewa.feedback import Feedback
+from lewa.feedback import NOTHING, Feedback
 from lewa.kernels import dump, load, state_type
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, State, Vector, Words
@@ -83,9 +83,14 @@ class Driver(Session):
         """Whether the learner charges its constraints at the draw."""
         return self._charged is not None
 
-    def pending_play(self, play: Vector, masked: bool) -> Vector | None:
-        """Return the play that an open decision carries for the learner; None if the learner needs none."""
-        return self.play_to_learn(play, masked) if self.needs_play else None
+    @property
+    def unbooked(self) -> Vector:
+        """What a decision carries that was charged nothing: what breaks even, so that its answer counts in full."""
+        return 1 - self.learner.floor if self.charges else NOTHING
+
+    def pending_play(self, play: Vector, changed: bool) -> Vector | None:
+        """Return the play that an open decision carries, if the learner needs one; `changed`: not the learner's own."""
+        return self.play_to_learn(play, changed) if self.needs_play else None
 
     def learn_action(self, action: int, propensity: float, units: Vector, play: Vector | None, charged: Vector) -> None:
         """Learn the units of the action drawn: the reward's, then one per constraint."""

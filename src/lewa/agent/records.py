@@ -1,8 +1,11 @@
 """The records that change an agent. A list of them, applied in order, gives the same agent to the bit."""
 
+import json
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, SupportsFloat
+
+import numpy as np
 
 VERSION = 1
 
@@ -145,6 +148,27 @@ def brief(value: object) -> str:
     except ValueError:  # an integer of more digits than Python writes out
         text = f"a {type(value).__name__} too long to print"
     return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def as_json(change: Change) -> Change:
+    """Return a change with its values as JSON has them, as whoever replays it will see them; refuse what has no such form.
+
+    >>> as_json(Change("limit", "cost", np.float32(0.5), 0)).value
+    0.5
+    """
+    fields = change._asdict()
+    try:
+        text = json.dumps(fields, ensure_ascii=False, default=_plain_value)
+        text.encode()  # refuses half a character
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError(f"a change is made of texts and numbers that JSON can hold, got {brief(change)}") from None
+    return Change(**json.loads(text))
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    return float(value)  # type: ignore[arg-type]  # a fraction, say; else a TypeError
 
 
 def _public(name: str) -> str:

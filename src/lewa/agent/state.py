@@ -82,7 +82,7 @@ class AgentState:
         safe = self.ledger is not None and self.ledger.book(t, action)
         if not safe:
             self.delays.draw(t)
-        charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.charged
+        charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.unbooked
         self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features)))
         if masked:
             self.counts["masked"] += 1
@@ -142,7 +142,9 @@ class AgentState:
         if not whole:
             self.open.tell(number, units.copy(), [self._fields[name] for name in numbers])
         else:
-            self._learn(pending, units, self.ledger is not None and self.ledger.close(number, whole=True))
+            if self.ledger is not None:
+                self.ledger.close(number, whole=True)
+            self._learn(pending, units, self.delays.is_safe(number))
             self.open.pop(number)
             self.delays.end(number, learned=True)
             self.counts["answered"] += 1
@@ -172,8 +174,10 @@ class AgentState:
     def close(self, number: int) -> None:
         """Close a decision of which no more will be told: leave it out, or fill in what is missing."""
         pending = self.open.pop(number)
+        safe = self.delays.is_safe(number)
         self.delays.end(number, learned=False)
-        safe = self.ledger is not None and self.ledger.close(number, whole=False)
+        if self.ledger is not None:
+            self.ledger.close(number, whole=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
             return
@@ -186,7 +190,8 @@ class AgentState:
                 self.charge_total[f] += self.setup.scales[f].own(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
         if pending.features.size and not safe and 0 not in known and "reward" not in self.setup.unanswered:
-            settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
+            if self.exposure.learns:
+                settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
         self.counts["charged"] += 1

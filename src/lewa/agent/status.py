@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa import notebook
 from lewa.agent.constraint import Constraint
-from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantee, decisions_made
+from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantee, decisions_made, safe_rounds
 from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
 from lewa.agent.governor_status import GovernorStatus, governor_status
 from lewa.agent.metrics import metrics_text
@@ -253,7 +253,7 @@ def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certifica
     """
     dual: tuple[float, float] | None = getattr(state.setup.learner, "dual", None)
     statistics, span = state.statistics, constraint.high - constraint.low
-    safe = 0 if state.ledger is None else state.ledger.counts["safe"]
+    safe = safe_rounds(state)
     changed = any(change.what in CUTS for change in state.changes)  # the steps were then made for other floors or units
     if dual is None or safe or changed or not statistics.count[f]:  # nor does it say anything of rounds that it did not see
         return None
