@@ -24,11 +24,12 @@ def happened(names: list[str]) -> dict[str, Any]:
         many = 700 if hasattr(kind, "choose") else 40  # those that draw by themselves draw from a tree then
         for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, 150, 0.5), many)]):
             m, rng = np.size(learner.floor), np.random.default_rng(n)
-            narrow = learner.replace(**{field: x for field, x in NARROW.items() if field in learner.parameters})
+            radii = {field: x for field, x in NARROW.items() if field in learner.parameters}
+            players = {"proved": learner, **({"narrow": learner.replace(**radii)} if radii else {})}
             means = np.column_stack([np.full(m, 0.7), rng.random((m, K - 1))])  # the first action meets every floor
             coins = lewa.games.Bernoulli(rewards=rng.random(K), constraints=means)
             table = lewa.games.Table(rewards=rng.random((150, K)), constraints=np.sqrt(rng.random((150, K, m))))
-            for radius, who in {"proved": learner, "narrow": narrow}.items():
+            for radius, who in players.items():
                 for game in (coins, table):
                     trace = lewa.play(who, game, rounds=150, seeds=2, every_round=True)
                     for field in FIELDS:
