@@ -1,18 +1,20 @@
 """What a refused call, a hostile set-up, a lost lease or a second failure must not break."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lewa.serve import fold
-from lewa.serve.archive import verify
+from lewa.serve import events, fold
+from lewa.serve.archive import export_lines, import_lines, verify
 from lewa.serve.rows import Batch
+from lewa.serve.run import _address, _without_secret
 from lewa.serve.schema import microseconds
 from lewa.serve.served import Served
 from lewa.serve.sqlite import SQLiteStore
-from lewa.serve.store import StoreError
+from lewa.serve.store import StoreError, open_store
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -152,3 +154,68 @@ def test_caps_hold_where_the_fallback_cannot_be_played(web: Client, mode: str) -
     assert (first[0], first[1].get("by", "learner")) == (200, "learner")
     assert (second[0], "a cap is spent" in second[1]["error"]) == (400, True)
     assert web.call("POST", f"{AGENT}/decide")[1]["by"] == "fallback"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("sqlite:////var/lib/lewa/store.sqlite3", "sqlite:////var/lib/lewa/store.sqlite3"),
+        ("postgresql://u:SECRET@h:5432/db", "postgresql://h:5432/db"),
+        ("postgresql://u:SEC?RET@h/db", "postgresql://h/db"),
+        ("postgresql:///db?user=u&password=SECRET", "postgresql:///db"),
+        ("postgresql:///db?user=u&password=SEC@RET", "postgresql:///db"),
+        ("postgresql://h?password=SECRET", "postgresql://h"),
+    ],
+)
+def test_the_log_has_no_password(url: str, shown: str) -> None:
+    assert _without_secret(url) == shown
+
+
+@pytest.mark.parametrize("url", ["postgresql+psycopg://u:SECRET@h/db", "host=h password=SECRET"])
+def test_a_wrong_store_is_refused_without_its_password(url: str) -> None:
+    with pytest.raises(ValueError, match="a store is sqlite:///FILE or postgresql") as refused:
+        open_store(url)
+    assert "SECRET" not in str(refused.value)
+
+
+def test_replicas_on_several_machines_have_several_addresses() -> None:
+    assert _address("127.0.0.1", 8000) == "http://127.0.0.1:8000"
+    assert _address("10.0.0.5", 8000) == "http://10.0.0.5:8000"
+    assert "127.0.0.1" not in _address("0.0.0.0", 8000)
+
+
+def test_a_revoked_key_gets_no_more_events(web: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "REFRESH", 0.05)
+    host = web.app.host
+    caller = host.keys.find(web.make_key("read"))
+    assert caller is not None
+
+    async def listen() -> list[bytes]:
+        stream, frames = web.app.events.listen(None, caller, None), []  # type: ignore[arg-type]
+        async for frame in stream:
+            frames.append(frame)
+            host.keys.replace([key for key in host.store.api_keys() if key.id != caller.id])
+        return frames
+
+    assert asyncio.run(asyncio.wait_for(listen(), 10)) == [b": here\n\n"]
+    assert web.app.events.listeners == 0
+
+
+def test_an_imported_journal_has_its_idempotency_keys(web: Client, tmp_path: Path) -> None:
+    assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    made = web.call("POST", f"{AGENT}/decide", [{"key": "a"}, {}, {"key": "b"}])[1]["decisions"]
+    copy = open_store(f"sqlite:///{tmp_path}/copy.sqlite3")
+    import_lines(copy, export_lines(web.app.host.store, 1))
+    copy.close()
+    with service(tmp_path, "copy.sqlite3") as other:
+        again = other.call("POST", f"{AGENT}/decide", {"key": "b"})[1]
+        assert (again["decision"], again["action"]) == (made[2]["decision"], made[2]["action"])
+        assert other.call("POST", f"{AGENT}/decide", {"key": "c"})[1]["decision"] == "router:4"
+
+
+def test_who_decided_elsewhere_is_no_label_of_a_metric(web: Client) -> None:
+    assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    web.call("POST", f"{AGENT}/observe", [{"action": "small", "probability": 1, "by": "any text"}])
+    metrics = web.client.get("/metrics").text
+    assert 'by="elsewhere"' in metrics
+    assert "any text" not in metrics

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from lewa.serve.bodies import DecisionBody
+from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.export import plain
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import KINDS, AgentRow, Audit, Row
+from lewa.serve.rows import KINDS, AgentRow, Audit, KeyRow, Row
 from lewa.serve.store import Store
 
 
@@ -90,9 +90,16 @@ def import_lines(store: Store, lines: Iterable[str]) -> tuple[str, int]:
         raise ValueError("there are no records in this file")
     name = hosted.setup.name
     audit = Audit(rows[-1].at, "command line", "import", name, None, str(len(rows)))
-    if store.create(name, rows, audit) is None:
+    if store.create(name, rows, audit, _keys(rows)) is None:
         raise ValueError(f"there is an agent {name} in this store already")
     return name, len(rows)
+
+
+def _keys(rows: Sequence[Row]) -> list[KeyRow]:
+    """Return the newest decision of each idempotency key."""
+    made = [(row, body_of(row).key) for row in rows if row.kind == "decision"]
+    newest = {key: KeyRow(0, key, row.decision or 0, row.at) for row, key in made if key is not None}
+    return list(newest.values())
 
 
 def _row(record: Any, actions: Sequence[str]) -> Row:

@@ -79,6 +79,10 @@ class Keys:
                 same = before.get(key.id)
                 self._callers[key.id] = same if same is not None and same.sha256 == key.sha256 else Caller(key)
 
+    def in_force(self, caller: Caller) -> bool:
+        """Whether the key of a caller was not revoked meanwhile."""
+        return self._callers.get(caller.id) is caller
+
     def find(self, token: str) -> Caller | None:
         """Return the caller of a key."""
         word, _, rest = token.partition("_")

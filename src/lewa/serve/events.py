@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from lewa.serve.auth import Caller
+from lewa.serve.auth import REFRESH, Caller
 from lewa.serve.errors import RequestError
 from lewa.serve.host import Host
 from lewa.serve.log import log
@@ -111,9 +111,9 @@ class Events:
             for served in list(self._host.agents.values()):
                 if caller.may("read", served.name) and only in (None, served.name):
                     yield _frame({"agent": served.name, "history": served.history, "marks": served.marks[-50:]})
-            while True:
+            while self._host.keys.in_force(caller):
                 try:
-                    event = await asyncio.wait_for(queue.get(), 15)
+                    event = await asyncio.wait_for(queue.get(), REFRESH)
                 except TimeoutError:
                     yield b": here\n\n"
                     continue

@@ -94,9 +94,9 @@ class Agents(Collector):
         decisions = CounterMetricFamily("lewa_decisions", "Decisions made", labels=["agent", "action", "by"])
         feedback = CounterMetricFamily("lewa_feedback", "Entries of feedback by result", labels=["agent", "result"])
         for served in agents:
-            for (action, by), count in served.by.items():
+            for (action, by), count in list(served.by.items()):  # this is another thread
                 decisions.add_metric([served.name, served.hosted.actions[action], by], count)
-            for result, count in served.results.items():
+            for result, count in list(served.results.items()):
                 feedback.add_metric([served.name, result], count)
         yield decisions
         yield feedback

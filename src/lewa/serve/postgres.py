@@ -146,8 +146,8 @@ class PostgresStore:
             held = {row[0] for row in connection.execute(COMMIT, values).fetchall()}
         return frozenset(batch.epochs) - held
 
-    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None) -> int | None:
-        """Add an agent with its first rows; None if the name is taken."""
+    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None, keys: Sequence[KeyRow] = ()) -> int | None:
+        """Add an agent with its first rows and keys; None if the name is taken."""
         with self._writing() as connection, connection.transaction():
             connection.execute("LOCK TABLE agents IN SHARE ROW EXCLUSIVE MODE")  # numbers without a sequence
             if connection.execute("SELECT 1 FROM agents WHERE name = %s", (name,)).fetchone():
@@ -157,6 +157,8 @@ class PostgresStore:
             connection.execute("INSERT INTO agents VALUES (%s, %s, %s)", (number, name, rows[0].at))
             mine = [row._replace(agent=number) for row in rows]
             connection.cursor().executemany(f"INSERT INTO journal ({ROWS}) VALUES (%s, %s, %s, %s, %s, %s)", mine)
+            known = [key._replace(agent=number) for key in keys]
+            connection.cursor().executemany("INSERT INTO keys (agent, key, decision, at) VALUES (%s, %s, %s, %s)", known)
             if audit is not None:
                 self._audit(connection, audit)
         return number

@@ -60,7 +60,7 @@ def serve(
     """Serve the agents of a store until SIGTERM or SIGINT."""
     listener = _listen(bind, port)
     port = listener.getsockname()[1]
-    owner, here = new_owner(), address or f"http://127.0.0.1:{port}"
+    owner, here = new_owner(), address or _address(bind, port)
     try:
         store = open_store(url, owner=owner, address=here, serving=True, ttl=lease)
         key = first_key(store, key_file)
@@ -101,6 +101,13 @@ def _listen(bind: str, port: int) -> socket.socket:
     return listener
 
 
+def _address(bind: str, port: int) -> str:
+    """Return where other replicas reach this one, unless the caller says otherwise."""
+    return f"http://{socket.gethostname() if bind in ('', '0.0.0.0') else bind}:{port}"
+
+
 def _without_secret(url: str) -> str:
-    head, at, tail = url.rpartition("@")
-    return f"{head.split('://')[0]}://...@{tail}" if at else url
+    """Return a URL without the user and the options: both may have a password."""
+    scheme, _, rest = url.partition("://")
+    server, slash, path = rest.partition("/")  # in PostgreSQL's URLs the user ends before the first slash
+    return f"{scheme}://{server.rpartition('@')[2].partition('?')[0]}{slash}{path.partition('?')[0]}"

@@ -119,8 +119,8 @@ class SQLiteStore:
                 connection.execute(INSERT_KEYS, (msgspec.json.encode(batch.keys).decode(),))
         return frozenset()
 
-    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None) -> int | None:
-        """Add an agent with its first rows; None if the name is taken."""
+    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None, keys: Sequence[KeyRow] = ()) -> int | None:
+        """Add an agent with its first rows and keys; None if the name is taken."""
         with self._writing() as connection:
             if connection.execute("SELECT 1 FROM agents WHERE name = ?", (name,)).fetchone():
                 return None
@@ -128,6 +128,8 @@ class SQLiteStore:
             connection.execute("INSERT INTO agents VALUES (?, ?, ?)", (number, name, rows[0].at))
             mine = [row._replace(agent=number) for row in rows]
             connection.execute(INSERT_ROWS, (msgspec.json.encode(mine).decode(),))
+            known = [key._replace(agent=number) for key in keys]
+            connection.execute(INSERT_KEYS, (msgspec.json.encode(known).decode(),))
             if audit is not None:
                 self._audit(connection, audit)
         return int(number)

@@ -1,5 +1,6 @@
 """Where journals are kept. `open_store` takes the URL of a SQLite file or of a PostgreSQL database."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Protocol
@@ -35,8 +36,8 @@ class Store(Protocol):
     def commit(self, batch: Batch) -> frozenset[int]:
         """Write a batch in one transaction, synced; return the agents whose lease is lost, of which nothing was written."""
 
-    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None) -> int | None:
-        """Add an agent with its first rows, whose agent number is set here; None if the name is taken."""
+    def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None, keys: Sequence[KeyRow] = ()) -> int | None:
+        """Add an agent with its first rows and keys, whose agent number is set here; None if the name is taken."""
 
     def agents(self) -> list[AgentRow]:
         """Return all agents, by number."""
@@ -102,7 +103,8 @@ def open_store(url: str, *, owner: str = "", address: str = "", serving: bool = 
         except ModuleNotFoundError as error:
             raise ValueError(f"a PostgreSQL store takes {error.name}: pip install 'lewa[postgres]'") from None
         return PostgresStore(url, owner=owner, address=address, ttl=ttl)
-    raise ValueError(f"a store is sqlite:///FILE or postgresql://..., got {url!r}")
+    start = re.match(r"[\w./+-]*", url)  # the rest may have a password
+    raise ValueError(f"a store is sqlite:///FILE or postgresql://..., got one that begins with {start and start[0]!r}")
 
 
 def migrations(kind: str) -> list[tuple[int, str]]:
