@@ -33,7 +33,7 @@ GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
 @pytest.mark.parametrize("wrapper", WRAPPERS)
 def test_any_registered_learner_can_be_run_inside(name: str, wrapper: str) -> None:
     if wrapper == "doubling" and name in WITHOUT_EPOCHS:
-        with pytest.raises(ValueError, match="numbers and vectors|one number per action"):
+        with pytest.raises(ValueError, match=r"numbers and vectors|one number per action"):
             make(f"{name}+{wrapper}", 3, 10_000, (0.5, 0.4))
         return
     wrapped: Any = find(f"{name}+{wrapper}")
