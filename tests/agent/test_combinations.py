@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,10 @@ import pytest
 
 import lewa
 from lewa import Agent, Governor, at_most
+from lewa.agent import forks
+from lewa.agent.current_guarantee import Segment
 from lewa.agent.records import Change, Record
+from lewa.theory.guarantees import PATHWISE, Guarantee
 
 ACTIONS = ["a", "b", "c"]
 GOVERNOR = Governor("a", sure={"cost": 0.2}, debt={"cost": 2})
@@ -182,3 +186,52 @@ def test_what_is_refused_has_shown_the_learner_nothing() -> None:
     with pytest.raises(ValueError, match="not retired"):
         agent.apply(item)
     assert state_of(agent) == before
+
+
+def test_two_threads_that_fork_at_once_leave_no_agent_locked() -> None:
+    agent = make()
+
+    def fork() -> None:
+        forks._before()
+        forks._in_parent()
+
+    forks._before()
+    other = Thread(target=fork, daemon=True)
+    other.start()
+    other.join(0.2)  # it waits for the first fork
+    assert other.is_alive()
+    forks._in_parent()
+    other.join(30)
+    assert not other.is_alive()
+    assert not agent._lock.locked()
+
+
+def test_the_last_safe_action_is_never_retired() -> None:
+    sure = {"cost": [0.1, 0.2, 1.0]}
+    agent = make(governor=Governor(sure=sure, debt={"cost": 2}))
+    agent.retire_action("a")
+    before = state_of(agent)
+    with pytest.raises(ValueError, match="the governor plays 'a', 'b' to be safe"):
+        agent.retire_action("b")
+    with pytest.raises(ValueError, match="the governor plays 'a' to be safe"):
+        agent.set_limit("cost", 0.15)  # only the retired action keeps this limit
+    with pytest.raises(ValueError, match="the governor plays 'a' to be safe"):
+        agent.set_governor(Governor("a", sure={"cost": 0.1}))
+    assert state_of(agent) == before
+    agent.set_governor(None)
+    agent.retire_action("b")
+
+
+def test_a_segment_prints_a_bound_of_zero() -> None:
+    segment = Segment(1, 5, "as it was made", Guarantee(0.0, (0.0,), PATHWISE, "a theorem", ()))
+    assert str(segment) == "decisions 1 to 5 (as it was made): regret at most 0, by a theorem"
+
+
+def test_a_file_without_delays_says_how_many_answers_never_came() -> None:
+    agent = make(learner="lewa", feedback="full", unanswered="expire")
+    run(agent, 5)
+    agent.close(agent.pull())
+    plain = agent.snapshot()
+    del plain["state"]["delays"]
+    delays = Agent.restore(plain)._state.delays
+    assert (delays.counts["missing"], delays.counts["learned"], delays.made) == (1, 5, 5)

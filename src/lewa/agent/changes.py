@@ -61,8 +61,7 @@ def _set_range(state: "AgentState", change: Change) -> None:
     shift = ((old.low - new.low) if old.sense == "at most" else (new.high - old.high)) / (new.high - new.low)
     learner, learner_state = setup.learner.rescaled(state.driver.state, j, ratio, shift)
     constraints = _check_constraints(setup, j, new)
-    if state.ledger is not None:
-        state.ledger.rule_for(setup.actions, constraints, setup.horizon)  # refuse before anything changes
+    _rule_for(state, constraints)  # refuse before anything changes
     state.rescale(j, new.scale, ratio, shift)
     state.driver.adopt(learner, learner_state)
     _adopt(state, j, new)
@@ -71,13 +70,22 @@ def _set_range(state: "AgentState", change: Change) -> None:
 def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
     setup = state.setup
     constraints = _check_constraints(setup, j, new)
-    rule = None if state.ledger is None else state.ledger.rule_for(setup.actions, constraints, setup.horizon)
+    rule = _rule_for(state, constraints)
     learner = state.driver.learner.replace(floor=[constraint.floor for constraint in constraints])
     state.driver.adopt(learner, state.driver.state)
     state.setup = replace(setup, constraints=constraints, learner=learner)
     state.prior_units = state.setup.prior_units()
     if state.ledger is not None and rule is not None:
         state.ledger.change(rule)
+
+
+def _rule_for(state: "AgentState", constraints: tuple[Constraint, ...]) -> Rule | None:
+    """Return the governor's rule for other constraints, if there is a governor; refuse them if nothing safe is left."""
+    if state.ledger is None:
+        return None
+    rule = state.ledger.rule_for(state.setup.actions, constraints, state.setup.horizon)
+    rule.check_retired(state.exposure.retired)
+    return rule
 
 
 def _check_constraints(setup: Setup, j: int, new: Constraint) -> tuple[Constraint, ...]:
@@ -125,8 +133,8 @@ def _retire(state: "AgentState", change: Change) -> None:
     action, exposure = state.index(change.name), state.exposure
     if action in exposure.retired:
         raise ValueError(f"action {change.name!r} is retired already")
-    if state.ledger is not None and state.ledger.rule.needs(action):
-        raise ValueError(f"action {change.name!r} is what the governor plays to be safe: set_governor comes first")
+    if state.ledger is not None:
+        state.ledger.rule.check_retired(exposure.retired | {action})
     minimum = {a: share for a, share in exposure.minimum.items() if a != action}
     state.exposure = exposure._replace(retired=exposure.retired | {action}, minimum=minimum).check(len(state.setup.actions))
 
@@ -159,6 +167,7 @@ def _set_governor(state: "AgentState", change: Change) -> None:
         state.ledger = None
         return
     rule = Rule(governor_from_plain(change.value), setup.actions, setup.constraints, setup.horizon)
+    rule.check_retired(state.exposure.retired)
     if old is not None:
         old.restart(rule, state.rounds)
         return

@@ -22,8 +22,9 @@ class Segment(NamedTuple):
     statement: Guarantee
 
     def __str__(self) -> str:
-        proved = f"regret at most {self.statement.regret:.4g}, by {self.statement.source}" if self.statement.regret else ""
-        return f"decisions {self.first} to {self.last} ({self.began}): {proved or 'nothing: ' + self.statement.reason}"
+        regret, source, reason = self.statement.regret, self.statement.source, self.statement.reason
+        proved = f"nothing: {reason}" if regret is None else f"regret at most {regret:.4g}, by {source}"
+        return f"decisions {self.first} to {self.last} ({self.began}): {proved}"
 
     def plain(self) -> Plain:
         """Return it as JSON has it."""

@@ -102,7 +102,9 @@ class DelayCounter:
 def unknown_delays(rounds: int, counts: Mapping[str, int], entries: Sequence[Sequence[int]]) -> DelayCounter:
     """Return the counter of an agent that was saved without one: unless no answer was late, all were open at once."""
     made, waiting = DelayCounter(), [int(entry[0]) for entry in entries]
-    made.counts |= {"made": rounds, "learned": rounds - len(waiting), "most_open": min(rounds, 1)}
+    missing = counts["expired"] + counts["charged"]
+    learned = rounds - len(waiting) - missing
+    made.counts |= {"made": rounds, "learned": learned, "missing": missing, "most_open": min(rounds, 1)}
     most = 0
     if counts["late"] or counts["charged"] or counts["expired"] or any(number != rounds for number in waiting):
         most = max(rounds - 1, 0)

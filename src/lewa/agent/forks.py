@@ -18,6 +18,7 @@ class Forkable(Protocol):
 
 _watched: "WeakSet[Forkable]" = WeakSet()
 _held: list[Forkable] = []
+_forking = Lock()  # one fork at a time: a second one would forget what the first one holds
 
 
 def watch(agent: Forkable) -> None:
@@ -26,6 +27,7 @@ def watch(agent: Forkable) -> None:
 
 
 def _before() -> None:
+    _forking.acquire()
     _held[:] = list(_watched)
     for agent in _held:  # so that none is copied in the middle of a step
         agent._lock.acquire()
@@ -35,13 +37,16 @@ def _in_parent() -> None:
     for agent in _held:
         agent._lock.release()
     _held.clear()
+    _forking.release()
 
 
 def _in_child() -> None:
+    global _forking
     for agent in _held:
         agent._lock = Lock()
         agent._stop(FORKED)
     _held.clear()
+    _forking = Lock()
 
 
 if hasattr(os, "register_at_fork"):

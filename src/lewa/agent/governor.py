@@ -242,9 +242,15 @@ class Rule:
             raise ValueError(f"the debt of {name} must be at least {least:.4g}, {why}, got {bound:g}")
         return bound
 
-    def needs(self, action: int) -> bool:
-        """Return whether an action is the last that surely keeps every limit, or part of the safe mixture."""
-        return self.order == [action] if self.form == SURE else self.mixture is not None and self.mixture[action] > 0
+    def check_retired(self, retired: frozenset[int]) -> None:
+        """Refuse to govern when the last action that surely keeps every limit is retired, or a part of the safe mixture."""
+        needed = self.order if self.form == SURE else [] if self.mixture is None else np.flatnonzero(self.mixture).tolist()
+        gone = [i for i in needed if i in retired]
+        if gone and (self.form != SURE or gone == needed):
+            labels = ", ".join(repr(self.actions[i]) for i in gone)
+            raise ValueError(
+                f"the governor plays {labels} to be safe, which cannot be retired then: set_governor comes first"
+            )
 
     def level(self) -> float:
         """Return the norm of the debts, in units, at which help is called for where only a mixture is safe."""
