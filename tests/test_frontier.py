@@ -82,11 +82,11 @@ def test_the_curve_is_the_best_of_all_mixtures_with_its_slope_as_the_price(resul
 def test_learners_get_what_a_play_of_theirs_gets(result: Frontier) -> None:
     low, high = DOLLARS.min(), DOLLARS.max()
     game = Table(QUALITY / 5, (high - DOLLARS) / (high - low))
-    assert result.learners == {"op-ewa kappa=0": "full", "bandit-op-ewa kappa=0": "bandit"}
+    assert result.learners == {"paced-hedge": "full", "squarecb-lewa": "bandit"}
     point = result.points[1]
-    for name, seeds in (("op-ewa", 1), ("bandit-op-ewa", 3)):
-        made = lewa.learners.make(name, 3, T, (high - point.line) / (high - low), kappa=0)
-        trace, got = lewa.play(made, game, seeds=seeds), point.learners[f"{name} kappa=0"]
+    for name, seeds in (("paced-hedge", 1), ("squarecb-lewa", 3)):
+        made = lewa.learners.make(name, 3, T, (high - point.line) / (high - low))
+        trace, got = lewa.play(made, game, seeds=seeds), point.learners[name]
         assert got.reward.per_seed == pytest.approx(5 * trace.reward[:, -1] / T)
         assert got.violation["dollars"].per_seed == pytest.approx((high - low) * lewa.violation(trace)[:, 0] / T)
         positive = (high - low) * lewa.positive_violation(trace)[:, 0] / T
@@ -94,7 +94,7 @@ def test_learners_get_what_a_play_of_theirs_gets(result: Frontier) -> None:
         spent = point.line + (high - low) * trace.shortfall[:, -1, 0] / T
         assert got.average["dollars"].per_seed == pytest.approx(spent)
         assert got.reward.low <= got.reward.mean <= got.reward.high
-    assert result.points[1].learners["op-ewa kappa=0"].reward.low == result.points[1].learners["op-ewa kappa=0"].reward.high
+    assert point.learners["paced-hedge"].reward.low == point.learners["paced-hedge"].reward.high
     three = np.array(got.reward.per_seed)
     assert got.reward.high - got.reward.mean == pytest.approx(4.302652729911275 * three.std(ddof=1) / np.sqrt(3))
 
@@ -397,7 +397,7 @@ def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     wide = {f"{name}:{k}": values for name, values in (("r", [1, 0, 1]), ("cost", [2, 1, 3])) for k in (0, 1)}
     assert frontier(wide, reward="r", at_most="cost", learner="lewa", points=1).actions == ("action 0", "action 1")
     for text, sentence in (
-        ("arm=0:x,1:x", "two actions are called 'x'"),
+        ("arm=0:x,1:x", "two actions are named 'x'"),
         ("arm=7:x", "there is no action '7' to name 'x'; the actions are 0, 1, 2"),
         ("arm=small", "actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
         ("amr=0:x", "has no column 'amr'"),
@@ -443,7 +443,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
     "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
     "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines fixes every constraint, so none is left to vary"),
-    "a budget outside of the range": ({"budgets": [1]}, "the line of dollars must lie in its range"),
+    "a budget outside of the range": ({"budgets": [1]}, "the limit of dollars must lie in its range"),
     "no budget": ({"budgets": []}, "there must be at least one budget"),
     "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
     "lines that cannot be kept together": (
@@ -493,5 +493,5 @@ def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tm
     assert {row["who"] for row in rows} >= ({"hindsight"} if kind == "table" else {"estimated", "held out, dr"})
     with pytest.raises(ValueError, match=r"a file that ends in .svg, .png, .pdf, .json, .csv, got f.txt"):
         show.check_file(tmp_path / "f.txt")
-    with pytest.raises(ValueError, match="a folder that exists"):
+    with pytest.raises(ValueError, match="a file in an existing folder"):
         show.check_file(tmp_path / "nowhere" / "f.svg")
