@@ -200,7 +200,7 @@ def test_the_epochs_that_begin_are_counted() -> None:
     ("name", "asked", "why"),
     [
         ("exp3", {"adversary": "adaptive"}, "fixed in advance"),
-        ("exp3", {"epsilon": 0.1}, "nothing is proved of single runs"),
+        ("exp3", {"epsilon": 0.1}, "nothing is proved about single runs"),
         ("ucb1", {}, "proved only where they have a fixed mean: expected regret <="),
         ("kube", {}, "until a budget is spent"),
         ("fractional-kube", {}, "until a budget is spent"),
