@@ -17,7 +17,7 @@ settings.register_profile("lewa", deadline=None)  # a deadline would be an asser
 settings.load_profile("lewa")
 
 HERE = Path(__file__).parent
-NAMES = ("by_hand", "checks", "client", "data", "golden", "serve", "test_imports.py", "test_layout.py")
+NAMES = ("by_hand", "checks", "client", "data", "golden", "serve", "test_docstrings.py", "test_imports.py", "test_layout.py")
 PLAIN = {HERE / name for name in NAMES}
 
 

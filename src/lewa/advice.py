@@ -127,11 +127,32 @@ def advise(
 ) -> Advice:
     """Return the learner with the least proved bound for these numbers.
 
-    `feedback` is "full" or "bandit"; `horizon` is the number of rounds, or None where nobody knows it; `constraints` are
-    "iid", "constant" or "arbitrary", with a `corruption` where they are iid but for so much; `every_round` asks that no
-    round makes up for another; `strict` asks for no violation at all; `epsilon` asks for bounds with probability
-    1 - epsilon rather than on average; `slater` is by how much some play is known to exceed every floor, and `safe` the
-    number of an action that does, where that is known too.
+    Parameters
+    ----------
+    feedback : str
+        "full" if the values of all actions are seen, "bandit" if only those of the action drawn are.
+    actions : int
+        K, the number of actions.
+    horizon : int, optional
+        T, the number of rounds; None if nobody knows it.
+    floor : float or sequence of float
+        c0, one per constraint.
+    constraints : str
+        "iid", "constant" or "arbitrary".
+    every_round : bool
+        Whether no round may make up for another.
+    strict : bool
+        Whether no violation at all is allowed.
+    epsilon : float, optional
+        Ask for bounds with probability 1 - epsilon; without it for bounds on an expectation.
+    slater : float, optional
+        By how much some play is known to exceed every floor.
+    safe : int, optional
+        The index of an action that exceeds every floor by `slater`.
+    corruption : float, optional
+        How far constraints that are otherwise iid may be from their mean, summed over all rounds.
+    adversary : str
+        "oblivious" if rewards are fixed in advance, "adaptive" if they may react to the play.
 
     >>> advice = advise("full", actions=10, horizon=100_000, floor=0.6, constraints="arbitrary", every_round=True)
     >>> advice.learner.name, round(advice.learner.guarantee.regret)

@@ -14,11 +14,31 @@ class ChangeMethods:
         raise NotImplementedError("an agent has it")
 
     def set_limit(self, name: str, limit: float, *, who: str = "", why: str = "") -> Change:
-        """Change the limit of a constraint from now on; what is owed stays owed."""
+        """Change the limit of a constraint from now on; what is owed stays owed.
+
+        Parameters
+        ----------
+        name : str
+            The name of the constraint.
+        limit : float
+            The new limit, in your units.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
         return self._make("limit", name, limit, who, why)
 
     def set_range(self, name: str, ends: tuple[float, float], *, who: str = "", why: str = "") -> Change:
-        """Change the range in which the values of a constraint lie; the learner goes on in the new units."""
+        """Change the range in which the values of a constraint lie; the learner goes on in the new units.
+
+        Parameters
+        ----------
+        name : str
+            The name of the constraint.
+        ends : tuple of float
+            The least and the largest value, in your units.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
         return self._make("range", name, list(ends), who, why)
 
     def add_action(
@@ -62,7 +82,17 @@ class ChangeMethods:
         return self._make("exposure", None, share, who, why)
 
     def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
-        """Give an action a share of the decisions beside the learner's play; 0 takes it back."""
+        """Give an action a share of the decisions beside the learner's play; 0 takes it back.
+
+        Parameters
+        ----------
+        action : str or int
+            The label of the action.
+        share : float
+            The share, at least 0 and less than 1; the shares of all actions add up to less than 1.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
         return self._make("share", action, share, who, why)
 
     def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:

@@ -125,7 +125,21 @@ class Client(_Base):
         reserve: Mapping[str, float] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> ServedDecision:
-        """Return a decision; `with client.decide("router") as decision:` closes it if the block ends in an exception."""
+        """Return a decision; `with client.decide("router") as decision:` closes it if the block ends in an exception.
+
+        Parameters
+        ----------
+        agent : str
+            The name of the agent.
+        key : str, optional
+            A key of your own: the same key gets the same decision. Without one, a random key makes retries safe.
+        available : sequence of str, optional
+            The actions that can be taken now; all of them by default.
+        reserve : mapping, optional
+            What the decision may cost at most, by constraint, until its answer comes.
+        context : mapping, optional
+            The context of the request, for an agent that declares one.
+        """
         query, end, pause = _query(key, available, reserve, context), time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
@@ -174,7 +188,21 @@ class AsyncClient(_Base):
         reserve: Mapping[str, float] | None = None,
         context: Mapping[str, Any] | None = None,
     ) -> ServedDecision:
-        """Return a decision; `with await client.decide("router") as decision:` closes it on an exception."""
+        """Return a decision; `with await client.decide("router") as decision:` closes it on an exception.
+
+        Parameters
+        ----------
+        agent : str
+            The name of the agent.
+        key : str, optional
+            A key of your own: the same key gets the same decision. Without one, a random key makes retries safe.
+        available : sequence of str, optional
+            The actions that can be taken now; all of them by default.
+        reserve : mapping, optional
+            What the decision may cost at most, by constraint, until its answer comes.
+        context : mapping, optional
+            The context of the request, for an agent that declares one.
+        """
         query, end, pause = _query(key, available, reserve, context), time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:

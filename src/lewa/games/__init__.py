@@ -91,9 +91,18 @@ def is_compiled(name: str) -> bool:
 
 
 def make(name: str, floor: object, rounds: int, **parameters: Any) -> Game:
-    """Return a game by name, made for this floor and horizon, with the given parameters in place of its own.
+    """Return a game by name, made for this floor and horizon.
 
-    A parameter goes to the outermost that knows it, of the twists and the game.
+    Parameters
+    ----------
+    name : str
+        The name of a game, of a game with twists such as "radio+delay", or MODULE:CLASS.
+    floor : float or sequence of float
+        The floor of each constraint.
+    rounds : int
+        The number of rounds that the game is made for.
+    **parameters
+        Values for parameters of the game and of its twists. The outermost that has a parameter of that name takes it.
 
     >>> make("slow-burn+delay", floor=0.5, rounds=10_000, delay=50, nu=0.2)
     Delay(game=SlowBurn(floor=0.5, nu=0.2), delay=50, random=False, lost=0.0)

@@ -145,9 +145,21 @@ def about(name: str) -> str:
 
 
 def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) -> Learner:
-    """Return a tuned learner by name. A setting is an argument of `tuned`, or a parameter that replaces the tuned one.
+    """Return a tuned learner by name.
 
-    What a wrapper does not know is a setting of the learner inside. NAME@printed is NAME with tuning="printed".
+    Parameters
+    ----------
+    name : str
+        The name of a learner, NAME@TUNING, NAME+WRAPPER, or MODULE:CLASS.
+    actions : int
+        K, the number of actions.
+    horizon : int
+        T, the number of rounds.
+    floor : float or sequence of float
+        c0, one per constraint.
+    **settings
+        Arguments of `tuned`, or parameters that replace the tuned ones. What a wrapper does not know is a setting of the
+        learner inside.
     """
     kind, known = find(name), settings_of(name)
     arguments = signature(find(name.partition("+")[0]).tuned).parameters

@@ -80,9 +80,23 @@ class Player:
         play: ArrayLike | None = None,
         charged: ArrayLike | None = None,
     ) -> None:
-        """Learn what one action earned and met; a dense learner also needs the play that it was drawn from.
+        """Learn from the reward and the constraint values of one action.
 
-        A learner that charges its constraints at the draw needs what it charged, where that was not the last draw.
+        Parameters
+        ----------
+        action : int
+            The index of the action drawn.
+        propensity : float
+            The probability with which it was drawn, as `choose` returned it.
+        reward : float
+            Its reward, in [0, 1].
+        constraints : array_like, shape (m,)
+            Its constraint values, in [0, 1].
+        play : array_like, shape (K,), optional
+            The play that it was drawn from. Only learners that update every weight need it.
+        charged : array_like, shape (m,), optional
+            What the learner charged its constraints at the draw. Only learners that charge at the draw need it, and only
+            if another action was drawn since.
         """
         if (
             self._alone

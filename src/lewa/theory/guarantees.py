@@ -63,7 +63,18 @@ class Guarantee(NamedTuple):
 
 
 def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
-    """Return what is proved of a learner with exactly its parameters over so many rounds; fields of `Setting` by name.
+    """Return what is proved of a learner with exactly its parameters.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner with its parameters.
+    actions : int
+        K, the number of actions.
+    rounds : int
+        T, the number of rounds.
+    **setting
+        Fields of `Setting` by name: what is assumed of the world, and what is asked.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=10, horizon=100_000, floor=0.6, tuning="paper")
