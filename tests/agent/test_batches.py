@@ -74,7 +74,7 @@ def test_a_batch_is_refused_as_a_whole() -> None:
         ([(first, good), (second._replace(probability=0.9), good)], UnknownError, "is another one than"),
         ([(first, good), (second._replace(agent="there"), good)], UnknownError, "is of another agent"),
         ([(first, {"cost": 0.5}), (first, {"cost": 0.5})], ClosedError, "the cost of decision 1 was reported before"),
-        ([(first, good), second], ValueError, "an answer is a decision and its values"),
+        ([(first, good), second], ValueError, "an answer must be a pair"),
         ("answers", ValueError, "answers must be a list"),
     ]
     for answers, error, text in refused:

@@ -129,10 +129,10 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision here has 4 features, got 0"),
         (lambda: agent.apply(decision._replace(charged=(0.123,))), "the record is of another agent"),
         (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision here has 0 features, got 4"),
-        (lambda: make(learner="lewa-ix", horizon=100), "lewa-ix looks at no context"),
+        (lambda: make(learner="lewa-ix", horizon=100), "lewa-ix does not use a context"),
         (lambda: make(feedback="full"), "a context is for feedback='bandit'"),
         (lambda: make(context=lewa.text("x", 200)), "at most 128 features, got 201"),
-        (lambda: make(context="task"), "a context is a list of"),
+        (lambda: make(context="task"), "a context must be a list of"),
     ]
     for call, sentence in wrong:
         with pytest.raises(ValueError, match=sentence) as error:

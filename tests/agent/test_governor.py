@@ -317,7 +317,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"governor": Governor(mean={"cost": 0.1})}, "safe must name it"),
     ({"governor": Governor(sure={"cost": [0.5, 0.9, 0.9]})}, "no mixture of the sure values keeps every limit"),
     ({"governor": Governor("safe", epsilon=0.0)}, "epsilon must lie strictly between 0 and 1"),
-    ({"safe": "b", "governor": Governor("safe")}, "the safe action is named once"),
+    ({"safe": "b", "governor": Governor("safe")}, "the safe action must be named once"),
 ]
 
 

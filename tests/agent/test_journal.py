@@ -136,11 +136,11 @@ def test_a_journal_has_one_owner_and_is_not_written_over(tmp_path: Path) -> None
         with pytest.raises(ValueError, match=r"has the journal .* open"):
             begin()
     agent.stop_journal()
-    with pytest.raises(ValueError, match=r"Agent\.open goes on with a journal that is there"):
+    with pytest.raises(ValueError, match=r"use Agent\.open to continue a journal"):
         fresh(journal=path)
     with pytest.raises(ValueError, match="sync must be 'every', 'batch' or 'never', got 'always'"):
         fresh(journal=tmp_path / "other", sync="always")
-    with pytest.raises(ValueError, match="there is no journal to write a snapshot beside"):
+    with pytest.raises(ValueError, match="the agent has no journal"):
         fresh().checkpoint()
     with pytest.raises(FileNotFoundError):
         Agent.open(tmp_path / "missing")

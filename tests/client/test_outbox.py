@@ -53,7 +53,7 @@ def test_numbers_of_numpy_are_sent_and_what_is_no_number_is_refused_at_once() ->
     service.open.set()
     outbox = service.outbox(10)
     for bad in (float("nan"), np.float32("inf"), "much", None, [1.0, float("nan")], object()):
-        with pytest.raises(ValueError, match="the cost of a decision is a finite number, got"):
+        with pytest.raises(ValueError, match="the cost of a decision must be a finite number, got"):
             outbox.put(answer(1, cost=bad))
     outbox.put(answer(1, reward=np.float32(0.5), cost=np.int64(1)))
     outbox.put(answer(2, reward=np.array([0.5, 1.0]), cost=(0, 1)))

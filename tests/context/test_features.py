@@ -91,7 +91,7 @@ def test_many_rows_are_the_rows_one_by_one() -> None:
         ({"prompt": 3}, "prompt must be a text, got 3"),
         ({"embedding": [1, 2]}, "embedding must be 3 finite numbers, got [1, 2]"),
         ({"embedding": [1, 2, nan]}, "embedding must be 3 finite numbers"),
-        (7, "a context is values by name, of tokens, hour, task, prompt, embedding, got 7"),
+        (7, "a context must map names to values, for tokens, hour, task, prompt, embedding, got 7"),
     ],
 )
 def test_a_bad_context_gets_one_sentence(values: object, sentence: str) -> None:
@@ -104,7 +104,7 @@ def test_bad_declarations_get_one_sentence() -> None:
     for wrong, sentence in (
         (lambda: lewa.number("x", (1, 0)), "low < high"),
         (lambda: lewa.number("x", (0, 1), knots=1), "knots must be 0, or at least 2"),
-        (lambda: lewa.number("", (0, 1)), "named by a text"),
+        (lambda: lewa.number("", (0, 1)), "name of a column must be a text"),
         (lambda: lewa.category("x", "abc"), "must be a list"),
         (lambda: lewa.category("x", ["a", "a"]), "must be different"),
         (lambda: lewa.category("x", []), "at least one level or bucket"),

@@ -66,7 +66,7 @@ def test_set_ups_that_the_store_or_a_cap_cannot_keep_are_refused(web: Client, ch
 
 def test_the_longest_time_fits_into_a_store() -> None:
     assert 2 * 10**15 + microseconds("99999999d") < 2**63
-    with pytest.raises(ValueError, match="a time is written"):
+    with pytest.raises(ValueError, match="a duration must be written"):
         microseconds("999999999d")
 
 
@@ -173,7 +173,7 @@ def test_the_log_has_no_password(url: str, shown: str) -> None:
 
 @pytest.mark.parametrize("url", ["postgresql+psycopg://u:SECRET@h/db", "host=h password=SECRET"])
 def test_a_wrong_store_is_refused_without_its_password(url: str) -> None:
-    with pytest.raises(ValueError, match="a store is sqlite:///FILE or postgresql") as refused:
+    with pytest.raises(ValueError, match="a store must be sqlite:///FILE or postgresql") as refused:
         open_store(url)
     assert "SECRET" not in str(refused.value)
 

@@ -131,7 +131,7 @@ def test_a_journal_moves_to_another_store(url: str, tmp_path: Path) -> None:
     assert verify(copy, copy.agents()[0]).sha256 == before
     with pytest.raises(ValueError, match="already"):
         import_lines(copy, lines)
-    with pytest.raises(ValueError, match="line 3 is no record"):
+    with pytest.raises(ValueError, match="line 3 cannot be imported"):
         import_lines(copy, [*lines[:2], "{}"])
     for one in (store, copy):
         one.close()

@@ -97,7 +97,7 @@ def check_pairs(answers: object) -> Sequence[Answer]:
         return answers
     for item in answers:
         if type(item) is not tuple or len(item) != 2 or not isinstance(item[1], Mapping):
-            raise ValueError(f"an answer is a decision and its values by name, (decision, {{...}}), got {brief(item)}")
+            raise ValueError(f"an answer must be a pair (decision, {{...}}), got {brief(item)}")
     return answers
 
 

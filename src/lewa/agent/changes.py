@@ -100,7 +100,7 @@ def _add(state: "AgentState", change: Change) -> None:
     if label is None:
         raise ValueError("an action that is added needs a label, got None")
     if not isinstance(options, Mapping) or set(options) - {"like", "expected", "share"}:
-        raise ValueError(f"an action is added like another, with expected values, or with a share, got {brief(options)}")
+        raise ValueError(f"add_action takes one of like, expected and share, got {brief(options)}")
     if label in setup.actions:
         again = (
             "is retired: a name is never used again" if state.index(label) in state.exposure.retired else "is there already"
@@ -132,7 +132,7 @@ def _add(state: "AgentState", change: Change) -> None:
 def _retire(state: "AgentState", change: Change) -> None:
     action, exposure = state.index(change.name), state.exposure
     if action in exposure.retired:
-        raise ValueError(f"action {change.name!r} is retired already")
+        raise ValueError(f"action {change.name!r} is already retired")
     if state.ledger is not None:
         state.ledger.rule.check_retired(exposure.retired | {action})
     minimum = {a: share for a, share in exposure.minimum.items() if a != action}

@@ -41,7 +41,7 @@ def from_text(text: str) -> Record:
         kind, *fields = json.loads(text)
         item: Record = _READERS[kind](*fields)
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"a line holds a decision, a feedback or a change, got {brief(text)}") from None
+        raise ValueError(f"a line must hold a decision, a feedback or a change, got {brief(text)}") from None
     return item
 
 

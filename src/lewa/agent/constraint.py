@@ -49,7 +49,7 @@ def at_least(name: str, limit: float, range: tuple[float, float] = (0, 1)) -> Co
 def from_plain(name: str, sense: str, line: float, low: float, high: float) -> Constraint:
     """Return the constraint that `to_plain` wrote."""
     if sense not in ("at most", "at least"):
-        raise ValueError(f"a constraint is 'at most' or 'at least', got {sense!r}")
+        raise ValueError(f"the sense of a constraint must be 'at most' or 'at least', got {sense!r}")
     return checked(name, sense, line, (low, high))
 
 

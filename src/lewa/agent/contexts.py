@@ -26,7 +26,7 @@ def check_contextual(learner: str, feedback: str, features: int) -> int:
         raise ValueError("a context is for feedback='bandit', got feedback='full': let the actions be policies there")
     if "features" not in settings_of(learner):
         able = [name for name in names() if "features" in settings_of(name)]
-        raise ValueError(f"{learner} looks at no context; these do: {', '.join(able)}")
+        raise ValueError(f"{learner} does not use a context; these do: {', '.join(able)}")
     return features
 
 

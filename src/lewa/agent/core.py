@@ -193,7 +193,7 @@ class AgentCore:
         with self._lock:
             self._check_running()
             if self._journal is not None:
-                raise ValueError(f"this agent has a journal already, {self._journal.path}")
+                raise ValueError(f"this agent already has a journal, {self._journal.path}")
             journal = Journal(path, sync, new=True)
             journal.begin(self._plain(self._state))
             self._adopt(journal, plays)
@@ -210,7 +210,7 @@ class AgentCore:
         """Write a snapshot beside the journal, from which `Agent.open` goes on; this happens by itself now and then."""
         with self._lock:
             if self._journal is None:
-                raise ValueError("there is no journal to write a snapshot beside: use save, or start_journal before")
+                raise ValueError("the agent has no journal: call start_journal first, or use save")
             self._checkpoint(self._journal)
 
     def _checkpoint(self, journal: Journal) -> None:
@@ -301,9 +301,9 @@ class AgentCore:
             restored = saved_state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
             restored.records = setup.whole_number("records", plain.get("records", 0), least=0)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise ValueError(f"what was saved of the agent is not complete: {error!r}") from None
+            raise ValueError(f"the saved agent is not complete: {error!r}") from None
         except OverflowError as error:
-            raise ValueError(f"a number that was saved of the agent is too large: {error}") from None
+            raise ValueError(f"a number in the saved agent is too large: {error}") from None
         agent = cls.__new__(cls)
         agent._begin(restored)
         return agent

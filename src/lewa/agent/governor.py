@@ -79,7 +79,7 @@ def as_governor(governor: object, safe: Label | None) -> Governor | None:
     """Return the governor that an agent is made with: one that is given, or that of a safe action, or none."""
     if isinstance(governor, Governor):
         if safe is not None and governor.safe not in (None, safe):
-            raise ValueError(f"the safe action is named once, got safe={safe!r} and a governor with {governor.safe!r}")
+            raise ValueError(f"the safe action must be named once, got safe={safe!r} and a governor with {governor.safe!r}")
         return governor if safe is None else Governor(**{**governor.__dict__, "safe": safe})
     if governor == "learned" and safe is None:
         return Governor()
@@ -125,7 +125,7 @@ class Rule:
 
     def _check_names(self, told: object) -> None:
         if not isinstance(told, Mapping):
-            raise ValueError(f"sure, mean, debt and reserve are values by constraint, got {brief(told)}")
+            raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {brief(told)}")
         for name in told:
             if name not in self.names:
                 raise ValueError(f"there is no constraint {brief(name)}{nearest(str(name), self.names)}")
@@ -162,7 +162,7 @@ class Rule:
         for label, share in (safe if isinstance(safe, Mapping) else {safe: 1.0}).items():
             play[self._index(label)] = as_number(f"the share of {label!r}", share)
         if play.min() < 0 or not abs(play.sum() - 1) < 1e-9:
-            raise ValueError(f"a safe mixture has shares of at least 0 that sum to 1, got {brief(safe)}")
+            raise ValueError(f"a safe mixture must have shares of at least 0 that sum to 1, got {brief(safe)}")
         shares: Vector = play / play.sum()
         return shares
 

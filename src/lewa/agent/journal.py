@@ -59,7 +59,7 @@ class Journal:
             self._lock()
             self.key, self.place = "", Place(0, os.fstat(self._file).st_size)
             if new and self.place.byte:
-                raise ValueError(f"{path} holds something already: Agent.open goes on with a journal that is there")
+                raise ValueError(f"{path} is not empty: use Agent.open to continue a journal")
         except BaseException:
             self.close()
             raise

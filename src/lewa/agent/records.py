@@ -103,7 +103,7 @@ def record(plain: object) -> Record:
     Feedback(decision=3, values={'cost': 0.25}, closed=False)
     """
     if not isinstance(plain, Mapping) or plain.get("kind") not in KINDS:
-        raise ValueError(f"a record is a decision, a feedback or a change, got {brief(plain)}")
+        raise ValueError(f"a record must be a decision, a feedback or a change, got {brief(plain)}")
     if plain.get("version") != VERSION:
         raise ValueError(f"records of version {VERSION} can be read, got version {brief(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
@@ -131,7 +131,7 @@ def _decision(fields: Plain) -> Decision:
 def _feedback(fields: Plain) -> Feedback:
     values = fields["values"]
     if not isinstance(values, Mapping):
-        raise ValueError(f"the values of a feedback are numbers by name, got {brief(values)}")
+        raise ValueError(f"the values of a feedback must map names to numbers, got {brief(values)}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     return Feedback(fields["decision"], values, fields["closed"], fields["agent"])
 
@@ -161,7 +161,7 @@ def as_json(change: Change) -> Change:
         text = json.dumps(fields, ensure_ascii=False, default=_plain_value)
         text.encode()  # refuses half a character
     except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"a change is made of texts and numbers that JSON can hold, got {brief(change)}") from None
+        raise ValueError(f"a change must consist of texts and numbers that JSON can hold, got {brief(change)}") from None
     return Change(**json.loads(text))
 
 

@@ -172,7 +172,7 @@ class Statistics:
                     continue
                 numbers = np.array(row[key], dtype=np.float64)
                 if name in PER_ACTION and numbers.shape != (actions,):
-                    raise ValueError(f"{key} has one number per action, {actions}, got {numbers.size}")
+                    raise ValueError(f"{key} must have one number per action, {actions}, got {numbers.size}")
                 getattr(statistics, name)[f] = numbers
             if statistics.clip_count[f] and not statistics.clip_above[f] + statistics.clip_below[f]:
                 ends = sorted((statistics.zero[f], statistics.zero[f] + statistics.span[f]))

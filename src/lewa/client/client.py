@@ -58,7 +58,7 @@ class _Base:
             return
         agent, colon, _ = decision.rpartition(":")
         if not colon:
-            raise ValueError(f"a decision is AGENT:NUMBER, got {decision!r}")
+            raise ValueError(f"a decision must be written AGENT:NUMBER, got {decision!r}")
         self._outbox.put({"agent": agent, "verb": "feedback", "decision": decision, "values": values})
 
     def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:

@@ -38,7 +38,7 @@ class Outbox:
         entry = {**entry, "values": {name: _plain(name, value) for name, value in entry["values"].items()}}
         with self._changed:
             if self._closing:
-                raise ValueError("the client is closed: no more can be told")
+                raise ValueError("the client is closed and accepts no more feedback")
             if len(self._entries) < self._size:
                 self._entries.append(entry)
             elif self._spill is not None:
@@ -161,7 +161,7 @@ def _plain(name: str, value: Any) -> float | list[float]:
     except (TypeError, ValueError):
         floats = []
     if len(floats) != len(numbers) or not all(map(isfinite, floats)):
-        raise ValueError(f"the {name} of a decision is a finite number, got {value!r}")
+        raise ValueError(f"the {name} of a decision must be a finite number, got {value!r}")
     return floats if isinstance(plain, list | tuple) else floats[0]
 
 

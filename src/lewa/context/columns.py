@@ -189,7 +189,7 @@ def column_from_plain(plain: dict[str, Any]) -> Column:
     """Return the column that `column_to_plain` wrote."""
     make: Any = {"number": number, "category": category, "text": text, "vector": vector}.get(plain["kind"])
     if make is None:
-        raise ValueError(f"a column is a number, a category, a text or a vector, got {short_repr(plain['kind'])}")
+        raise ValueError(f"a column must be a number, a category, a text or a vector, got {short_repr(plain['kind'])}")
     column: Column = make(**{name: value for name, value in plain.items() if name != "kind"})
     return column
 
@@ -201,5 +201,5 @@ def stable_hash(token: str) -> int:
 
 def _name(name: object) -> str:
     if not isinstance(name, str) or not name:
-        raise ValueError(f"a column of a context is named by a text, got {short_repr(name)}")
+        raise ValueError(f"the name of a column must be a text, got {short_repr(name)}")
     return name

@@ -43,7 +43,7 @@ class Context:
     def encode(self, values: object) -> Vector:
         """Return the features of a context; refuse with a sentence what was not declared, or does not fit."""
         if not isinstance(values, Mapping):
-            raise ValueError(f"a context is values by name, of {', '.join(self.names)}, got {short_repr(values)}")
+            raise ValueError(f"a context must map names to values, for {', '.join(self.names)}, got {short_repr(values)}")
         for name in values:
             if name not in self.names:
                 raise ValueError(f"the context has no {name!r}{nearest(str(name), self.names)}")
@@ -69,10 +69,12 @@ def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
     """Return the context of these columns, as they are declared or as JSON has them; refuse more than `most` features."""
     given = (columns,) if isinstance(columns, Column) else columns
     if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise ValueError(f"a context is a list of number(...), category(...), text(...), vector(...), got {columns!r}")
+        raise ValueError(f"a context must be a list of number(...), category(...), text(...), vector(...), got {columns!r}")
     items = [column_from_plain(item) if isinstance(item, dict) else item for item in given]
     if not items or not all(isinstance(item, Column) for item in items):
-        raise ValueError(f"a context is at least one of number(...), category(...), text(...), vector(...), got {items}")
+        raise ValueError(
+            f"a context must have at least one of number(...), category(...), text(...), vector(...), got {items}"
+        )
     context = Context(tuple(items))
     if len(set(context.names)) < len(items):
         raise ValueError(f"the columns of a context must have different names, got {', '.join(context.names)}")

@@ -169,7 +169,7 @@ def _whole(call: Call, name: str, default: int | None) -> int | None:
     if text is None:
         return default
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise RequestError(400, f"{name} is a whole number, got {text!r}")
+        raise RequestError(400, f"{name} must be a whole number, got {text!r}")
     return int(text)
 
 
@@ -207,7 +207,7 @@ async def journal(call: Call) -> Response:
     if form == "parquet":
         content = await export.in_thread(export.parquet, store, served.number, served.hosted.actions, served.hosted.fields)
         return Response(content, media_type="application/vnd.apache.parquet")
-    raise RequestError(400, f"the journal comes as ndjson or parquet, got {form!r}")
+    raise RequestError(400, f"the format of a journal must be ndjson or parquet, got {form!r}")
 
 
 async def what_if(call: Call) -> dict[str, Any]:

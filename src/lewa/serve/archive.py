@@ -84,14 +84,14 @@ def import_lines(store: Store, lines: Iterable[str]) -> tuple[str, int]:
             else:
                 hosted.apply(row)
         except (ValueError, KeyError, TypeError, AttributeError, msgspec.MsgspecError) as error:
-            raise ValueError(f"line {n} is no record that fits here: {error}") from None
+            raise ValueError(f"line {n} cannot be imported: {error}") from None
         rows.append(row)
     if hosted is None:
         raise ValueError("there are no records in this file")
     name = hosted.setup.name
     audit = Audit(rows[-1].at, "command line", "import", name, None, str(len(rows)))
     if store.create(name, rows, audit, _keys(rows)) is None:
-        raise ValueError(f"there is an agent {name} in this store already")
+        raise ValueError(f"this store already has an agent {name}")
     return name, len(rows)
 
 

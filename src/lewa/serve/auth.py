@@ -18,7 +18,7 @@ def make_key(label: str, scopes: tuple[str, ...], agents: str = "*", rate: float
     """Make a key: the text that is shown once, and what is stored."""
     for scope in scopes:
         if scope not in SCOPES:
-            raise ValueError(f"a scope is one of {', '.join(SCOPES)}, got {scope!r}")
+            raise ValueError(f"a scope must be one of {', '.join(SCOPES)}, got {scope!r}")
     if not scopes:
         raise ValueError(f"a key needs a scope: {', '.join(SCOPES)}")
     if not rate > 0:

@@ -97,7 +97,7 @@ def whole_play(action: int, probability: float, actions: int) -> tuple[float, ..
 def check_depth(context: object, depth: int = 0) -> None:
     """Refuse what cannot be written down and read again for sure."""
     if depth > DEPTH:
-        raise ValueError(f"a context is nested at most {DEPTH} levels deep")
+        raise ValueError(f"a context must be nested at most {DEPTH} levels deep")
     for part in context.values() if isinstance(context, dict) else context if isinstance(context, list) else ():
         check_depth(part, depth + 1)
 

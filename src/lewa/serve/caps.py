@@ -89,7 +89,7 @@ def check_caps(caps: list[Cap], agent: Agent) -> None:
     for cap in caps:
         if senses.get(cap.line) != "at most":
             there = ", ".join(name for name, sense in senses.items() if sense == "at most") or "none"
-            raise ValueError(f"a cap is on a line with at_most, got {cap.line!r}: there are {there}")
+            raise ValueError(f"a cap must be on a line with at_most, got {cap.line!r}: there are {there}")
         unknown = sorted(set(cap.worst) - set(map(str, agent.setup.actions)))
         if unknown:
             raise ValueError(f"there is no action {unknown[0]!r} for the cap on {cap.line}")

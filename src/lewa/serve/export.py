@@ -85,7 +85,7 @@ def parquet(store: Store, agent: int, actions: Sequence[str], fields: Sequence[s
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
-        raise RequestError(501, f"Parquet takes {error.name}: pip install 'lewa[tables]'") from None
+        raise RequestError(501, f"Parquet needs {error.name}: pip install 'lewa[tables]'") from None
     columns = table(store.rows(agent), actions, fields)
     for name in fields:
         if any(isinstance(value, list) for value in columns[name]):

@@ -132,7 +132,7 @@ class Hosted(Fold):
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
         if self.agent.setup.context is not None:
-            raise ValueError("an agent with a context takes over no decisions made elsewhere")
+            raise ValueError("an agent with a context cannot record decisions made elsewhere")
         action, number = self._action(seen.action), self.decisions + 1
         play: tuple[float, ...] = ()
         if seen.propensities is not None:
@@ -173,7 +173,7 @@ class Hosted(Fold):
                 for name, value in fresh.items():
                     self._check_value(name, value)
                 if not fresh:
-                    raise ValueError("feedback tells something of a decision, got nothing")
+                    raise ValueError("feedback must have at least one value, got none")
                 kind, result = "late", "late"
                 self._late(number, fresh)
             else:

@@ -97,7 +97,7 @@ def _listen(bind: str, port: int) -> socket.socket:
         listener.bind((bind, port))
     except OSError as error:
         listener.close()
-        raise ValueError(f"port {port} of {bind} cannot be had: {error.strerror}") from None
+        raise ValueError(f"cannot listen on {bind}:{port}: {error.strerror}") from None
     return listener
 
 

@@ -22,7 +22,7 @@ def microseconds(duration: str) -> int:
     1800000000
     """
     if not re.fullmatch(r"[0-9]{1,8}[smhd]", duration):
-        raise ValueError(f"a time is written 90s, 30m, 24h or 7d, got {duration!r}")
+        raise ValueError(f"a duration must be written like 90s, 30m, 24h or 7d, got {duration!r}")
     return int(duration[:-1]) * UNITS[duration[-1]] * 1_000_000
 
 

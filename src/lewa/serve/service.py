@@ -91,7 +91,7 @@ class Service:
     async def decide(self, served: Served, queries: Sequence[Query | str]) -> list[Decided | str]:
         """Draw an action for each query; a text stands for one that was refused before."""
         if served.hosted.retired:
-            raise RequestError(410, f"{served.name} is retired: it decides nothing any more")
+            raise RequestError(410, f"{served.name} is retired: it makes no more decisions")
         await self._fetch_keys(
             served, [query.key for query in queries if isinstance(query, Query) and query.key is not None]
         )
@@ -160,7 +160,7 @@ class Service:
     async def observe(self, served: Served, seen: Sequence[Observation | str]) -> list[Told]:
         """Take over decisions made elsewhere."""
         if served.hosted.retired:
-            raise RequestError(410, f"{served.name} is retired: it takes no decisions over")
+            raise RequestError(410, f"{served.name} is retired: it records no decisions made elsewhere")
         await self._fetch_keys(served, [one.key for one in seen if isinstance(one, Observation) and one.key is not None])
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []

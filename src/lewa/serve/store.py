@@ -101,10 +101,10 @@ def open_store(url: str, *, owner: str = "", address: str = "", serving: bool = 
         try:
             from lewa.serve.postgres import PostgresStore
         except ModuleNotFoundError as error:
-            raise ValueError(f"a PostgreSQL store takes {error.name}: pip install 'lewa[postgres]'") from None
+            raise ValueError(f"a PostgreSQL store needs {error.name}: pip install 'lewa[postgres]'") from None
         return PostgresStore(url, owner=owner, address=address, ttl=ttl)
     start = re.match(r"[\w./+-]*", url)  # the rest may have a password
-    raise ValueError(f"a store is sqlite:///FILE or postgresql://..., got one that begins with {start and start[0]!r}")
+    raise ValueError(f"a store must be sqlite:///FILE or postgresql://..., got one that begins with {start and start[0]!r}")
 
 
 def migrations(kind: str) -> list[tuple[int, str]]:
