@@ -121,7 +121,7 @@ def row(head: tuple[str, ...], advice: Advice, notes: Notes) -> str:
     return line(
         *head,
         named(best),
-        *with_rates(best, advice.asked),
+        *with_rates(best, advice.question),
         f"{best.guarantee.source} ({best.guarantee.kind})",
         notes.marks(best),
         ""
@@ -165,7 +165,7 @@ ANSWER = ("learner", "regret at most", "violation at most", "source", "assumes",
 def everyone(shown: str) -> str:
     """Every learner in every world: regret/T, net and positive violation/T, in per cent."""
     columns = [(world, sure) for world in WORLDS for sure in SURE]
-    questions = [asked(shown, {**WORLDS[world], **SURE[sure]}).asked for world, sure in columns]
+    questions = [asked(shown, {**WORLDS[world], **SURE[sure]}).question for world, sure in columns]
     rows = []
     for name in names(questions[0]):
         found = [entry(name, question) for question in questions]

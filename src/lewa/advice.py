@@ -107,7 +107,7 @@ class Advice(NamedTuple):
     reason: str
     practice: Choice
     in_practice: str
-    asked: Question
+    question: Question
     ranked: tuple[Choice, ...]  # every tuned learner of which something is proved here, the best first
 
 
@@ -168,141 +168,147 @@ def advise(
         raise ValueError(f"safe needs slater, the margin by which that action is safe, got safe={safe}")
     if safe is not None and not (isinstance(safe, Integral) and 0 <= safe < actions):
         raise ValueError(f"safe must be the index of an action, 0 to {actions - 1}, got {safe}")
-    asked = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
+    question = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
 
-    choices = [choice for name in names(asked) for choice in tunings(name, asked) if choice.share is not None]
-    ranked = tuple(sorted(choices, key=partial(rank, asked)))
+    choices = [choice for name in names(question) for choice in tunings(name, question) if choice.share is not None]
+    ranked = tuple(sorted(choices, key=partial(rank, question)))
     name, settings = PRACTICE[feedback]
-    practice = weigh(name, settings, asked)
-    note = f"In practice {practice.called} did best on real data (docs/data.md); {_proved(practice, asked)}."
+    practice = weigh(name, settings, question)
+    note = f"In practice {practice.called} did best on real data (docs/data.md); {_proved(practice, question)}."
     if not ranked:
-        return Advice(practice, None, _nothing(asked, practice), practice, note, asked, ranked)
+        return Advice(practice, None, _nothing(question, practice), practice, note, question, ranked)
     second = next((choice for choice in ranked if choice.name != ranked[0].name), None)
-    return Advice(ranked[0], second, _because(asked, ranked, second), practice, note, asked, ranked)
+    return Advice(ranked[0], second, _because(question, ranked, second), practice, note, question, ranked)
 
 
-def rank(asked: Question, choice: Choice) -> tuple[float, ...]:
+def rank(question: Question, choice: Choice) -> tuple[float, ...]:
     """Order choices, the best first: by kind, by share, by the sum of the shares, and simple settings before others."""
     weak, factor = choice.guarantee.kind == EXPECTED, 1 if choice.single else 2
-    return weak, factor * (choice.share or 0.0), factor * sum(asked.shares(choice.guarantee)), len(choice.settings)
+    return weak, factor * (choice.share or 0.0), factor * sum(question.shares(choice.guarantee)), len(choice.settings)
 
 
-def names(asked: Question) -> Iterator[str]:
+def names(question: Question) -> Iterator[str]:
     """Yield the learners that may be advised for this feedback, and inside another where that is of use."""
     for name, kind in learners.ALL.items():
-        if feedback_kind(kind).observes != asked.feedback or name in NEVER or "@" in name:
+        if feedback_kind(kind).observes != question.feedback or name in NEVER or "@" in name:
             continue
-        if asked.safe is None and "safe" in learners.settings_of(name):
+        if question.safe is None and "safe" in learners.settings_of(name):
             continue
         yield name
-        if asked.horizon is None and not name.startswith("anytime-"):
+        if question.horizon is None and not name.startswith("anytime-"):
             yield f"{name}+doubling"
-        if asked.setting.slater is not None:
+        if question.setting.slater is not None:
             yield f"{name}+tightened"
 
 
-def tunings(name: str, asked: Question) -> Iterator[Choice]:
+def tunings(name: str, question: Question) -> Iterator[Choice]:
     """Yield the learner as it is tuned, tuned for the epsilon that is asked for, and with the other settings of use."""
     known = learners.settings_of(name)
-    fixed = {"safe": float(asked.safe or 0), "margin": asked.setting.slater or 0.0} if "safe" in known else {}
-    if "corruption" in known and asked.setting.corruption:
-        fixed["corruption"] = asked.setting.corruption
-    sure = [{}, {"epsilon": _epsilon(asked)}] if "epsilon" in known else [{}]
+    fixed = {"safe": float(question.safe or 0), "margin": question.setting.slater or 0.0} if "safe" in known else {}
+    if "corruption" in known and question.setting.corruption:
+        fixed["corruption"] = question.setting.corruption
+    sure = [{}, {"epsilon": _epsilon(question)}] if "epsilon" in known else [{}]
     grid = WRAPPED if "+" in name else ALSO
     also = [{}, *({setting: value} for setting, values in grid.items() if setting in known for value in values)]
-    if {"kappa", "share"} <= set(known) and asked.horizon is not None:
-        also += [{"share": min(1 / asked.rounds, 0.5)}, {"kappa": 0.0, "share": 0.0}]
-    if "explore" in known and asked.horizon is not None and "+" not in name:
-        also += explored(name, asked)
-    for one, other in product(sure, also):
-        yield weigh(name, {**fixed, **one, **other}, asked)
+    if {"kappa", "share"} <= set(known) and question.horizon is not None:
+        also += [{"share": min(1 / question.rounds, 0.5)}, {"kappa": 0.0, "share": 0.0}]
+    if "explore" in known and question.horizon is not None and "+" not in name:
+        also += explored(name, question)
+    for sure_settings, other in product(sure, also):
+        yield weigh(name, {**fixed, **sure_settings, **other}, question)
 
 
-def explored(name: str, asked: Question) -> Iterator[dict[str, float]]:
+def explored(name: str, question: Question) -> Iterator[dict[str, float]]:
     """Yield other numbers of rounds to explore; where constraints are corrupted with a radius that covers that too."""
-    C = asked.setting.corruption or 0.0
+    C = question.setting.corruption or 0.0
     for factor in (*LONGER, *((1.0, 16.0, 32.0) if C else ())):
-        explore = float(min(ceil(factor * asked.rounds ** (2 / 3)), asked.rounds))
+        explore = float(min(ceil(factor * question.rounds ** (2 / 3)), question.rounds))
         yield {"explore": explore}
         if C and "radius" in learners.settings_of(name):
-            yield {"explore": explore, "radius": covering_radius(asked, explore)}
+            yield {"explore": explore, "radius": covering_radius(question, explore)}
 
 
-def covering_radius(asked: Question, explore: float) -> float:
+def covering_radius(question: Question, explore: float) -> float:
     """Return the radius of explore-then-project that covers noise and corruption after so many rounds."""
-    noise = projected.explore_radius(asked.actions, asked.floor.size, _epsilon(asked))
-    return noise + (asked.setting.corruption or 0.0) / sqrt(explore)
+    noise = projected.explore_radius(question.actions, question.floor.size, _epsilon(question))
+    return noise + (question.setting.corruption or 0.0) / sqrt(explore)
 
 
-def _epsilon(asked: Question) -> float:
+def _epsilon(question: Question) -> float:
     """Return what is asked for, or 1/T: a bound that fails so rarely is one on average, but for 1."""
-    return asked.setting.epsilon or min(1 / asked.rounds, 0.5)
+    return question.setting.epsilon or min(1 / question.rounds, 0.5)
 
 
-def weigh(name: str, settings: dict[str, float], asked: Question) -> Choice:
+def weigh(name: str, settings: dict[str, float], question: Question) -> Choice:
     """Return the learner with these settings, and the best that is proved of it in answer to what is asked."""
     try:
-        learner = _made(name, asked.actions, asked.rounds, tuple(asked.floor.tolist()), tuple(settings.items()))
+        learner = _make(name, question.actions, question.rounds, tuple(question.floor.tolist()), tuple(settings.items()))
     except ValueError as error:  # a setting that is out of its range for these numbers
         return Choice(name, settings, none(name, str(error)), None)
     if getattr(learner, "slack", None) == 0:
         return Choice(name, settings, none(name, "no slack is proved to suffice, or none is needed"), None)
-    if asked.horizon is None and not _timeless(learner, name, settings, asked):
+    if question.horizon is None and not _timeless(learner, name, settings, question):
         return Choice(name, settings, none(name, "its tuning needs to know the number of rounds"), None)
-    questions = dict.fromkeys((asked.setting, asked.setting._replace(epsilon=_epsilon(asked))))
-    statements = [one for setting in questions for one in learner.guarantees(asked.actions, asked.rounds, setting)]
-    answers = [(answer, one.kind in SINGLE) for one in statements if (answer := answered(one, asked)) is not None]
+    questions = dict.fromkeys((question.setting, question.setting._replace(epsilon=_epsilon(question))))
+    statements = [
+        statement for setting in questions for statement in learner.guarantees(question.actions, question.rounds, setting)
+    ]
+    answers = [
+        (answer, statement.kind in SINGLE)
+        for statement in statements
+        if (answer := answered(statement, question)) is not None
+    ]
     if not answers:
-        reasons = [one for one in statements if one.reason]
+        reasons = [statement for statement in statements if statement.reason]
         return Choice(name, settings, reasons[0] if reasons else none(name, "its theorem does not cover this case"), None)
-    weighed = [Choice(name, settings, one, max(asked.shares(one)), single) for one, single in answers]
+    weighed = [Choice(name, settings, statement, max(question.shares(statement)), single) for statement, single in answers]
     proved = [choice for choice in weighed if (choice.share or 0.0) < 1]  # else of regret only the trivial bound
-    return min(proved or [choice._replace(share=None) for choice in weighed], key=partial(rank, asked))
+    return min(proved or [choice._replace(share=None) for choice in weighed], key=partial(rank, question))
 
 
 @lru_cache(maxsize=4096)
-def _made(
+def _make(
     name: str, actions: int, rounds: int, floor: tuple[float, ...], settings: tuple[tuple[str, float], ...]
 ) -> Learner:
     """Make the learner, once: some search for their settings, and each is asked about more than once."""
     return learners.make(name, actions, rounds, floor, **dict(settings))
 
 
-def _timeless(learner: Learner, name: str, settings: dict[str, float], asked: Question) -> bool:
+def _timeless(learner: Learner, name: str, settings: dict[str, float], question: Question) -> bool:
     """Return whether the tuning ignores the horizon."""
     if name.endswith("+doubling"):
         return True
-    other = learners.make(name, asked.actions, 2 * asked.rounds, asked.floor, **settings)
+    other = learners.make(name, question.actions, 2 * question.rounds, question.floor, **settings)
     return learner == other
 
 
-def answered(statement: Guarantee, asked: Question) -> Guarantee | None:
+def answered(statement: Guarantee, question: Question) -> Guarantee | None:
     """Return the statement as an answer to what is asked: what is stronger answers too, what assumes more does not."""
-    statement = applicable(statement, asked.setting)
-    if statement.regret is None or asked.violation(statement) is None:
+    statement = applicable(statement, question.setting)
+    if statement.regret is None or question.violation(statement) is None:
         return None
-    if STILL in statement.assumptions or (statement.every_round and asked.setting.constraints != "arbitrary"):
+    if STILL in statement.assumptions or (statement.every_round and question.setting.constraints != "arbitrary"):
         return None
-    if statement.raised > (asked.setting.slater or 0.0):  # it assumes more than is known
+    if statement.raised > (question.setting.slater or 0.0):  # it assumes more than is known
         return None
     fails = statement.epsilon or 1
-    if asked.setting.epsilon is None:
-        if statement.kind == PROBABLE and fails > _epsilon(asked) * (1 + 1e-9):
+    if question.setting.epsilon is None:
+        if statement.kind == PROBABLE and fails > _epsilon(question) * (1 + 1e-9):
             return None
-        statement = on_average(statement, asked) if statement.kind == PROBABLE else statement
-    elif statement.kind != PATHWISE and not (statement.kind == PROBABLE and fails <= asked.setting.epsilon * (1 + 1e-9)):
+        statement = on_average(statement, question) if statement.kind == PROBABLE else statement
+    elif statement.kind != PATHWISE and not (statement.kind == PROBABLE and fails <= question.setting.epsilon * (1 + 1e-9)):
         return None
-    return None if asked.strict and any(asked.violation(statement) or ()) else statement
+    return None if question.strict and any(question.violation(statement) or ()) else statement
 
 
-def on_average(statement: Guarantee, asked: Question) -> Guarantee:
+def on_average(statement: Guarantee, question: Question) -> Guarantee:
     """Turn a bound with probability 1 - epsilon into one on an expectation: if it fails, T and floor T are lost at most."""
-    fails, T = statement.epsilon or 0.0, asked.rounds
+    fails, T = statement.epsilon or 0.0, question.rounds
 
     def add(bounds: tuple[float, ...] | None) -> tuple[float, ...] | None:
         if bounds is None:
             return None
-        return tuple(min(v + fails * c0 * T, c0 * T) for v, c0 in zip(bounds, asked.floor.tolist(), strict=True))
+        return tuple(min(v + fails * c0 * T, c0 * T) for v, c0 in zip(bounds, question.floor.tolist(), strict=True))
 
     return statement._replace(
         regret=min((statement.regret or 0.0) + fails * T, float(T)),
@@ -317,50 +323,54 @@ def on_average(statement: Guarantee, asked: Question) -> Guarantee:
 # Sentences -------------------------------------------------------------------------------------------------------------
 
 
-def _because(asked: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
+def _because(question: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
     best, count = ranked[0], len({choice.name for choice in ranked})
     first = f"{best.called} has the best of the bounds that are proved of {count} learners"
     first = f"something is proved of {best.called} alone" if count == 1 else first
-    held = f"by it the larger of regret/T and violation/T is at most {_held(best, asked)}"
+    bound = f"by it the larger of regret/T and violation/T is at most {_bound_of(best, question)}"
     rest = "No other learner here has a theorem for that"
     if second is not None:
-        rest = f"The runner-up, {second.called}, is held to {_held(second, asked)}"
-    return f"For {_world(asked)}, {first}: {held}. {rest}."
+        rest = f"The runner-up, {second.called}, is held to {_bound_of(second, question)}"
+    return f"For {_world(question)}, {first}: {bound}. {rest}."
 
 
-def _nothing(asked: Question, practice: Choice) -> str:
+def _nothing(question: Question, practice: Choice) -> str:
     return (
-        f"No learner here has a guarantee for {_world(asked)}. "
+        f"No learner here has a guarantee for {_world(question)}. "
         f"Take {practice.called} anyway, which did best on real data (docs/data.md), and watch what it violates."
     )
 
 
-def _proved(practice: Choice, asked: Question) -> str:
+def _proved(practice: Choice, question: Question) -> str:
     if practice.share is not None:
         return f"its regret/T and violation/T are proved to stay below {_percent(practice.share)} here"
-    if asked.violation(practice.guarantee) is None:
+    if question.violation(practice.guarantee) is None:
         return "nothing is proved of it here"
     return "of its regret nothing is proved here"
 
 
-def _world(asked: Question) -> str:
-    setting = asked.setting
-    shown = "full information" if asked.feedback == "full" else "bandit feedback"
+def _world(question: Question) -> str:
+    setting = question.setting
+    feedback = "full information" if question.feedback == "full" else "bandit feedback"
     means = f"{setting.constraints} constraints" + (f" but for {setting.corruption:g} in all" if setting.corruption else "")
     sure = "on average" if setting.epsilon is None else f"with probability {1 - setting.epsilon:g}"
-    counted = ("no " if asked.strict else "") + ("violation in every round" if asked.every_round else "net violation")
-    known = "" if asked.safe is None else f"action {asked.safe} known to be safe, "
-    length = f"{asked.rounds:,} rounds" if asked.horizon else f"an unknown number of rounds, compared at {asked.rounds:,}"
-    return f"{shown}, {means}, {known}{counted}, {sure}, over {length}"
+    counted = ("no " if question.strict else "") + ("violation in every round" if question.every_round else "net violation")
+    known = "" if question.safe is None else f"action {question.safe} known to be safe, "
+    length = (
+        f"{question.rounds:,} rounds"
+        if question.horizon
+        else f"an unknown number of rounds, compared at {question.rounds:,}"
+    )
+    return f"{feedback}, {means}, {known}{counted}, {sure}, over {length}"
 
 
-def _held(choice: Choice, asked: Question) -> str:
-    shares = asked.shares(choice.guarantee)
+def _bound_of(choice: Choice, question: Question) -> str:
+    shares = question.shares(choice.guarantee)
     largest = max(shares)
     sure = "" if choice.single else ", on average over runs only"
     if shares[0] == largest:
         return f"{_percent(largest)}, its regret{sure}"
-    trivial = largest >= float(asked.floor[shares.index(largest) - 1])
+    trivial = largest >= float(question.floor[shares.index(largest) - 1])
     return f"{_percent(largest)}, its violation{', of which only the trivial bound is known' if trivial else sure}"
 
 

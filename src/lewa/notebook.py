@@ -91,8 +91,8 @@ def _draw(axes: Any, curve: Curve) -> None:
 
 def plain_text(text: str) -> str:
     """Return a text that matplotlib shows as it is: no formula, no control character, and a legend hides no name."""
-    shown = "".join(mark if mark.isprintable() else " " for mark in text).replace("$", r"\$")
-    return f" {shown}" if shown.startswith("_") else shown
+    printable = "".join(mark if mark.isprintable() else " " for mark in text).replace("$", r"\$")
+    return f" {printable}" if printable.startswith("_") else printable
 
 
 def mean_curve(name: str, x: Vector, values: Any) -> Curve:

@@ -23,7 +23,7 @@ class Scale(NamedTuple):
         """Return the value as a number in [0, 1]; a value outside the range gives a number outside [0, 1]."""
         return (value - self.zero) / self.span + 0.0  # + 0.0: no negative zero
 
-    def own(self, unit: Number) -> Number:
+    def to_user(self, unit: Number) -> Number:
         """Return a number in [0, 1] in the user's units."""
         return self.zero + unit * self.span
 

@@ -39,7 +39,7 @@ def test_a_quantity_is_converted_as_the_definition_says_to_the_bit(ends: tuple[f
     assert 0 <= least.floor <= 1
     assert (most.scale.unit(low), most.scale.unit(high)) == (1, 0)
     assert (least.scale.unit(low), least.scale.unit(high)) == (0, 1)
-    assert most.scale.own(most.floor) == pytest.approx(d, abs=1e-9 * (abs(low) + abs(high)))
+    assert most.scale.to_user(most.floor) == pytest.approx(d, abs=1e-9 * (abs(low) + abs(high)))
 
 
 def test_the_learner_sees_units_and_the_user_never_does() -> None:

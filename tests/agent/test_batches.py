@@ -111,7 +111,7 @@ def test_what_is_reserved_is_the_sum_over_the_open_decisions(learner: str, unans
     for f in range(3):
         waiting = [item for _, item in state.open.items() if f not in item.known()]
         scale = state.setup.scales[f]
-        walk = sum(scale.own(state.unit_of_play(item, state.expected_unit(item, f))) for item in waiting)
+        walk = sum(scale.to_user(state.unit_of_play(item, state.expected_unit(item, f))) for item in waiting)
         assert state.open.count(f) == len(waiting) > 0
         assert state.reserved_total(f) == pytest.approx(walk, rel=1e-9)
 

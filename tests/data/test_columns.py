@@ -71,7 +71,7 @@ def test_a_line_becomes_a_floor_and_back() -> None:
     data = from_columns(wide(), Columns("quality", "dollars=0..0.02"))
     one = data.constraints[0]
     assert one.floor(0.005) == pytest.approx(0.75)
-    assert one.scale.own(0.75) == pytest.approx(0.005)
+    assert one.scale.to_user(0.75) == pytest.approx(0.005)
     with pytest.raises(
         ValueError,
         match=r"^the limit of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH gives it a wider one$",

@@ -189,19 +189,19 @@ def _is_no_sentence(error: BaseException) -> str | None:
     return f"{what}: several lines" if "\n" in str(error).strip() else None
 
 
-def run_cases(cases: int, seed: int, progress: bool = False) -> list[Fault]:
-    """Run the cases 0, 1, ... of a seed and return their faults."""
+def run_cases(cases: int, seed: int, first: int = 0, progress: bool = False) -> list[Fault]:
+    """Run the cases `first`, `first` + 1, ... of a seed and return their faults."""
     limit = resource.getrlimit(resource.RLIMIT_AS)
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() if Path("/proc").is_dir() else 0
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, limit[1]))
     faults, start = [], time.monotonic()
     try:
         with np.errstate(all="ignore"):  # streams wrap around where nothing is compiled
-            for number in range(cases):
+            for number in range(first, first + cases):
                 fault = run_case(seed, number)
                 faults += [fault] if fault is not None else []
-                if progress and (number + 1) % 500 == 0:
-                    print(f"{number + 1} cases, {len(faults)} faults, {time.monotonic() - start:.0f} s", flush=True)
+                if progress and (number + 1 - first) % 500 == 0:
+                    print(f"{number + 1 - first} cases, {len(faults)} faults, {time.monotonic() - start:.0f} s", flush=True)
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limit)
     return faults
@@ -223,6 +223,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--only", type=int, help="run this case alone")
     given = parser.parse_args()
     if given.only is not None:
@@ -230,7 +231,7 @@ def main() -> int:
             fault = run_case(given.seed, given.only)
         print(fault or "no fault")
         return fault is not None
-    faults = run_cases(given.cases, given.seed, progress=True)
+    faults = run_cases(given.cases, given.seed, given.first, progress=True)
     new = [fault for fault in faults if not fault.where.startswith(OPEN)]
     print(summary(faults))
     print(f"{given.cases} cases of seed {given.seed}, {len(faults)} faults, {len(new)} of them new")

@@ -128,9 +128,9 @@ class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCon
 
 
 class Told(np.float64):
-    """A reward that carries what else became known in its step, by name, in `told`."""
+    """A reward that carries what else became known in its step, by name, in `quantities`."""
 
-    told: Mapping[str, float]
+    quantities: Mapping[str, float]
 
 
 class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
@@ -140,7 +140,7 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
 
     >>> env = Telling(Environment("bernoulli", floor=0.6, rounds=1000), names=["cost"])
     >>> _ = env.reset(seed=7)
-    >>> env.step(0)[1].told
+    >>> env.step(0)[1].quantities
     {'cost': 1.0}
     """
 
@@ -156,7 +156,7 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
         if missing:
             raise ValueError(f"info must have {', '.join(missing)}, got {', '.join(info) or 'nothing'}")
         reward = Told(reward)
-        reward.told = {name: info[name] for name in self.names}
+        reward.quantities = {name: info[name] for name in self.names}
         return observation, reward, terminated, truncated, info
 
 

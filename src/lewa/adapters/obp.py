@@ -45,10 +45,10 @@ def read_feedback(feedback: Mapping[str, Any], constraints: ArrayLike | None = N
     action = np.asarray(feedback["action"])
     if action.dtype.kind not in "iu" or action.ndim != 1:
         raise ValueError(f"action must be one integer per row, got {action.dtype} of the shape {action.shape}")
-    given = feedback.get("constraints") if constraints is None else constraints
-    if given is None:
+    values = feedback.get("constraints") if constraints is None else constraints
+    if values is None:
         raise ValueError("obp's feedback has no constraint: give constraints, one number per row or (rows, m), in [0, 1]")
-    values = np.asarray(given, dtype=np.float64)
+    values = np.asarray(values, dtype=np.float64)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     return Log(action, feedback["pscore"], feedback["reward"], values, int(feedback["n_actions"]))
 

@@ -108,7 +108,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         agent, amount = self.agent, as_number("reward", reward)
         if arm_id not in self._open:
             raise ValueError(f"there is no arm {arm_id!r}; there are {', '.join(map(repr, self._open))}")
-        by_line: dict[str, Any] = {**getattr(reward, "told", {}), **values}
+        by_line: dict[str, Any] = {**getattr(reward, "quantities", {}), **values}
         for line in agent.setup.constraints:
             if line.name not in by_line:
                 by_line[line.name] = self._value(line, arm_id)

@@ -188,20 +188,20 @@ class Agent(ChangeMethods, AgentCore):
         features, there = contexts.encode(state.setup.context, context), self._there(among)
         if features is not None:  # nothing is refused from here on
             driver.see(features)
-        own = there is None and exposure.plain_play  # whether the learner's play is drawn from as it is
+        unmixed = there is None and exposure.plain_play  # whether the learner's play is drawn from as it is
         safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
         if safe is not None:
             i, propensity, play = driver.draw_from(t, safe)
-        elif own:
+        elif unmixed:
             i, propensity, play = driver.draw(t)
         else:
             i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
         multipliers = tuple(driver.multiplier.tolist())
         fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
         masked = among is not None
-        charged = state.decide(i, propensity, driver.pending_play(play, not own), masked)
-        told = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
-        return _new(Decision, fields + told)
+        charged = state.decide(i, propensity, driver.pending_play(play, not unmixed), masked)
+        records = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
+        return _new(Decision, fields + records)
 
     def pull_many(self, n: int) -> list[Decision]:
         """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.
@@ -234,14 +234,14 @@ class Agent(ChangeMethods, AgentCore):
         with self._lock:
             self._check_running()
             state, items = self._state, check_pairs(answers)
-            told: Sequence[Feedback] | None = answer_batch(state, items)
-            if told is None:
-                told = [
+            records: Sequence[Feedback] | None = answer_batch(state, items)
+            if records is None:
+                records = [
                     Feedback(number, state.answer(number, values), False, self._name)
                     for number, values in check_answers(state, items)
                 ]
-            self._note_all(told)
-            return told
+            self._note_all(records)
+            return records
 
     def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
         """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.

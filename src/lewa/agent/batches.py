@@ -66,10 +66,10 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     fields = zip(
         ids, drawn, propensities, packed, multipliers, ids, repeat(None), name, repeat(b""), repeat(()), strict=False
     )
-    kept = list(plays) if driver.needs_play else repeat(None)
+    learned_plays = list(plays) if driver.needs_play else repeat(None)
     charged = numbers[:, 1 + m :].copy()
     rows = list(charged) if driver.charges else repeat(driver.charged)
-    items = zip(indices, propensities, kept, repeat(None), rows, repeat(NOTHING), strict=False)
+    items = zip(indices, propensities, learned_plays, repeat(None), rows, repeat(NOTHING), strict=False)
     state.open.add_many(t + 1, list(map(_new, repeat(Pending), items)), actions, charged)
     state.delays.draw_many(t + 1, n)
     state.rounds += n
@@ -109,11 +109,11 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
         number = state.find(decision)
         if number not in known:
             known[number] = set(state.open[number].known())
-        told = known[number]
-        if len(told) == len(state.setup.fields):
+        values_told = known[number]
+        if len(values_told) == len(state.setup.fields):
             raise ClosedError(f"decision {number} is answered twice in one batch; nothing was changed")
-        numbers = state.check_values(number, values, tuple(told))
-        told.update(state.setup.fields.index(name) for name in numbers)
+        numbers = state.check_values(number, values, tuple(values_told))
+        values_told.update(state.setup.fields.index(name) for name in numbers)
         checked.append((number, numbers))
     return checked
 
@@ -122,8 +122,8 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     """Take in whole answers of one number each; None, and nothing has changed, if they are not all like that."""
     if state.sees_all or not in_bulk(state) or not answers:
         return None
-    decisions, told = zip(*answers, strict=True)
-    numbers, rows = _numbers(state, decisions), _rows(state, told)
+    decisions, values_told = zip(*answers, strict=True)
+    numbers, rows = _numbers(state, decisions), _rows(state, values_told)
     if numbers is None or rows is None or len(set(numbers)) < len(numbers):
         return None
     items: Any = list(map(state.open.get, numbers))
@@ -136,8 +136,8 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
         return None
     index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
     learned = _add(state, rows, index, chance)
-    kept = stack(plays) if state.driver.needs_play else np.zeros((len(rows), 0))
-    multipliers = state.driver.learn_many(index, chance, learned, kept, charged)
+    learned_plays = stack(plays) if state.driver.needs_play else np.zeros((len(rows), 0))
+    multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)
     sums = state.statistics.multiplier_sum
     for j in range(multipliers.shape[1]):  # one after the other, so that it rounds as single answers do
         sums[j + 1] = np.cumsum(np.append(sums[j + 1], multipliers[:, j]))[-1]
@@ -166,19 +166,19 @@ def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], pr
     )
 
 
-def _rows(state: AgentState, told: Sequence[Mapping[str, Input]]) -> Matrix | None:
+def _rows(state: AgentState, values_told: Sequence[Mapping[str, Input]]) -> Matrix | None:
     """Return the values of whole answers, one row each; None where one is not whole, or may have to be refused."""
-    names, kinds = state.setup.fields, set(map(type, told))
-    if kinds != {dict} or set(map(len, told)) != {len(names)}:
+    names, kinds = state.setup.fields, set(map(type, values_told))
+    if kinds != {dict} or set(map(len, values_told)) != {len(names)}:
         return None
     try:
-        rows = list(map(itemgetter(*names), told))
+        rows = list(map(itemgetter(*names), values_told))
     except KeyError:
         return None
     values = list(chain.from_iterable(rows))
     if set(map(type, values)) != {float}:
         return None
-    table = np.array(values).reshape(len(told), len(names))
+    table = np.array(values).reshape(len(values_told), len(names))
     return table if np.isfinite(table).all() else None
 
 

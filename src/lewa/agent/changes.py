@@ -172,8 +172,9 @@ def _set_governor(state: "AgentState", change: Change) -> None:
         old.restart(rule, state.rounds)
         return
     signs = [1.0 if constraint.sense == "at most" else -1.0 for constraint in setup.constraints]
-    told = state.statistics.total[1:] - state.statistics.count[1:] * [constraint.limit for constraint in setup.constraints]
-    ledger = DebtLedger(rule, (state.debt_base + signs * told).tolist(), state.rounds)
+    limits = [constraint.limit for constraint in setup.constraints]
+    beyond = state.statistics.total[1:] - state.statistics.count[1:] * limits
+    ledger = DebtLedger(rule, (state.debt_base + signs * beyond).tolist(), state.rounds)
     ledger.take_over({t: [setup.fields[f] for f in pending.known()] for t, pending in state.open.items()})
     state.ledger = ledger
 

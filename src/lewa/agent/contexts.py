@@ -16,8 +16,8 @@ def declare(columns: object, settings: object) -> Context | None:
     """Return the context that a user declares; more than `MOST_FEATURES` only where the settings ask for as many."""
     if columns is None:
         return None
-    asked = settings.get("features") if isinstance(settings, dict) else None
-    return as_context(columns, most=asked if isinstance(asked, int) else MOST_FEATURES)
+    most_features = settings.get("features") if isinstance(settings, dict) else None
+    return as_context(columns, most=most_features if isinstance(most_features, int) else MOST_FEATURES)
 
 
 def check_contextual(learner: str, feedback: str, features: int) -> int:
@@ -30,15 +30,15 @@ def check_contextual(learner: str, feedback: str, features: int) -> int:
     return features
 
 
-def encode(context: Context | None, given: object) -> Vector | None:
+def encode(context: Context | None, values: object) -> Vector | None:
     """Return the features of a context; None where none is declared. Refuse one that is missing, or not declared."""
     if context is None:
-        if given is not None:
-            raise ValueError(f"this agent has no context: declare it by Agent(..., context=[...]), got {brief(given)}")
+        if values is not None:
+            raise ValueError(f"this agent has no context: declare it by Agent(..., context=[...]), got {brief(values)}")
         return None
-    if given is None:
+    if values is None:
         raise ValueError(f"this agent decides by a context: pull(context=...) with {', '.join(context.names)}, got none")
-    return context.encode(given)
+    return context.encode(values)
 
 
 def take_context(driver: Driver, context: Context | None, decision: Decision, action: int | None, learns: bool) -> None:

@@ -89,8 +89,8 @@ class AgentCore:
         there = self._there(None if item.available is None else self._among(item.available))
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
         take_context(state.driver, state.setup.context, item, None if safe else i, state.exposure.learns)
-        own = there is None and state.exposure.plain_play
-        state.decide(i, propensity, state.driver.pending_play(play, not own), masked)
+        unmixed = there is None and state.exposure.plain_play
+        state.decide(i, propensity, state.driver.pending_play(play, not unmixed), masked)
 
     def _change(self, change: Change) -> None:
         apply_change(self._state, change)

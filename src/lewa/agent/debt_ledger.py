@@ -125,8 +125,8 @@ class DebtLedger:
         for j, name in enumerate(rule.names):
             if name not in numbers:
                 continue
-            told = numbers[name]
-            value = told if isinstance(told, float) else float(told[action])
+            values_told = numbers[name]
+            value = values_told if isinstance(values_told, float) else float(values_told[action])
             beyond = rule.signs[j] * (value - reserve.values[j])
             self._add(j, beyond)
             if beyond > self.over[j]:
@@ -142,10 +142,10 @@ class DebtLedger:
 
     def take_over(self, numbers: Mapping[int, Sequence[str]]) -> None:
         """Count decisions that were open before there was a governor at their reserve, but for what was told of them."""
-        for number, told in numbers.items():
+        for number, values_told in numbers.items():
             self.open[number] = self._reserve
             for j, name in enumerate(self.rule.names):
-                if name not in told:
+                if name not in values_told:
                     self.debt[j] += self.rule.excess(j, self.rule.reserve[j])
         self.start, self.peak = self.debt[:], self.debt[:]
 
@@ -169,8 +169,12 @@ class DebtLedger:
         debt = dict(zip(old.names, old.debt, strict=True))
         sure = dict(wish.sure)
         if wish.safe is not None and not isinstance(wish.safe, Mapping):
-            own = old.sure[:, old.actions.index(wish.safe)].tolist()
-            sure |= {name: value for name, value in zip(old.names, own, strict=True) if value == value and name not in sure}
+            safe_values = old.sure[:, old.actions.index(wish.safe)].tolist()
+            sure |= {
+                name: value
+                for name, value in zip(old.names, safe_values, strict=True)
+                if value == value and name not in sure
+            }
         return Rule(Governor(wish.safe, sure, wish.mean, debt, wish.reserve, wish.epsilon), actions, constraints, horizon)
 
     def plain(self) -> Plain:

@@ -87,7 +87,7 @@ def _infeasible(state: AgentState) -> list[str]:
     if best.feasible:
         return []
     pairs = zip(constraints, best.reachable.tolist(), strict=True)
-    nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.own(unit):.3g}"))) for c, unit in pairs)
+    nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.to_user(unit):.3g}"))) for c, unit in pairs)
     wishes = " and ".join(map(str, constraints))
     return [f"no mixture of the actions seems to keep {wishes}; at best, with {LEVEL:.0%} confidence, {nearest}"]
 
@@ -150,7 +150,7 @@ def _near_limit(state: AgentState, f: int) -> list[str]:
     wider = f"; a range of ({bottom:g}, {top:g}) would fit" if top - bottom < 0.8 * (high - low) else ""
     return [
         f"the limit of {constraint.name}, {constraint.limit:g}, is near the best that an action has, "
-        f"{constraint.scale.own(best):.4g}: less than {NEAR:.0%} of the range ({low:g}, {high:g}) is left between "
+        f"{constraint.scale.to_user(best):.4g}: less than {NEAR:.0%} of the range ({low:g}, {high:g}) is left between "
         f"them{wider}"
     ]
 

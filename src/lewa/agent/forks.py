@@ -17,7 +17,7 @@ class Forkable(Protocol):
 
 
 _watched: "WeakSet[Forkable]" = WeakSet()
-_held: list[Forkable] = []
+_agents: list[Forkable] = []
 _forking = Lock()  # one fork at a time: a second one would forget what the first one holds
 
 
@@ -28,24 +28,24 @@ def watch(agent: Forkable) -> None:
 
 def _before() -> None:
     _forking.acquire()
-    _held[:] = list(_watched)
-    for agent in _held:  # so that none is copied in the middle of a step
+    _agents[:] = list(_watched)
+    for agent in _agents:  # so that none is copied in the middle of a step
         agent._lock.acquire()
 
 
 def _in_parent() -> None:
-    for agent in _held:
+    for agent in _agents:
         agent._lock.release()
-    _held.clear()
+    _agents.clear()
     _forking.release()
 
 
 def _in_child() -> None:
     global _forking
-    for agent in _held:
+    for agent in _agents:
         agent._lock = Lock()
         agent._stop(FORKED)
-    _held.clear()
+    _agents.clear()
     _forking = Lock()
 
 

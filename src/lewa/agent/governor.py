@@ -104,9 +104,9 @@ class Rule:
         self.floor = np.array([constraint.floor for constraint in constraints])
         if not 0 < as_number("epsilon", wish.epsilon) < 1:
             raise ValueError(f"epsilon must lie strictly between 0 and 1, got {wish.epsilon}")
-        for told in (wish.sure, wish.mean, wish.debt, wish.reserve):
-            self._check_names(told)
-        self.ends = ends = [constraint.scale.own(0.0) for constraint in constraints]
+        for values in (wish.sure, wish.mean, wish.debt, wish.reserve):
+            self._check_names(values)
+        self.ends = ends = [constraint.scale.to_user(0.0) for constraint in constraints]
         self.reserve = tuple(
             as_number(f"the reserve of {n}", wish.reserve.get(n, e)) for n, e in zip(self.names, ends, strict=True)
         )
@@ -123,10 +123,10 @@ class Rule:
         """Return what a value adds to the debt of constraint j."""
         return self.signs[j] * (value - self.constraints[j].limit)
 
-    def _check_names(self, told: object) -> None:
-        if not isinstance(told, Mapping):
-            raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {brief(told)}")
-        for name in told:
+    def _check_names(self, values: object) -> None:
+        if not isinstance(values, Mapping):
+            raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {brief(values)}")
+        for name in values:
             if name not in self.names:
                 raise ValueError(f"there is no constraint {brief(name)}{nearest(str(name), self.names)}")
 
@@ -141,16 +141,16 @@ class Rule:
         values = np.full((len(self.names), K), np.nan)
         single = None if wish.safe is None or isinstance(wish.safe, Mapping) else self._index(wish.safe)
         for j, name in enumerate(self.names):
-            told = wish.sure.get(name)
-            if isinstance(told, Sequence) and not isinstance(told, str):
-                if len(told) > K:
-                    raise ValueError(f"the sure {name} must be one number, or one per action, {K}, got {len(told)}")
-                values[j, : len(told)] = [as_number(f"the sure {name}", value) for value in told]  # later actions: unknown
-            elif single is not None and (told is not None or name not in wish.mean):
+            sure = wish.sure.get(name)
+            if isinstance(sure, Sequence) and not isinstance(sure, str):
+                if len(sure) > K:
+                    raise ValueError(f"the sure {name} must be one number, or one per action, {K}, got {len(sure)}")
+                values[j, : len(sure)] = [as_number(f"the sure {name}", value) for value in sure]  # later actions: unknown
+            elif single is not None and (sure is not None or name not in wish.mean):
                 limit = self.constraints[j].limit
-                values[j, single] = limit if told is None else as_number(f"the sure {name}", told)
-            elif told is not None:
-                raise ValueError(f"the sure {name} is one number for a safe action, else one per action, got {brief(told)}")
+                values[j, single] = limit if sure is None else as_number(f"the sure {name}", sure)
+            elif sure is not None:
+                raise ValueError(f"the sure {name} is one number for a safe action, else one per action, got {brief(sure)}")
         return values
 
     def _mixture(self) -> Vector | None:

@@ -118,7 +118,7 @@ def check_floor(learner: Learner, constraints: Sequence[Constraint]) -> None:
         raise ValueError(f"the learner keeps {learner.floor.size} constraints, got {len(floors)}")
     for constraint, floor, unit in zip(constraints, learner.floor.tolist(), floors, strict=True):
         if abs(floor - unit) > 1e-12:
-            limit = constraint._replace(limit=float(f"{constraint.scale.own(floor):.12g}"))
+            limit = constraint._replace(limit=float(f"{constraint.scale.to_user(floor):.12g}"))
             raise ValueError(f"the learner keeps {limit}, got {constraint}: use set_limit to change it while it runs")
 
 
@@ -211,8 +211,8 @@ def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
 
 def as_constraints(constraints: Constraint | Sequence[Constraint]) -> tuple[Constraint, ...]:
     """Return the constraints, at least one and of different names, or refuse them with a sentence."""
-    given = (constraints,) if isinstance(constraints, Constraint) else constraints
-    if not isinstance(given, Iterable) or not (items := tuple(given)) or not all(isinstance(c, Constraint) for c in items):
+    items = (constraints,) if isinstance(constraints, Constraint) else constraints
+    if not isinstance(items, Iterable) or not (items := tuple(items)) or not all(isinstance(c, Constraint) for c in items):
         raise ValueError(
             f"constraints must be a list of at_most(...) and at_least(...), at least one, got {brief(constraints)}"
         )
@@ -272,7 +272,7 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
     best = best_fixed_play(np.zeros(len(units[0])), units, [constraint.floor for constraint in known])
     if not best.feasible:
         pairs = zip(known, best.reachable.tolist(), strict=True)
-        reachable = [str(constraint._replace(limit=constraint.scale.own(unit))) for constraint, unit in pairs]
+        reachable = [str(constraint._replace(limit=constraint.scale.to_user(unit))) for constraint, unit in pairs]
         raise ValueError(
             f"no mixture of the actions keeps {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"
         )

@@ -187,7 +187,7 @@ class AgentState:
             if f not in known:
                 units[f] = self.expected_unit(pending, f)
                 self.charge_count[f] += 1
-                self.charge_total[f] += self.setup.scales[f].own(self.unit_of_play(pending, units[f]))
+                self.charge_total[f] += self.setup.scales[f].to_user(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
         if pending.features.size and not safe and 0 not in known and "reward" not in self.setup.unanswered:
             if self.exposure.learns:
@@ -214,7 +214,7 @@ class AgentState:
     def reserved_total(self, f: int) -> float:
         """Return the sum of what fills in a field in the open decisions that await it, in the user's units."""
         scale, count = self.setup.scales[f], self.open.count(f)
-        zero, span = scale.own(0.0), scale.own(1.0) - scale.own(0.0)
+        zero, span = scale.to_user(0.0), scale.to_user(1.0) - scale.to_user(0.0)
         fixed = (self.setup.unanswered or {}).get(self.setup.fields[f])
         if fixed is not None:
             units = count * clipped_unit(scale, fixed)
@@ -273,7 +273,7 @@ class AgentState:
         shift = find_shift(self.statistics, f, action)
         if shift is not None:
             scale, names = self.setup.scales[f], self.setup
-            before, after = map(scale.own, shift)
+            before, after = map(scale.to_user, shift)
             self.shifts.append(Shift(self.rounds, names.fields[f], names.actions[action], before, after))
             del self.shifts[:-KEPT_SHIFTS]
 

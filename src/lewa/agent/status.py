@@ -199,7 +199,7 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
     average, sign = _mean(statistics.total[f], n), 1 if constraint.sense == "at most" else -1
     if n:
         ends = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
-        least, most = sorted(scale.own(float(end)) for end in ends)
+        least, most = sorted(scale.to_user(float(end)) for end in ends)
         low = None if statistics.clip_below[f] else least
         high = None if statistics.clip_above[f] else most
         verdict = _verdict(constraint, low, high)
@@ -227,9 +227,9 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
 
 def _verdict(constraint: Constraint, low: float | None, high: float | None) -> str:
     """Return what the ends of the band that hold say of the limit."""
-    kept, missed = (high, low) if constraint.sense == "at most" else (low, high)
+    keeps, missed = (high, low) if constraint.sense == "at most" else (low, high)
     sign = 1 if constraint.sense == "at most" else -1
-    if kept is not None and sign * (kept - constraint.limit) <= 0:
+    if keeps is not None and sign * (keeps - constraint.limit) <= 0:
         return "kept"
     if missed is not None and sign * (missed - constraint.limit) > 0:
         return "missed"
@@ -310,7 +310,7 @@ def _promise(state: AgentState, statement: Guarantee) -> tuple[str, ...]:
     low, high = setup.reward_range
     text = [f"regret at most {statement.regret * (high - low):.4g} after {rounds} rounds"]
     for constraint, violation in zip(setup.constraints, statement.violation, strict=True):
-        edge = constraint.scale.own(max(constraint.floor - violation / rounds, 0.0))
+        edge = constraint.scale.to_user(max(constraint.floor - violation / rounds, 0.0))
         text.append(f"{constraint.name} {constraint.sense} {edge:.4g} on average over {rounds} rounds")
     kind = str(statement.kind) + (f" (probability {1 - statement.epsilon:g})" if statement.epsilon else "")
     return (*text, f"{statement.source}, {kind}: {'; '.join(statement.assumptions)}")

@@ -26,5 +26,5 @@ def rows_of(actions: int) -> tuple[Matrix, Cube]:
     """
     rng = np.random.default_rng(0)
     height, means = max(1, 100_000 // actions), np.linspace(0.2, 0.9, actions)
-    rewards, kept = rng.random((height, actions)), rng.random((height, 1, actions))
-    return 0.5 * (1 - means) + 0.5 * rewards, means + 0.2 * (kept - 0.5)
+    rewards, constraints = rng.random((height, actions)), rng.random((height, 1, actions))
+    return 0.5 * (1 - means) + 0.5 * rewards, means + 0.2 * (constraints - 0.5)

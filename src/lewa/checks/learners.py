@@ -124,10 +124,10 @@ def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
     same = learner.relabelled(order.tolist())
     there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions], here.contexts)
-    for t, (one, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
+    for t, (first, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
         hold(
-            abs(one.play[order] - other.play).max() <= 1e-9,
-            f"after round {t} the play {one.play[order]} becomes {other.play} when the actions are relabelled by {order}",
+            abs(first.play[order] - other.play).max() <= 1e-9,
+            f"after round {t} the play {first.play[order]} becomes {other.play} when the actions are relabelled by {order}",
         )
 
 
@@ -193,9 +193,9 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
                 not weighed, f"{type(learner).__name__} says that it weighs no propensities, yet {p:.4g} makes a difference"
             )
             return
-        one, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
+        first, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
         hold(
-            weighed or np.allclose(pack(one), pack(other), rtol=1e-9),
+            weighed or np.allclose(pack(first), pack(other), rtol=1e-9),
             f"late feedback with propensity {p:.4g} and with propensity {(p + 1) / 2:.4g} lead to the same state, yet it is "
             "not counted alike whenever it comes; the propensity that travels with the feedback must count",
         )
@@ -209,9 +209,9 @@ def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     kind = feedback_kind(type(learner))
     used = [name for name in seen._fields if name != "charged" and (name != "play" or kind is not Feedback.BANDIT)]
     for name in used:
-        given = np.asarray(getattr(seen, name), dtype=np.float64)
-        wrong = [actions, -1, 0.5] if name == "action" else [given * np.nan, given + 1.5, given - 1.5]
-        for value in wrong + [np.append(given, 0.0)] * (given.ndim > 0):
+        values = np.asarray(getattr(seen, name), dtype=np.float64)
+        wrong = [actions, -1, 0.5] if name == "action" else [values * np.nan, values + 1.5, values - 1.5]
+        for value in wrong + [np.append(values, 0.0)] * (values.ndim > 0):
             refuse(f"{name} = {value}", learn, learner, now.state, seen._replace(**{name: value}))
     hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")
 

@@ -59,10 +59,10 @@ def feedback_of(
     return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p, charged)
 
 
-def walk(learner: Learner, actions: int, given: World | None = None) -> Iterator[Step]:
+def walk(learner: Learner, actions: int, sequence: World | None = None) -> Iterator[Step]:
     """Play a world round by round, by the functions that an application calls."""
     state = functional.start(learner, actions)
-    for rewards, constraints, action, context in zip(*(given or world(learner, actions)), strict=True):
+    for rewards, constraints, action, context in zip(*(sequence or world(learner, actions)), strict=True):
         if context.size:
             state = functional.see(learner, state, context)
         p = functional.play(learner, state)

@@ -49,10 +49,10 @@ def verify(
     from lewa.serve.archive import verify as check
 
     with opened(store) as place:
-        chosen = [one for one in place.agents() if agent in (None, one.name)]
+        chosen = [entry for entry in place.agents() if agent in (None, entry.name)]
         if agent is not None and not chosen:
             raise ValueError(f"there is no agent {agent} in this store")
-        results = [check(place, one) for one in chosen]
+        results = [check(place, entry) for entry in chosen]
     if as_json:
         print(json.dumps([result._asdict() for result in results]))
     else:

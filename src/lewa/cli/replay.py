@@ -123,7 +123,7 @@ def _on_log(content: Data, log: Log, players: dict[str, Learner], floor: list[fl
         replays = {name: replay_log(learner, log, seeds) for name, learner in players.items()}
     result = _in_units(summary_of_log(replays, log.actions, floors), content, floor)
     averages = {
-        name: [quantity.scale.own(value) for quantity, value in zip(content.constraints, values, strict=True)]
+        name: [quantity.scale.to_user(value) for quantity, value in zip(content.constraints, values, strict=True)]
         for name, values in averages_on_log(replays, floors).items()
     }
     return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(content), out))

@@ -91,8 +91,8 @@ class _Base:
 def _query(
     key: str | None, available: Sequence[str] | None, reserve: Mapping[str, float] | None, context: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    given = {"available": available, "reserve": reserve, "context": context}
-    return {"key": key or uuid4().hex, **{name: value for name, value in given.items() if value is not None}}
+    body = {"available": available, "reserve": reserve, "context": context}
+    return {"key": key or uuid4().hex, **{name: value for name, value in body.items() if value is not None}}
 
 
 class Client(_Base):

@@ -117,20 +117,20 @@ class Outbox:
         """Send answers; return whether the service has acknowledged or refused them, so that they are done with."""
         if batch[0]["decision"] is None:  # taken by the client: the service hears of it first, once for its key
             seen = {"action": batch[0]["action"], "probability": 1.0, "propensities": {batch[0]["action"]: 1.0}}
-            told = self._post(batch, "observe", [{**seen, "key": batch[0]["key"], "by": "client"}])
-            if told is None or not told:
-                return told is not None
-            if told[0].get("decision") is None:
-                self.refused.append((batch[0], str(told[0].get("why"))))
+            results = self._post(batch, "observe", [{**seen, "key": batch[0]["key"], "by": "client"}])
+            if results is None or not results:
+                return results is not None
+            if results[0].get("decision") is None:
+                self.refused.append((batch[0], str(results[0].get("why"))))
                 return True
-            batch = [{**batch[0], "decision": told[0]["decision"]}]
+            batch = [{**batch[0], "decision": results[0]["decision"]}]
         verb = batch[0]["verb"]
-        told = self._post(batch, verb, [{"decision": entry["decision"], **entry["values"]} for entry in batch])
-        for entry, result in zip(batch, told or [], strict=False):
+        results = self._post(batch, verb, [{"decision": entry["decision"], **entry["values"]} for entry in batch])
+        for entry, result in zip(batch, results or [], strict=False):
             if result["result"] in ("conflict", "unknown", "refused"):
                 self.refused.append((entry, f"{result['result']}: {result.get('why') or ''}"))
                 log.warning("the service answers %s to %s", result, entry)
-        return told is not None
+        return results is not None
 
     def _post(self, batch: list[Entry], verb: str, body: object) -> list[dict[str, Any]] | None:
         """Return the results; an empty list where the request is refused for good, None where it is to be sent again."""

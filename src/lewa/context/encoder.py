@@ -67,10 +67,10 @@ class Context:
 
 def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
     """Return the context of these columns, as they are declared or as JSON has them; refuse more than `most` features."""
-    given = (columns,) if isinstance(columns, Column) else columns
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+    items = (columns,) if isinstance(columns, Column) else columns
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise ValueError(f"a context must be a list of number(...), category(...), text(...), vector(...), got {columns!r}")
-    items = [column_from_plain(item) if isinstance(item, dict) else item for item in given]
+    items = [column_from_plain(item) if isinstance(item, dict) else item for item in items]
     if not items or not all(isinstance(item, Column) for item in items):
         raise ValueError(
             f"a context must have at least one of number(...), category(...), text(...), vector(...), got {items}"

@@ -116,13 +116,13 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
     return replace(data, contexts=read_contexts(sheet, context, rows))
 
 
-def texts(name: str, given: str | Sequence[str]) -> list[str]:
+def texts(name: str, words: str | Sequence[str]) -> list[str]:
     """Return a name, or a list of names, as a list."""
-    if isinstance(given, str):
-        return [given]
-    if not isinstance(given, list | tuple) or not all(isinstance(text, str) for text in given):
-        raise ValueError(f"{name} must be a name or a list of names, got {short_repr(given)}")
-    return list(given)
+    if isinstance(words, str):
+        return [words]
+    if not isinstance(words, list | tuple) or not all(isinstance(text, str) for text in words):
+        raise ValueError(f"{name} must be a name or a list of names, got {short_repr(words)}")
+    return list(words)
 
 
 # What is looked for ------------------------------------------------------------------------------------------------------
@@ -188,14 +188,14 @@ def _default_constraints(sheet: Sheet, names: Columns) -> list[Query]:
 
 def _parse(sheet: Sheet, text: str, sense: str, check: bool = True) -> Query:
     """Read NAME or NAME=LOW..HIGH; there must be such a column, or one for each action."""
-    name, given = text, re.fullmatch(rf"(.+)=({NUMBER})\.\.({NUMBER})", text, re.DOTALL)
-    if given is not None and text not in sheet.columns:
-        name = given[1]
+    name, match = text, re.fullmatch(rf"(.+)=({NUMBER})\.\.({NUMBER})", text, re.DOTALL)
+    if match is not None and text not in sheet.columns:
+        name = match[1]
     elif "=" in text and text not in sheet.columns:
         raise ValueError(f"a column must be NAME or NAME=LOW..HIGH, got {text!r}")
     if check and name not in sheet.columns and not sheet.actions_of(name):
         raise ValueError(f"{sheet.file} has no column {name!r}{sheet.hint(name)}")
-    span = None if given is None or name == text else as_range(name, (float(given[2]), float(given[3])))
+    span = None if match is None or name == text else as_range(name, (float(match[2]), float(match[3])))
     return Query(name, sense, span, True)
 
 
@@ -223,8 +223,8 @@ def _wide(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
         quantities.append(quantity)
         cubes.append(_unit(quantity, values))
     game = Table(cubes[0], np.stack(cubes[1:], axis=2))
-    shown = _action_names(actions, _action_labels(sheet, names.action)[1])
-    return Data(game, shown, quantities[0], tuple(quantities[1:]), sheet.source)
+    labels_shown = _action_names(actions, _action_labels(sheet, names.action)[1])
+    return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
 def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
@@ -247,8 +247,8 @@ def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
         game = Log(action, propensity, values[0], np.column_stack(values[1:]), len(labels))
     else:
         game = _table(sheet, names, labels, action, values)
-    shown = _action_names([_text(label) for label in labels.tolist()], called)
-    return Data(game, shown, quantities[0], tuple(quantities[1:]), sheet.source)
+    labels_shown = _action_names([_text(label) for label in labels.tolist()], called)
+    return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
 def _unit(quantity: Quantity, values: Values) -> Values:

@@ -66,19 +66,19 @@ def check_distribution(play: object) -> Vector:
 def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     """Return what the learner charged at the draw; refuse another shape than that of its state, and what is not finite."""
     expected: Vector = getattr(learner.start(actions), "charged", NOTHING)
-    given = np.asarray(charged, dtype=np.float64)
-    if given.shape != expected.shape or not np.isfinite(given).all():
+    values = np.asarray(charged, dtype=np.float64)
+    if values.shape != expected.shape or not np.isfinite(values).all():
         raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {charged}")
-    charges: Vector = plain(given)
+    charges: Vector = plain(values)
     return charges
 
 
 def check_features(expected: int, features: object) -> Vector:
     """Return the features of a context; refuse another number than the learner looks at, and what is not finite."""
-    given = np.asarray(features, dtype=np.float64)
-    if given.shape != (expected,) or not np.isfinite(given).all():
+    values = np.asarray(features, dtype=np.float64)
+    if values.shape != (expected,) or not np.isfinite(values).all():
         raise ValueError(f"features must be {expected} finite numbers, got {short_repr(features)}")
-    return given
+    return values
 
 
 def _check_shapes(**arrays: tuple[Vector, tuple[int, ...]]) -> None:

@@ -167,6 +167,6 @@ def dice_of(seed: int) -> Words:
 def check_learner(learner: object) -> Learner:
     """Return the learner; refuse what is none."""
     if not isinstance(learner, Learner):
-        given = f"the class {learner.__name__}" if isinstance(learner, type) else short_repr(learner)
-        raise TypeError(f"learner must be an object such as lewa.learners.Lewa.tuned(...), got {given}")
+        got = f"the class {learner.__name__}" if isinstance(learner, type) else short_repr(learner)
+        raise TypeError(f"learner must be an object such as lewa.learners.Lewa.tuned(...), got {got}")
     return learner

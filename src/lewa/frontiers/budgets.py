@@ -31,7 +31,7 @@ class Budgets(NamedTuple):
     data: Data
     j: int  # the constraint that is varied
     floors: Vector  # (m,)  that of j has no meaning
-    given: tuple[float, ...] | None  # floors of j that the user named; None: a grid
+    user_floors: tuple[float, ...] | None  # floors of j that the user named; None: a grid
     points: int  # of the grid
     unlimited: tuple[str, ...]  # the other constraints without a line
 
@@ -50,8 +50,8 @@ class Budgets(NamedTuple):
             raise ValueError("lines fixes every constraint, so none is left to vary: leave one out")
         j = names.index(free[0])
         floors = np.array([q.floor(fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
-        given = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
-        return cls(data, j, floors, given, points, tuple(free[1:]))
+        user_floors = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
+        return cls(data, j, floors, user_floors, points, tuple(free[1:]))
 
     @property
     def varied(self) -> Quantity:
@@ -66,7 +66,7 @@ class Budgets(NamedTuple):
 
     def lines(self, floors: Vector) -> dict[str, float]:
         """Return the floors as lines, in the user's units."""
-        return {q.name: q.scale.own(c0) for q, c0 in zip(self.data.constraints, floors.tolist(), strict=True)}
+        return {q.name: q.scale.to_user(c0) for q, c0 in zip(self.data.constraints, floors.tolist(), strict=True)}
 
     def ends(self, rewards: Vector, constraints: Matrix) -> tuple[float, float]:
         """Return the highest floor that some play keeps, and the highest that costs nothing."""
@@ -91,9 +91,9 @@ class Budgets(NamedTuple):
 
     def levels(self, rewards: Vector, constraints: Matrix) -> list[float]:
         """Return the floors that the user named, or those of the grid."""
-        if self.given is None:
+        if self.user_floors is None:
             return self.grid(rewards, constraints, self.points)
-        return sorted(set(self.given), reverse=self.varied.sense == "at most")
+        return sorted(set(self.user_floors), reverse=self.varied.sense == "at most")
 
     def best(self, rewards: Vector, constraints: Matrix, floors: Vector) -> tuple[BestPlay, Vector]:
         """Return the best fixed play for these means, in the user's units, and as a vector."""
@@ -105,9 +105,9 @@ class Budgets(NamedTuple):
         for quantity, per_unit, mean in zip(self.data.constraints, result.price.tolist(), means, strict=True):
             in_units = per_unit * reward_scale.span / abs(quantity.scale.span)
             price[quantity.name] = in_units if result.feasible else None
-            average[quantity.name] = quantity.scale.own(mean)
+            average[quantity.name] = quantity.scale.to_user(mean)
         shares = self.shares(result.play)
-        return BestPlay(reward_scale.own(result.value), shares, price, average, result.feasible), result.play
+        return BestPlay(reward_scale.to_user(result.value), shares, price, average, result.feasible), result.play
 
     def shares(self, p: Vector) -> dict[str, float]:
         """Return the actions that a play takes, and how often."""
@@ -119,25 +119,25 @@ class Budgets(NamedTuple):
         `errors` (K,) are half the intervals of each action's estimated reward, which are about independent of each other.
         """
         floors = self.grid(rewards, constraints, CURVE_POINTS)
-        loosest = min((*floors, *(self.given or ())))
+        loosest = min((*floors, *(self.user_floors or ())))
         points = []
         for floor in sorted({*floors, loosest}, reverse=self.varied.sense == "at most"):
             best, play = self.best(rewards, constraints, self.floors_at(floor))
             error = 0.0 if errors is None else float(np.sqrt(((play * errors) ** 2).sum()))
             price = best.price[self.varied.name] or 0.0
-            points.append(CurvePoint(self.varied.scale.own(floor), best.value, price, best.play, error))
+            points.append(CurvePoint(self.varied.scale.to_user(floor), best.value, price, best.play, error))
         return tuple(points)
 
     def notes(self, rewards: Vector, constraints: Matrix) -> list[str]:
         """Return sentences about lines that are missing, cost nothing or cannot be kept."""
-        (highest, free), own, name = self.ends(rewards, constraints), self.varied.scale.own, self.varied.name
+        (highest, free), to_user, name = self.ends(rewards, constraints), self.varied.scale.to_user, self.varied.name
         notes = [f"{other} has no line here: any average of it will do" for other in self.unlimited]
         if highest <= free:
             notes.append(f"no line of {name} that can be kept costs anything: the best action for the reward keeps them all")
-        impossible = [f"{own(floor):g}" for floor in self.given or () if floor > highest + TIGHT]
+        impossible = [f"{to_user(floor):g}" for floor in self.user_floors or () if floor > highest + TIGHT]
         if impossible:
             lines = f"{name} {self.varied.sense} {' or '.join(impossible)}"
-            notes.append(f"no play keeps {lines}: the nearest line that one keeps is {own(highest):g}")
+            notes.append(f"no play keeps {lines}: the nearest line that one keeps is {to_user(highest):g}")
         return notes
 
     def action_means(self, rewards: Vector, constraints: Matrix) -> dict[str, dict[str, float]]:
@@ -145,6 +145,6 @@ class Budgets(NamedTuple):
         quantities = (self.data.reward, *self.data.constraints)
         means = np.vstack([rewards, constraints])
         return {
-            action: {q.name: q.scale.own(float(mean)) for q, mean in zip(quantities, means[:, a], strict=True)}
+            action: {q.name: q.scale.to_user(float(mean)) for q, mean in zip(quantities, means[:, a], strict=True)}
             for a, action in enumerate(self.data.actions)
         }

@@ -153,14 +153,14 @@ def _gain(
     ceiling = None
     if rows.action is None:
         play = price_policy(rows.values, limit).play(rows.values)
-        ceiling = data.reward.scale.own(float(rows.judge(play, rows.values)[0].mean()))
+        ceiling = data.reward.scale.to_user(float(rows.judge(play, rows.values)[0].mean()))
     half = Z * spread / n**0.5
     return ContextGain(
         line=budgets.lines(budgets.floors_at(floor))[budgets.varied.name],
-        fixed=data.reward.scale.own(fixed_r),
-        fixed_average=cost.own(1 - fixed_z),
-        policy=data.reward.scale.own(policy_r),
-        policy_average=cost.own(1 - policy_z),
+        fixed=data.reward.scale.to_user(fixed_r),
+        fixed_average=cost.to_user(1 - fixed_z),
+        policy=data.reward.scale.to_user(policy_r),
+        policy_average=cost.to_user(1 - policy_z),
         gain=span * gain,
         low=span * (gain - half),
         high=span * (gain + half),

@@ -88,7 +88,7 @@ def _in_order(data: Data, log: Log, order: Indices) -> _Rows:
     """Return the rows in this order, in the user's units."""
     columns = (log.reward, *log.constraint_values.T)
     values = tuple(
-        quantity.scale.own(column[order]).clip(quantity.low, quantity.high)  # but for rounding they lie there
+        quantity.scale.to_user(column[order]).clip(quantity.low, quantity.high)  # but for rounding they lie there
         for quantity, column in zip(_quantities(data), columns, strict=True)
     )
     action = log.action[order]

@@ -121,10 +121,10 @@ def _result(trace: Trace, data: Data, level: float) -> LearnerResult:
     net, positive, short = (each / T for each in (violation(trace), positive_violation(trace), trace.shortfall[:, -1]))
     average, net_violation, all_violation = {}, {}, {}
     for j, quantity in enumerate(data.constraints):
-        average[quantity.name] = _mean(quantity.scale.own(trace.floor[j] - short[:, j]), level)
+        average[quantity.name] = _mean(quantity.scale.to_user(trace.floor[j] - short[:, j]), level)
         net_violation[quantity.name] = _mean(abs(quantity.scale.span) * net[:, j], level, least=0.0)
         all_violation[quantity.name] = _mean(abs(quantity.scale.span) * positive[:, j], level, least=0.0)
-    reward = _mean(data.reward.scale.own(trace.reward[:, -1] / T), level)
+    reward = _mean(data.reward.scale.to_user(trace.reward[:, -1] / T), level)
     return LearnerResult(reward, average, net_violation, all_violation, trace.measured_on)
 
 

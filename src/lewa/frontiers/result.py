@@ -138,7 +138,7 @@ class Frontier:
     def limited(self) -> list[Quantity]:
         """Return the constraints that have a line; any average of the others will do."""
         lines = self.points[0].lines
-        return [q for q in self.constraints if q.name == self.varied or lines[q.name] != q.scale.own(0.0)]
+        return [q for q in self.constraints if q.name == self.varied or lines[q.name] != q.scale.to_user(0.0)]
 
     @property
     def fixed_lines(self) -> str:

@@ -137,8 +137,12 @@ def settings_of(name: str) -> list[str] | None:
     parameters = signature(kind).parameters.values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
-    given = {"floor", "rounds"} if _depends_on_problem(kind) else set()  # `for_problem` sets them
-    names = [one.name for one in parameters if one.kind is not one.VAR_POSITIONAL and one.name not in given]
+    preset = {"floor", "rounds"} if _depends_on_problem(kind) else set()  # `for_problem` sets them
+    names = [
+        parameter.name
+        for parameter in parameters
+        if parameter.kind is not parameter.VAR_POSITIONAL and parameter.name not in preset
+    ]
     return names + [key for twist in around for key in sorted(_fields(twist)) if key not in names]
 
 

@@ -36,19 +36,19 @@ class Table(FixedRewards):
         if self.rewards.ndim != 2 or self.rewards.size == 0:
             raise ValueError(f"rewards must have the shape (rounds, actions), both at least 1, got {self.rewards.shape}")
         T, K = self.rewards.shape
-        given = _numbers("constraints", constraints)
-        shape = given.shape
-        if given.ndim == 1:
-            given = np.broadcast_to(given, (T, *shape))
-        if given.ndim == 2:
-            given = given[:, :, np.newaxis]
-        if given.ndim != 3 or given.shape[:2] != (T, K) or given.shape[2] == 0:
+        values = _numbers("constraints", constraints)
+        shape = values.shape
+        if values.ndim == 1:
+            values = np.broadcast_to(values, (T, *shape))
+        if values.ndim == 2:
+            values = values[:, :, np.newaxis]
+        if values.ndim != 3 or values.shape[:2] != (T, K) or values.shape[2] == 0:
             raise ValueError(
                 f"constraints must have the shape ({T}, {K}, m), ({T}, {K}) or ({K},) to match rewards {(T, K)}, got {shape}"
             )
-        self.rows = given.transpose(0, 2, 1)  # (T, m, K)
+        self.rows = values.transpose(0, 2, 1)  # (T, m, K)
         self._check("rewards", self.rewards)
-        self._check("constraints", given)
+        self._check("constraints", values)
         self.contexts: Matrix = NO_CONTEXTS if contexts is None else _numbers("contexts", contexts).astype(np.float64)
         if contexts is not None and (self.contexts.ndim != 2 or len(self.contexts) != T):
             raise ValueError(f"contexts must have the shape ({T}, d), one row per round, got {self.contexts.shape}")
@@ -101,9 +101,9 @@ class Table(FixedRewards):
         return Block(self.rewards[start:stop], self.rows[start:stop], contexts)
 
 
-def _numbers(name: str, given: object) -> Numbers:
+def _numbers(name: str, values: object) -> Numbers:
     try:
-        array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=np.float64)
+        array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be numbers in rows of equal length") from None
     if array.dtype.kind not in "fiub":

@@ -39,18 +39,18 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
     options = {**OPTIONS, "fastmath": SUMS, "nogil": alone}
     if keep:
         try:
-            kept = numba.njit(function, cache=True, **options)
+            cached = numba.njit(function, cache=True, **options)
         except RuntimeError:  # no directory can be written to: compile in every process
             pass
         else:
-            _forgive(kept)
-            return cast(F, kept)
+            _forgive(cached)
+            return cast(F, cached)
     return cast(F, numba.njit(function, **options))
 
 
-def _forgive(kept: Any) -> None:
+def _forgive(cached: Any) -> None:
     """A disk that is full while the compiled form is written must not stop the run that asked for it."""
-    cache = getattr(kept, "_cache", None)
+    cache = getattr(cached, "_cache", None)
     if cache is None:  # the JIT is off
         return
     save = cache.save_overload

@@ -42,7 +42,7 @@ def run_studies(
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Path]:
     """Run what is left of several studies, each into its folder, all of them by the same workers at the same time."""
-    if sum(given is not None for given in (executor, workers, cluster)) > 1:
+    if sum(place is not None for place in (executor, workers, cluster)) > 1:
         raise ValueError("give only one of executor, workers and cluster")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")

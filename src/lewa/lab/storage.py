@@ -75,13 +75,13 @@ def begin(out: Path, study: Study) -> None:
         write(stamp, json.dumps(here, indent=2).encode() + b"\n")
         write(copy, study.text.encode())
         return
-    held = parse(copy.read_text(encoding="utf-8"), str(copy))
-    if held.model_dump(exclude=LABELS) != study.model_dump(exclude=LABELS):
-        raise ValueError(f"{out} holds another study, {held.name!r}: give another folder for {study.name!r}")
+    stored = parse(copy.read_text(encoding="utf-8"), str(copy))
+    if stored.model_dump(exclude=LABELS) != study.model_dump(exclude=LABELS):
+        raise ValueError(f"{out} holds another study, {stored.name!r}: give another folder for {study.name!r}")
     begun = read_versions(stamp)
     if begun != here:
         raise ValueError(f"{out} was begun with {differ(begun, here)}: give another folder, or remove this one")
-    if held.model_dump() != study.model_dump():
+    if stored.model_dump() != study.model_dump():
         write(copy, study.text.encode())  # other labels: no number depends on them
 
 

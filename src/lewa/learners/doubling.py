@@ -53,10 +53,10 @@ class Doubling(Wrapper):
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
         tables = {}
-        for name, one in field_types(kind).items():
-            known = one in (float, Vector)
+        for name, kind_of_field in field_types(kind).items():
+            known = kind_of_field in (float, Vector)
             require(known, "doubling takes learners whose parameters are numbers and vectors", **{name: kind.__name__})
-            tables[name] = Vector if one is float else Matrix
+            tables[name] = Vector if kind_of_field is float else Matrix
         del tables["floor"]
         return {**tables, "length": Vector, "floor": Vector}
 

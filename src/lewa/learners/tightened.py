@@ -99,30 +99,30 @@ class Tightened(Wrapper):
             examples.append((cls(**{**learner.parameters, "floor": floor}, slack=slack), actions))  # type: ignore[call-arg]
         return examples
 
-    def held(self) -> Learner:
+    def inner(self) -> Learner:
         """Return the learner inside."""
         parameters = {name: self.parameters[name] for name in field_types(self.kind)}
         return self.kind(**{**parameters, "floor": raised(self.floor, self.slack)})
 
     def check(self) -> None:
         """The learner inside obeys its laws."""
-        self.held()
+        self.inner()
 
     def start(self, actions: int) -> Any:
-        learner = self.held()
+        learner = self.inner()
         return state_type(type(self))(*learner.start(actions), learner.floor.copy())
 
     @property
     def parent(self) -> Learner | None:
         """That of the learner inside."""
-        return self.held().parent
+        return self.inner().parent
 
     def relabelled(self, order: Sequence[int]) -> Self:
-        parameters = {**self.held().relabelled(order).parameters, "floor": self.floor}
+        parameters = {**self.inner().relabelled(order).parameters, "floor": self.floor}
         return self.replace(**parameters)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return anytime.tightened(self.held(), actions, rounds, self.floor, self.slack, setting)
+        return anytime.tightened(self.inner(), actions, rounds, self.floor, self.slack, setting)
 
 
 def raised(floor: Vector, slack: float) -> Vector:

@@ -170,12 +170,12 @@ def _deepest(c: Matrix, c0: Vector) -> Vector:
 
 def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
     """Return the best fixed play that meets the floors in every round; constraints have the shape (T, m, K)."""
-    r, given, c0 = in_unit("rewards", rewards), in_unit("constraints", constraints), as_floor(floor)
-    if r.ndim != 1 or given.ndim != 3 or given.shape[1:] != (c0.size, r.size):
+    r, values, c0 = in_unit("rewards", rewards), in_unit("constraints", constraints), as_floor(floor)
+    if r.ndim != 1 or values.ndim != 3 or values.shape[1:] != (c0.size, r.size):
         raise ValueError(
-            f"constraints must have the shape (T, {c0.size}, {r.size}) to match floor and rewards, got {given.shape}"
+            f"constraints must have the shape (T, {c0.size}, {r.size}) to match floor and rewards, got {values.shape}"
         )
-    rows = np.unique(given, axis=0)
+    rows = np.unique(values, axis=0)
     every = by_linear_program(r, rows.reshape(-1, rows.shape[2]), np.tile(c0, len(rows)))
     price = every.price.reshape(len(rows), -1).sum(axis=0)
     reachable = every.reachable.reshape(len(rows), -1).min(axis=0)

@@ -119,10 +119,10 @@ def in_units(result: Summary, reward: Scale, constraints: Sequence[Scale]) -> Su
     prices = [reward.span / size for size in sizes]
     best = result["hindsight"]
     if best is not None:
-        best = {**best, "value": reward.own(best["value"]), "price": _times(best["price"], prices)}
+        best = {**best, "value": reward.to_user(best["value"]), "price": _times(best["price"], prices)}
     return {
         **result,
-        "floor": [scale.own(c0) for scale, c0 in zip(constraints, result["floor"], strict=True)],
+        "floor": [scale.to_user(c0) for scale, c0 in zip(constraints, result["floor"], strict=True)],
         "hindsight": best,
         "learners": {
             name: {

@@ -80,8 +80,8 @@ def latex_table(results: Sequence[Result]) -> str:
 
 def csv_text(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula, without control characters."""
-    shown = "".join(mark if mark.isprintable() else " " for mark in text)
-    return f"'{shown}" if shown.lstrip()[:1] in ("=", "+", "-", "@") else shown
+    printable = "".join(mark if mark.isprintable() else " " for mark in text)
+    return f"'{printable}" if printable.lstrip()[:1] in ("=", "+", "-", "@") else printable
 
 
 def latex_text(text: str) -> str:

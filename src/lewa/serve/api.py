@@ -41,13 +41,13 @@ _raws = msgspec.json.Decoder(list[Raw])
 def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: Any) -> list[T | str]:
     """Return the entries of a list; one that does not fit is a sentence in its place."""
     try:
-        found: list[T | str] = list(decoder.decode(call.body))
+        entries_read: list[T | str] = list(decoder.decode(call.body))
     except msgspec.ValidationError:
         raws = _raws.decode(call.body)
         _check_length(call, len(raws))
         return [_entry(raw, kind) for raw in raws]
-    _check_length(call, len(found))
-    return found
+    _check_length(call, len(entries_read))
+    return entries_read
 
 
 def _entry(raw: Raw, kind: Any) -> Any:
@@ -116,7 +116,8 @@ async def decide(call: Call) -> Decided | DecidedList:
     answers = await call.service.decide(await call.served(), queries)
     if many:
         refused = [
-            msgspec.to_builtins(RefusedEntry(one, n)) if isinstance(one, str) else one for n, one in enumerate(answers)
+            msgspec.to_builtins(RefusedEntry(answer, n)) if isinstance(answer, str) else answer
+            for n, answer in enumerate(answers)
         ]
         return DecidedList(refused)
     answer = answers[0]
@@ -128,37 +129,37 @@ async def decide(call: Call) -> Decided | DecidedList:
 async def feedback(call: Call) -> ToldList:
     """Tell what became known of decisions."""
     served = await call.served()
-    given: list[Any] = []
+    answers: list[Any] = []
     for values in entries(call, _values, Values):
         if isinstance(values, str):
-            given.append((None, 0, values))
+            answers.append((None, 0, values))
             continue
         decision = values.pop("decision", None)
         words = [name for name, value in values.items() if isinstance(value, str)]
         if not isinstance(decision, str):
-            given.append((None, 0, "an entry names its decision by a text, as decide gave it"))
+            answers.append((None, 0, "an entry names its decision by a text, as decide gave it"))
         elif words:
-            given.append((decision, 0, f"the {words[0]} of a decision is a number, got a text"))
+            answers.append((decision, 0, f"the {words[0]} of a decision is a number, got a text"))
         else:
-            given.append((decision, call.service.number(served, decision), values))
-    return ToldList(await call.service.feedback(served, given))
+            answers.append((decision, call.service.number(served, decision), values))
+    return ToldList(await call.service.feedback(served, answers))
 
 
 async def close(call: Call) -> ToldList:
     """Say that no more will be told of decisions."""
     served = await call.served()
-    found = entries(call, msgspec.json.Decoder(list[Close]), Close)
-    given = [
-        (None, 0, one) if isinstance(one, str) else (one.decision, call.service.number(served, one.decision), None)
-        for one in found
+    entries_read = entries(call, msgspec.json.Decoder(list[Close]), Close)
+    answers = [
+        (None, 0, entry) if isinstance(entry, str) else (entry.decision, call.service.number(served, entry.decision), None)
+        for entry in entries_read
     ]
-    return ToldList(await call.service.close(served, given))
+    return ToldList(await call.service.close(served, answers))
 
 
 async def observe(call: Call) -> ObservedList:
     """Take over decisions made elsewhere."""
-    found = entries(call, msgspec.json.Decoder(list[Observation]), Observation)
-    return ObservedList(await call.service.observe(await call.served(), found))
+    entries_read = entries(call, msgspec.json.Decoder(list[Observation]), Observation)
+    return ObservedList(await call.service.observe(await call.served(), entries_read))
 
 
 # Reading -----------------------------------------------------------------------------------------------------------------

@@ -66,7 +66,7 @@ def export_lines(store: Store, number: int) -> Iterator[str]:
         if row.kind == "set":
             actions = json.loads(row.body)["setup"]["actions"]
         elif row.kind == "change":
-            actions = [*actions, *(one["name"] for one in json.loads(row.body)["changes"] if one["what"] == "add")]
+            actions = [*actions, *(change["name"] for change in json.loads(row.body)["changes"] if change["what"] == "add")]
         yield json.dumps(plain(row, actions)) + "\n"
 
 

@@ -52,7 +52,7 @@ class Spending:
         self.waiting[number] = (action, worst)
         self.reserved += worst
 
-    def told(self, number: int, value: object) -> None:
+    def settle(self, number: int, value: object) -> None:
         """Count a bill in place of the worst; one of a past period counts no more."""
         waiting = self.waiting.pop(number, None)
         if waiting is not None:
@@ -60,7 +60,7 @@ class Spending:
             self.spent += float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
             self.reserved = self.reserved - worst if self.waiting else 0.0
 
-    def shown(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Return how the cap stands."""
         cap = self.cap
         until = self.ends() if self.period >= 0 else None
@@ -97,7 +97,7 @@ def check_caps(caps: list[Cap], agent: Agent) -> None:
         raise ValueError("a cap needs a fallback action, which is played when it is spent: safety.fallback names it")
 
 
-def within(spendings: list[Spending], agent: Agent, asked: tuple[list[int], dict[str, float] | None], at: int) -> list[int]:
+def within(spendings: list[Spending], agent: Agent, wanted: tuple[list[int], dict[str, float] | None], at: int) -> list[int]:
     """Return the actions of those asked for that fit every cap."""
-    actions, reserve = asked
-    return [i for i in actions if all(one.fits(one.worst(agent, i, reserve), at) for one in spendings)]
+    actions, reserve = wanted
+    return [i for i in actions if all(spending.fits(spending.worst(agent, i, reserve), at) for spending in spendings)]

@@ -37,9 +37,9 @@ def make_changes(agent: Agent, wanted: AgentChange, who: str) -> list[Change]:
 
 
 def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
-    old = next((one for one in agent.setup.constraints if one.name == line.name), None)
+    old = next((constraint for constraint in agent.setup.constraints if constraint.name == line.name), None)
     if old is None:
-        names = ", ".join(one.name for one in agent.setup.constraints)
+        names = ", ".join(constraint.name for constraint in agent.setup.constraints)
         raise ValueError(f"there is no line {line.name!r}: there are {names}")
     limit, other = (line.at_most, line.at_least) if old.sense == "at most" else (line.at_least, line.at_most)
     if other is not UNSET:

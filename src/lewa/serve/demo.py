@@ -47,11 +47,11 @@ async def _caller(port: int, key: str, counter: Any, decisions: int, pause: floa
             if made["action"] == "medium" and n > decisions / 2:
                 cost *= SHOCK
             bill = {"cost": cost * rng.uniform(0.5, 1.5), "quality": min(1.0, max(0.0, rng.gauss(quality, 0.1)))}
-            told = {"decision": made["decision"], "reward": float(rng.random() < reward), **bill}
+            answer = {"decision": made["decision"], "reward": float(rng.random() < reward), **bill}
             if rng.random() > LOST:
-                waiting.append((n + rng.randrange(12), told))
-            due = [one for after, one in waiting if after <= n]
-            waiting = [(after, one) for after, one in waiting if after > n]
+                waiting.append((n + rng.randrange(12), answer))
+            due = [answer for after, answer in waiting if after <= n]
+            waiting = [(after, answer) for after, answer in waiting if after > n]
             if due:
                 await connection.call("POST", f"{path}/feedback", due)
             await asyncio.sleep(pause * rng.uniform(0.5, 1.5))

@@ -61,8 +61,8 @@ class Fold:
             self.agent.apply(change)
         self._adopt(self.agent)
         self.recent.widen(len(self.actions))
-        own = {name: body[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in body}
-        wanted, setup = msgspec.convert(own, AgentChange), self.setup
+        service = {name: body[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in body}
+        wanted, setup = msgspec.convert(service, AgentChange), self.setup
         if wanted.answers is not UNSET and wanted.answers.close_after is not UNSET:
             setup.answers.close_after = wanted.answers.close_after
         if wanted.keys_for is not UNSET:
@@ -70,11 +70,11 @@ class Fold:
         if wanted.watchdog is not UNSET:
             setup.watchdog = wanted.watchdog
         if wanted.caps is not UNSET:
-            before = {(one.cap.line, one.cap.per): one.plain() for one in self.spendings}
+            before = {(spending.cap.line, spending.cap.per): spending.plain() for spending in self.spendings}
             setup.caps, self.spendings = wanted.caps, [Spending(cap) for cap in wanted.caps]
-            for one in self.spendings:  # what was spent in this period stays spent
-                if (one.cap.line, one.cap.per) in before:
-                    one.restore(before[one.cap.line, one.cap.per])
+            for spending in self.spendings:  # what was spent in this period stays spent
+                if (spending.cap.line, spending.cap.per) in before:
+                    spending.restore(before[spending.cap.line, spending.cap.per])
         self.setup = current(setup, self.agent)
         self.retired = bool(body.get("retired", self.retired))
         self.version += 1
@@ -97,7 +97,7 @@ class Fold:
         elif row.kind == "feedback":
             values = msgspec.json.decode(row.body, type=dict[str, Number])
             self.agent.apply(Feedback(number, {name: record_value(value) for name, value in values.items()}))
-            self._told(number, self.open[number], values)
+            self._add_values(number, self.open[number], values)
         elif row.kind == "close":
             self.agent.apply(Feedback(number, {}, True))
             self._closed(number)
@@ -112,14 +112,14 @@ class Fold:
         self.decisions = number
         self.open[number] = Open(at, made.a, {})
         self.recent.decided(made.a)
-        for one in self.spendings:
-            one.decided(number, made.a, at, one.worst(self.agent, made.a, made.r))
+        for spending in self.spendings:
+            spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r))
 
-    def _told(self, number: int, known: Open, fresh: Mapping[str, Number]) -> bool:
+    def _add_values(self, number: int, known: Open, fresh: Mapping[str, Number]) -> bool:
         known.values.update(fresh)
         self._billed(number, fresh)
         if "reward" in fresh:
-            self.recent.told(fresh["reward"])
+            self.recent.add_reward(fresh["reward"])
         whole = len(known.values) == len(self.fields)
         if whole:
             del self.open[number]
@@ -130,9 +130,9 @@ class Fold:
         self.remember(number, self.open.pop(number).values)
 
     def _billed(self, number: int, fresh: Mapping[str, Number]) -> None:
-        for one in self.spendings:
-            if one.cap.line in fresh:
-                one.told(number, fresh[one.cap.line])
+        for spending in self.spendings:
+            if spending.cap.line in fresh:
+                spending.settle(number, fresh[spending.cap.line])
 
     def _late(self, number: int, fresh: Mapping[str, Number]) -> None:
         for name, value in fresh.items():
@@ -156,10 +156,17 @@ class Fold:
 
     def plain(self) -> dict[str, Any]:
         """Return the whole state as JSON has it."""
-        waiting = [[number, one.at, one.action, one.values] for number, one in self.open.items()]
-        own = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
-        setup, spent = msgspec.to_builtins(self.setup), [one.plain() for one in self.spendings]
-        return {"format": FORMAT, "setup": setup, **own, "open": waiting, "spendings": spent, "agent": self.agent.snapshot()}
+        waiting = [[number, decision.at, decision.action, decision.values] for number, decision in self.open.items()]
+        counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
+        setup, spent = msgspec.to_builtins(self.setup), [spending.plain() for spending in self.spendings]
+        return {
+            "format": FORMAT,
+            "setup": setup,
+            **counters,
+            "open": waiting,
+            "spendings": spent,
+            "agent": self.agent.snapshot(),
+        }
 
     def hash(self) -> str:
         """Return the hash of the whole state: two that are equal to the bit have the same."""
@@ -182,7 +189,7 @@ class Fold:
         hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
         hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
         hosted.late = plain["late"]
-        for one, spent in zip(hosted.spendings, plain["spendings"], strict=True):
-            one.restore(spent)
+        for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
+            spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
         return hosted

@@ -32,8 +32,8 @@ class Forwarder:
             answer = await self._client.request(request.method, url, content=body, headers=headers)
         except httpx2.HTTPError as error:
             raise UnavailableError(f"the replica that has this agent does not answer: {type(error).__name__}") from None
-        kept = {name: value for name, value in answer.headers.items() if name in ("etag", "retry-after", "content-type")}
-        return Response(answer.content, answer.status_code, kept)
+        headers = {name: value for name, value in answer.headers.items() if name in ("etag", "retry-after", "content-type")}
+        return Response(answer.content, answer.status_code, headers)
 
     async def close(self) -> None:
         """Close the connections."""

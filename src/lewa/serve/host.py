@@ -157,9 +157,9 @@ class Host:
         if number is None:
             raise RequestError(404, f"there is no agent {name}")
         leases = await asyncio.to_thread(self.store.leases)
-        held = next((lease for lease in leases if lease.agent == number and lease.live and lease.owner != self.owner), None)
-        winner = held.address if held is not None else self._winner(name, await self._replicas())
-        if winner != self.address and not (forwarded and held is None):
+        other = next((lease for lease in leases if lease.agent == number and lease.live and lease.owner != self.owner), None)
+        winner = other.address if other is not None else self._winner(name, await self._replicas())
+        if winner != self.address and not (forwarded and other is None):
             if forwarded:
                 raise UnavailableError(LOST, 0.2)
             raise ElsewhereError(winner)
@@ -174,7 +174,7 @@ class Host:
 
     def _winner(self, name: str, replicas: Sequence[str]) -> str:
         """Return the replica that should have an agent: the highest hash of both names."""
-        return max(replicas or [self.address], key=lambda one: hashlib.sha256(f"{name} {one}".encode()).digest())
+        return max(replicas or [self.address], key=lambda replica: hashlib.sha256(f"{name} {replica}".encode()).digest())
 
     async def known(self) -> list[AgentRow]:
         """Return every agent of the store."""

@@ -54,8 +54,8 @@ class Hosted(Fold):
         check_caps(caps, trial)
         check_watchdog(rules, trial)
         plain = msgspec.to_builtins(wanted)
-        own = {name: plain[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in plain}
-        body = {"changes": [change.plain() for change in made], **own, "who": who, "why": plain.get("why", "")}
+        service = {name: plain[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in plain}
+        body = {"changes": [change.plain() for change in made], **service, "who": who, "why": plain.get("why", "")}
         self._change(body)
         return Entry("change", None, encode(body).decode())
 
@@ -118,8 +118,8 @@ class Hosted(Fold):
             return query.available, "fallback"
         if not self.spendings:
             return query.available, "learner"
-        asked = range(len(self.actions)) if query.available is None else [self._index[label] for label in query.available]
-        there = [i for i in asked if i not in exposure.retired]
+        wanted = range(len(self.actions)) if query.available is None else [self._index[label] for label in query.available]
+        there = [i for i in wanted if i not in exposure.retired]
         fitting = within(self.spendings, agent, (there, query.reserve), at)
         if fitting == there:
             return query.available, "learner"
@@ -178,7 +178,7 @@ class Hosted(Fold):
                 self._late(number, fresh)
             else:
                 self.agent.update(number, **fresh)
-                kind, result = "feedback", "learned" if self._told(number, known, fresh) else "kept"
+                kind, result = "feedback", "learned" if self._add_values(number, known, fresh) else "kept"
         except ValueError as error:
             return "refused", str(error), None
         return result, None, Entry(kind, number, encode(fresh).decode())
@@ -230,14 +230,14 @@ class Hosted(Fold):
     def answer(self, number: int, at: int, made: DecisionBody) -> Decided:
         """Return a decision as a caller gets it."""
         limit = self.close_after
-        shown = made.q is not None and len(self.actions) <= SHOWN
+        has_room = made.q is not None and len(self.actions) <= SHOWN
         return Decided(
             decision=f"{self.setup.name}:{number}",
             action=self.actions[made.a],
             probability=made.p,
             version=self.version,
             by=made.by,
-            propensities=dict(zip(self.actions, made.q or (), strict=False)) if shown else None,
+            propensities=dict(zip(self.actions, made.q or (), strict=False)) if has_room else None,
             prices=self._prices(made.m),
             available=None if made.v is None else [self.actions[i] for i in made.v],
             close_at=None if limit is None else (at + limit) / 1e6,
@@ -261,19 +261,19 @@ class Hosted(Fold):
             **status,
             "lines": lines,
             "late_values": late,
-            **self._shown(),
+            **self._service_fields(),
         }
 
-    def _shown(self) -> dict[str, Any]:
+    def _service_fields(self) -> dict[str, Any]:
         safety = msgspec.to_builtins(self.setup.safety)
-        return {"safety": safety, "caps": [one.shown() for one in self.spendings], "retired": self.retired}
+        return {"safety": safety, "caps": [spending.summary() for spending in self.spendings], "retired": self.retired}
 
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
         copy, bare = Agent.restore(self.agent.snapshot()), Agent.restore(bare_of(self.agent.snapshot()))
         plays = (copy.pull(context=nothing(copy)).play, bare.pull(context=nothing(bare)).play)
-        played, own = (dict(zip(self.actions, play, strict=False)) for play in plays)
-        return played, own
+        played, unmixed = (dict(zip(self.actions, play, strict=False)) for play in plays)
+        return played, unmixed
 
     def warm(self) -> None:
         """Run every step once on a copy, so that what has to be compiled is compiled now."""

@@ -103,7 +103,7 @@ class Agents(Collector):
 
     def _gauges(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:
         labels = ["agent"]
-        one = {
+        gauges = {
             name: GaugeMetricFamily(f"lewa_{name}", text, labels=labels)
             for name, text in (
                 ("open", "Decisions that wait for answers"),
@@ -123,13 +123,13 @@ class Agents(Collector):
         share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
         for served in agents:
             hosted, status, name = served.hosted, self._statuses.of(served), [served.name]
-            one["open"].add_metric(name, len(hosted.open))
-            one["owner"].add_metric(name, 1)
-            one["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
-            one["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
-            one["charged"].add_metric(name, status.get("charged", 0))
+            gauges["open"].add_metric(name, len(hosted.open))
+            gauges["owner"].add_metric(name, 1)
+            gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
+            gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
+            gauges["charged"].add_metric(name, status.get("charged", 0))
             if status.get("reward") is not None:
-                one["reward"].add_metric(name, status["reward"])
+                gauges["reward"].add_metric(name, status["reward"])
             for line in status.get("lines", ()):
                 label = [served.name, line["name"]]
                 for metric, field in LINES.items():
@@ -141,7 +141,7 @@ class Agents(Collector):
             if len(hosted.actions) <= ACTIONS:
                 for action, value in zip(hosted.actions, hosted.recent.shares(), strict=True):
                     share.add_metric([served.name, action], value)
-        yield from (*one.values(), *lines.values(), price, clipped, missed, share)
+        yield from (*gauges.values(), *lines.values(), price, clipped, missed, share)
         yield from self._safety(agents)
 
     def _safety(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:
@@ -151,12 +151,12 @@ class Agents(Collector):
             for name in ("total", "spent", "reserved")
         }
         for served in agents:
-            for one in MODES:
-                mode.add_metric([served.name, one], served.hosted.setup.safety.mode == one)
+            for name in MODES:
+                mode.add_metric([served.name, name], served.hosted.setup.safety.mode == name)
             for spending in served.hosted.spendings:
-                shown = spending.shown()
+                summary = spending.summary()
                 for name, family in caps.items():
-                    family.add_metric([served.name, shown["line"], shown["per"]], shown[name])
+                    family.add_metric([served.name, summary["line"], summary["per"]], summary[name])
         yield from (mode, *caps.values())
 
 

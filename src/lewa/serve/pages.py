@@ -63,15 +63,15 @@ class Pages:
             wrong = "that key is not in force" if COOKIE in request.cookies else ""
             return _render("sign_in.html", 200, wrong=wrong, version=__version__)
         host = self._app.host
-        mine = [one for one in host.agents.values() if caller.may("read", one.name) and only in (None, one.name)]
+        mine = [served for served in host.agents.values() if caller.may("read", served.name) and only in (None, served.name)]
         if only is not None and not mine:
             return _render("sign_in.html", 404, wrong=f"there is no agent {only} here", version=__version__)
-        agents = [self._shown(served, caller.may("admin", served.name)) for served in mine[:SHOWN]]
+        agents = [self._describe(served, caller.may("admin", served.name)) for served in mine[:SHOWN]]
         return _render(
             "page.html", 200, agents=agents, only=only, label=caller.label, version=__version__, more=len(mine) - len(agents)
         )
 
-    def _shown(self, served: Served, admin: bool) -> dict[str, Any]:
+    def _describe(self, served: Served, admin: bool) -> dict[str, Any]:
         hosted = served.hosted
         return {
             "name": served.name,

@@ -143,8 +143,8 @@ class PostgresStore:
             "owner": self._who["owner"],
         }
         with self._writing() as connection:
-            held = {row[0] for row in connection.execute(COMMIT, values).fetchall()}
-        return frozenset(batch.epochs) - held
+            leases = {row[0] for row in connection.execute(COMMIT, values).fetchall()}
+        return frozenset(batch.epochs) - leases
 
     def create(self, name: str, rows: Sequence[Row], audit: Audit | None = None, keys: Sequence[KeyRow] = ()) -> int | None:
         """Add an agent with its first rows and keys; None if the name is taken."""
@@ -253,8 +253,8 @@ class PostgresStore:
         """Prolong leases, and this replica's own entry; return the agents whose lease is lost."""
         with self._writing() as connection:
             connection.execute(ALIVE, self._who)
-            held = {row[0] for row in connection.execute(RENEW, {**self._who, "epochs": _epochs(epochs)}).fetchall()}
-        return frozenset(epochs) - held
+            leases = {row[0] for row in connection.execute(RENEW, {**self._who, "epochs": _epochs(epochs)}).fetchall()}
+        return frozenset(epochs) - leases
 
     def release(self, epochs: dict[int, int]) -> None:
         """Give leases back; without epochs, this replica's own entry too."""

@@ -24,7 +24,7 @@ class Recent:
         if len(self._actions) > WINDOW:
             self._taken[self._actions.popleft()] -= 1
 
-    def told(self, reward: float | list[float]) -> None:
+    def add_reward(self, reward: float | list[float]) -> None:
         """Count a reward; of a list, one per action, its mean."""
         self._rewards.append(sum(reward) / len(reward) if isinstance(reward, list | tuple) else reward)
 

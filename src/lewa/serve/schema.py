@@ -222,7 +222,7 @@ class Told(Struct, omit_defaults=True):
 class ToldList(Struct):
     """Results, in the order of the entries."""
 
-    told: list[Told]
+    results: list[Told] = field(name="told")
 
 
 class Close(Struct, forbid_unknown_fields=True):

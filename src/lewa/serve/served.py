@@ -66,8 +66,8 @@ class Served:
 
     def known_key(self, key: str, now: int) -> int | None:
         """Return the decision of a key that is in memory and in force."""
-        found = self.keys.get(key)
-        return found[0] if found is not None and found[1] > now - self.keys_for else None
+        entry = self.keys.get(key)
+        return entry[0] if entry is not None and entry[1] > now - self.keys_for else None
 
     def remember_key(self, key: str, decision: int, at: int) -> KeyRow:
         """Bind a key to a decision."""

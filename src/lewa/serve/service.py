@@ -130,18 +130,18 @@ class Service:
         rows = {}
         if repeated:
             await self.host.settled(served)
-            found = await self.host.read(self.host.store.rows_of, served.number, repeated)
-            rows = {row.decision: row for row in found if row.kind == "decision"}
+            read = await self.host.read(self.host.store.rows_of, served.number, repeated)
+            rows = {row.decision: row for row in read if row.kind == "decision"}
         answers: list[Decided | str] = []
-        for one in made:
-            if isinstance(one, str):
-                answers.append(one)
-            elif isinstance(one, int):
-                row = rows.get(one)
-                answers.append(hosted.answer(one, row.at, body_of(row)) if row is not None else "its journal is gone")
+        for item in made:
+            if isinstance(item, str):
+                answers.append(item)
+            elif isinstance(item, int):
+                row = rows.get(item)
+                answers.append(hosted.answer(item, row.at, body_of(row)) if row is not None else "its journal is gone")
             else:
-                answers.append(hosted.answer(one[0], at, one[1]))
-                served.by[one[1].a, one[1].by] += 1
+                answers.append(hosted.answer(item[0], at, item[1]))
+                served.by[item[1].a, item[1].by] += 1
         return answers
 
     async def _fetch_keys(self, served: Served, keys: Sequence[str]) -> None:
@@ -161,85 +161,87 @@ class Service:
         """Take over decisions made elsewhere."""
         if served.hosted.retired:
             raise RequestError(410, f"{served.name} is retired: it records no decisions made elsewhere")
-        await self._fetch_keys(served, [one.key for one in seen if isinstance(one, Observation) and one.key is not None])
+        keys_seen = [item.key for item in seen if isinstance(item, Observation) and item.key is not None]
+        await self._fetch_keys(served, keys_seen)
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []
         keys: list[KeyRow] = []
-        told: list[Told] = []
+        results: list[Told] = []
         try:
-            for one in seen:
-                if isinstance(one, str):
-                    told.append(Told(None, "refused", one))
+            for observation in seen:
+                if isinstance(observation, str):
+                    results.append(Told(None, "refused", observation))
                     continue
-                known = None if one.key is None else served.known_key(one.key, at)
+                known = None if observation.key is None else served.known_key(observation.key, at)
                 if known is not None:
-                    told.append(Told(f"{served.name}:{known}", "same"))
+                    results.append(Told(f"{served.name}:{known}", "same"))
                     continue
                 try:
-                    made, number = hosted.observe(one, at)
+                    made, number = hosted.observe(observation, at)
                 except ValueError as error:
-                    told.append(Told(None, "refused", str(error)))
+                    results.append(Told(None, "refused", str(error)))
                     continue
                 entries += made
-                if one.key is not None:
-                    keys.append(served.remember_key(one.key, number, at))
-                served.by[hosted.actions.index(one.action), "elsewhere"] += 1  # `by` is any text, a metric has few labels
-                told.append(Told(f"{served.name}:{number}", "kept" if number in hosted.open else "learned"))
+                if observation.key is not None:
+                    keys.append(served.remember_key(observation.key, number, at))
+                action = hosted.actions.index(observation.action)
+                served.by[action, "elsewhere"] += 1  # `by` is any text, a metric has few labels
+                results.append(Told(f"{served.name}:{number}", "kept" if number in hosted.open else "learned"))
         except Exception as error:
             host.spoiled(error)
             raise
         if entries:
             await host.append(served, entries, at, keys)
-        elif any(one.result == "same" for one in told):
+        elif any(result.result == "same" for result in results):
             await host.settled(served)
-        return told
+        return results
 
     # Answers -------------------------------------------------------------------------------------------------------------
 
-    async def feedback(self, served: Served, given: Sequence[Given]) -> list[Told]:
+    async def feedback(self, served: Served, answers: Sequence[Given]) -> list[Told]:
         """Take over what became known of decisions, each entry for itself."""
-        await self._fetch_finished(served, [number for _, number, _ in given])
+        await self._fetch_finished(served, [number for _, number, _ in answers])
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []
-        told: list[Told] = []
+        results: list[Told] = []
         try:
-            for decision, number, values in given:
+            for decision, number, values in answers:
                 if isinstance(values, str):
-                    told.append(Told(decision, "refused", values))
+                    results.append(Told(decision, "refused", values))
                     continue
                 result, why, entry = hosted.tell(number, values)
                 if entry is not None:
                     entries.append(entry)
-                told.append(Told(decision, result, why))
+                results.append(Told(decision, result, why))
         except Exception as error:
             host.spoiled(error)
             raise
-        served.results.update(one.result for one in told)
+        served.results.update(result.result for result in results)
         if entries:
             await host.append(served, entries, at)
-        elif any(one.result == "same" for one in told):
+        elif any(result.result == "same" for result in results):
             await host.settled(served)  # what it is the same as may not be on disk yet
-        return told
+        return results
 
-    async def close(self, served: Served, given: Sequence[tuple[str | None, int, str | None]]) -> list[Told]:
+    async def close(self, served: Served, answers: Sequence[tuple[str | None, int, str | None]]) -> list[Told]:
         """End decisions."""
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []
-        told: list[Told] = []
+        results: list[Told] = []
         try:
-            for decision, number, refused in given:
+            for decision, number, refused in answers:
                 result, why, entry = ("refused", refused, None) if refused is not None else hosted.close(number)
                 if entry is not None:
                     entries.append(entry)
-                told.append(Told(decision, result, why))
+                results.append(Told(decision, result, why))
         except Exception as error:
             host.spoiled(error)
             raise
         if entries:
             await host.append(served, entries, at)
-        elif any(one.result == "same" for one in told):
+        elif any(result.result == "same" for result in results):
             await host.settled(served)
-        return told
+        return results
 
     async def _fetch_finished(self, served: Served, numbers: Sequence[int]) -> None:
         """Read what was told of decisions that are finished and no longer in memory."""

@@ -143,9 +143,10 @@ class SQLiteStore:
         left, last = limit, 2**62 if until is None else until
         query = f"SELECT {ROWS} FROM journal WHERE agent = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
         try:
-            with closing(self._connect()) as own:  # a long export keeps nobody waiting
+            with closing(self._connect()) as connection:  # a long export keeps nobody waiting
                 while left is None or left > 0:
-                    page = own.execute(query, (agent, after, last, PAGE if left is None else min(left, PAGE))).fetchall()
+                    limit = PAGE if left is None else min(left, PAGE)
+                    page = connection.execute(query, (agent, after, last, limit)).fetchall()
                     if not page:
                         return
                     yield from map(Row._make, page)

@@ -41,8 +41,8 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
     if steep > STEEPEST:
         return (none(source, f"needs rate*(1 + sqrt(1 + T ln K)) < 1, got {rate=:.6g} and so {y:.6g}"),)
     V = steep / rate
-    kept = (FEASIBLE, CONSTANT) if setting.constraints == "constant" and not setting.corruption else (EVERY_ROUND,)
-    statement = conclude(Bound(C + y, V, V), T, floor, PATHWISE, source, kept)
+    premises = (FEASIBLE, CONSTANT) if setting.constraints == "constant" and not setting.corruption else (EVERY_ROUND,)
+    statement = conclude(Bound(C + y, V, V), T, floor, PATHWISE, source, premises)
     if setting.constraints == "arbitrary" or not (setting.constraints == "iid" or setting.corruption):
         return (statement._replace(share=None if setting.slater is None else share_of_every_play(floor, setting.slater)),)
     reason = (

@@ -153,7 +153,7 @@ def _sum_of_epochs(
 # Tightened ---------------------------------------------------------------------------------------------------------------
 
 
-def tightened(held: Any, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting) -> tuple[Guarantee, ...]:
+def tightened(inner: Any, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting) -> tuple[Guarantee, ...]:
     """Turn what is proved for the floors c0 + s into statements about c0: s T less violation, s T/S more regret."""
     if actions == 1:
         return one_action(floor)
@@ -163,15 +163,15 @@ def tightened(held: Any, actions: int, rounds: int, floor: Vector, slack: float,
         if slack > S:
             needs = f"needs slack <= slater, or no play need meet the raised floors; got {slack=:.6g}, slater={S:g}"
             return (none("tightened", needs),)
-        left = min(S - slack, 1 - float(held.floor.max()))
+        left = min(S - slack, 1 - float(inner.floor.max()))
         inside = setting._replace(slater=left if left > 0 else None, variation=setting.variation if left > 0 else None)
-    premises = _premises(held, slack, setting, inside)
+    premises = _premises(inner, slack, setting, inside)
     return tuple(
-        _lower(statement, rounds, floor, slack, setting, premises) for statement in held.guarantees(actions, rounds, inside)
+        _lower(statement, rounds, floor, slack, setting, premises) for statement in inner.guarantees(actions, rounds, inside)
     )
 
 
-def _premises(held: Any, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
+def _premises(inner: Any, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
     """Say of the floors c0 what a statement about c0 + s assumes of those: each premise, and what takes its place."""
     reachable = f"some play exceeds every floor by {setting.slater or slack:g}"
     premises = {
@@ -181,8 +181,8 @@ def _premises(held: Any, slack: float, setting: Setting, inside: Setting) -> dic
     if inside.slater:
         premises[paper.exceeded(inside)] = reachable
         premises[f"{paper.exceeded(inside)}, in every round"] = f"{reachable}, in every round"
-    if hasattr(held, "margin"):
-        premises[projected.safe_action(held.safe, held.margin)] = projected.safe_action(held.safe, held.margin + slack)
+    if hasattr(inner, "margin"):
+        premises[projected.safe_action(inner.safe, inner.margin)] = projected.safe_action(inner.safe, inner.margin + slack)
     return premises
 
 

@@ -87,8 +87,8 @@ def _expected(
     world: tuple[str, ...]
     if setting.constraints == "arbitrary":
         world = (EVERY_ROUND, UNSEEN, IN_ADVANCE)
-        kept = conclude(Bound(B, sqrt(A * (T + B))), T, floor, EXPECTED_INSIDE, source, world)
-        return none(source, _no_mean(B, T)), kept
+        every_round = conclude(Bound(B, sqrt(A * (T + B))), T, floor, EXPECTED_INSIDE, source, world)
+        return none(source, _no_mean(B, T)), every_round
     check_slater(floor, setting)
     C = setting.corruption or 0.0
     B += C * price  # a corrupted round costs at most the multipliers
@@ -138,8 +138,10 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
     source, quarter = "LEWA-IX, high probability", setting.epsilon / 4
     B += log(K / quarter) / eta + (1 + price) * log(1 / quarter)
     if setting.constraints == "arbitrary":
-        kept = conclude(Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, (EVERY_ROUND, UNSEEN), setting.epsilon)
-        return none(source, _no_mean(B, T)), kept, *expected[1:]
+        every_round = conclude(
+            Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, (EVERY_ROUND, UNSEEN), setting.epsilon
+        )
+        return none(source, _no_mean(B, T)), every_round, *expected[1:]
     if not absorbs:
         return none(source, f"needs delta > 4*m*eta*K to absorb the noise, got {eta=:.6g}, {delta=:.6g}"), *expected
     C = setting.corruption or 0.0

@@ -55,8 +55,8 @@ def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int
     V = sqrt(width(delta, mu, T) * (T + B))
     single = none(source, "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them")
     if setting.constraints == "arbitrary":
-        kept = conclude(Bound(B, V), T, floor, EXPECTED_INSIDE, source, (EVERY_ROUND, UNSEEN, IN_ADVANCE))
-        return (kept,) if setting.epsilon is None else (single, kept)
+        every_round = conclude(Bound(B, V), T, floor, EXPECTED_INSIDE, source, (EVERY_ROUND, UNSEEN, IN_ADVANCE))
+        return (every_round,) if setting.epsilon is None else (single, every_round)
     if setting.corruption:
         return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
     world = (POLICIES, POLICY_MEANS, UNSEEN, IN_ADVANCE)

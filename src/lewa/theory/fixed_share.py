@@ -28,7 +28,7 @@ NAME = "Fixed-share LEWA"
 SLATER = f"{NAME}, Slater"
 
 
-class Held(NamedTuple):
+class Capped(NamedTuple):
     """What Slater's condition holds down."""
 
     multiplier: float  # |lambda_t| in every round
@@ -58,19 +58,19 @@ def fixed_share_lewa(
     fixed, slack = steady(setting), paper.exceeded(setting)
 
     if setting.constraints == "arbitrary":
-        V = held(learner, K, T, S, 0.0, 0.0).violation
+        V = capped(learner, K, T, S, 0.0, 0.0).violation
         return (*ordinary, conclude(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round")))
     if setting.constraints == "constant":
-        Lam, V = held(learner, K, T, S, C, 0.0)
+        Lam, V = capped(learner, K, T, S, C, 0.0)
         sharper = conclude(Bound(B + sqrt(m) * Lam * C, V), T, floor, PATHWISE, SLATER + with_f, (slack, fixed))
     elif setting.epsilon is not None:
         each = setting.epsilon / 3
-        Lam, V = held(learner, K, T, S, C, log(T / each) / theta)
+        Lam, V = capped(learner, K, T, S, C, log(T / each) / theta)
         noise = min(log(K / each) / theta_of_regret if absorbs else inf, sqrt(m) * Lam * sqrt(T / 2 * log(K / each)))
         bound = Bound(B + sqrt(m) * Lam * C + noise, V + sqrt(T / 2 * log(m / each)))
         sharper = conclude(bound, T, floor, PROBABLE, f"{SLATER}, high probability", (slack, fixed), setting.epsilon)
     else:
-        Lam, V = held(learner, K, T, S, C, 2 * log(T) / theta)  # but for a chance of 1/T
+        Lam, V = capped(learner, K, T, S, C, 2 * log(T) / theta)  # but for a chance of 1/T
         regret = B + (sqrt(m) * Lam + float(floor.sum()) / (delta * T)) * C
         world: tuple[str, ...] = (slack, fixed, OBLIVIOUS)
         if setting.adversary != "oblivious":
@@ -81,9 +81,9 @@ def fixed_share_lewa(
     return (sharper, *ordinary) if first else (*ordinary, sharper)
 
 
-def held(
+def capped(
     learner: parameters.FixedShareLewa, actions: int, rounds: int, slater: float, corruption: float, noise: float
-) -> Held:
+) -> Capped:
     """How far the multipliers can rise, and what that leaves of violation, when noise adds so much to what weights cost."""
     floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
     T, m, moving, most = rounds, floor.size, -(rounds - 1) * log1p(-share), float(np.linalg.norm(floor))
@@ -94,4 +94,4 @@ def held(
     Lam = min(pull + sqrt(pull * pull + start), most / delta)
     whole = (log(actions) + moving) / eta + noise + sqrt(m) * Lam * corruption
     multiplier_sums = min(T * level + whole / slope, T * Lam)  # at least sum_t lambda_{t,j}
-    return Held(Lam, Lam / mu + delta * multiplier_sums + corruption)
+    return Capped(Lam, Lam / mu + delta * multiplier_sums + corruption)

@@ -78,19 +78,13 @@ def lewa(
     absorbs = theta > 1e-12 * eta
 
     if setting.constraints == "arbitrary":
-        V = sqrt(A * (T + B))
-        reason = (
-            "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
-            f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(T)):.6g}"
-        )
-        kept = conclude(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (EVERY_ROUND,))
-        return (none(f"{name} (e)", reason), kept)
+        return _where_constraints_vary(A, B, T, floor, name, with_f)
     C = setting.corruption or 0.0
     B += C * sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())  # a corrupted round costs at most the multipliers
     V = sqrt(A * (T + B)) + C
     fixed = steady(setting)
+    values = f"got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}"
     statements: list[Guarantee] = []
-    world: tuple[str, ...]
     if setting.epsilon is not None and setting.constraints != "constant":  # there every path keeps the bound
         epsilon, source = setting.epsilon, f"{name}, high probability"
         if absorbs and not with_f:
@@ -98,14 +92,9 @@ def lewa(
             Vp = sqrt(A * (T + Bp)) + C + sqrt(T / 2 * log(2 * m / epsilon))
             statements.append(conclude(Bound(Bp, Vp), T, floor, PROBABLE, source, (FEASIBLE, fixed), epsilon))
         else:
-            statements.append(
-                none(
-                    source,
-                    f"needs delta > m*eta/2 to absorb the noise, got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}; "
-                    "tuned(..., epsilon=...) sets it so",
-                )
-            )
-    asked = len(statements)  # what was asked for stands first
+            reason = f"needs delta > m*eta/2 to absorb the noise, {values}; tuned(..., epsilon=...) sets it so"
+            statements.append(none(source, reason))
+    first = len(statements)  # what the setting names stands first
     if setting.constraints == "constant":
         statements.append(conclude(Bound(B, V), T, floor, PATHWISE, f"{name} (e){with_f}", (FEASIBLE, fixed)))
     elif setting.adversary == "oblivious":
@@ -116,15 +105,26 @@ def lewa(
         bound = Bound(B + log(actions) / theta, V)
         statements.append(conclude(bound, T, floor, EXPECTED, f"{name} (b), (d)", (FEASIBLE, fixed)))
     else:
-        trivial = (
-            f"regret: only the trivial bound, as (d) needs delta > m*eta/2, got {delta=:.6g}, m*eta/2={m * eta / 2:.6g}"
-        )
+        trivial = f"regret: only the trivial bound, as (d) needs delta > m*eta/2, {values}"
         statements.append(conclude(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
     check_slater(floor, setting)
     if setting.slater and setting.adversary == "oblivious":
         sharper = _with_slack(A, B, T, floor, setting, setting.slater, name, with_f)
-        statements.insert(len(statements) if setting.variation is None else asked, sharper)  # a fixed mean was not asked for
+        statements.insert(len(statements) if setting.variation is None else first, sharper)  # a fixed mean was not named
     return tuple(statements)
+
+
+def _where_constraints_vary(
+    A: float, B: float, rounds: int, floor: Vector, name: str, with_f: str
+) -> tuple[Guarantee, Guarantee]:
+    """Say that nothing is proved against all plays, and bound what is lost to plays that meet the floors in every round."""
+    reason = (
+        "constraints that vary arbitrarily let no learner keep both regret and violation sublinear; proved only against "
+        f"plays that meet the floors in every round, on every sequence: regret <= {min(B, float(rounds)):.6g}"
+    )
+    bound = Bound(B, sqrt(A * (rounds + B)))
+    against = conclude(bound, rounds, floor, PATHWISE, f"{name} (e){with_f}", (EVERY_ROUND,))
+    return none(f"{name} (e)", reason), against
 
 
 def _with_slack(

@@ -70,13 +70,17 @@ def subject(
         what += ", violation of the constraints drawn" if statement.every_round else f", violation of {mean} of the play"
     else:
         what = f"regret and violation are those of the play: of the rewards and {mean} of all actions, weighed by it"
-    told = realised(statement, rounds, floor, bandit, epsilon, corruption)
-    if told.regret is None or told.violation is None:
-        what += f"; of the actions drawn, {told.reason}"
-    elif (told.regret, told.violation, told.kind) != (statement.regret, statement.violation, statement.kind):
-        sure = "" if told.epsilon is None else f", with probability {1 - told.epsilon:.4g}"
-        limits = " and ".join(f"{v:.4g}" for v in told.violation)
-        what += f"; of what the actions drawn earn and meet, regret is at most {told.regret:.4g}, violation {limits}{sure}"
+    run = realised(statement, rounds, floor, bandit, epsilon, corruption)
+    if run.regret is None or run.violation is None:
+        what += f"; of the actions drawn, {run.reason}"
+    elif (run.regret, run.violation, run.kind) != (
+        statement.regret,
+        statement.violation,
+        statement.kind,
+    ):
+        sure = "" if run.epsilon is None else f", with probability {1 - run.epsilon:.4g}"
+        limits = " and ".join(f"{v:.4g}" for v in run.violation)
+        what += f"; of what the actions drawn earn and meet, regret is at most {run.regret:.4g}, violation {limits}{sure}"
     if statement.kind != PROBABLE:
         return what
     when = (

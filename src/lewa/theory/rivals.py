@@ -91,10 +91,10 @@ def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) 
     if setting.adversary != "oblivious":
         return (none(source, "the theorem assumes a comparator that is fixed in advance; see exp3-p"),)
     regret = (e - 1) * gamma * T + K * log(K) / gamma
-    said = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (UNSEEN, OBLIVIOUS, BLIND))
+    statement = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (UNSEEN, OBLIVIOUS, BLIND))
     if setting.epsilon is None:
-        return (said,)
-    return none(source, "the theorem bounds expectations, and nothing is proved about single runs; see exp3-p"), said
+        return (statement,)
+    return none(source, "the theorem bounds expectations, and nothing is proved about single runs; see exp3-p"), statement
 
 
 def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -108,11 +108,11 @@ def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Settin
         return (none(source, f"needs bonus <= 1 and eta*(1 + bonus)*K <= gamma, got {got}"),)
     less = gamma + (e - 2) * (1 + b) * eta * K
     regret = inf if less > 1 else less * T + b * K * T + (1 - gamma) * log(K) / eta + log(K) / b
-    said = (conclude(Bound(regret + 1 / b, inf), T, floor, EXPECTED, source, (UNSEEN, BLIND)),)
+    statement = (conclude(Bound(regret + 1 / b, inf), T, floor, EXPECTED, source, (UNSEEN, BLIND)),)
     if setting.epsilon is None:
-        return said
+        return statement
     sure = Bound(regret + log(1 / setting.epsilon) / b, inf)
-    return conclude(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *said
+    return conclude(sure, T, floor, PROBABLE, source, (UNSEEN, BLIND), setting.epsilon), *statement
 
 
 def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
@@ -121,13 +121,13 @@ def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
         return one_action(floor)
     source, others, T = "UCB1", actions - 1, rounds
     regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
-    said = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
+    statement = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
     reason = (
         "rewards that change at will can fool it; proved only where they have a fixed mean: expected regret <= "
         f"{min(regret, float(T)):.6g}; against the best mean, not the best play afterwards, sum_i (8 ln T/D_i + 4.29 D_i), "
         "action i being worse by D_i"
     )
-    return none(source, reason), said
+    return none(source, reason), statement
 
 
 # Explore, and project -------------------------------------------------------------------------------------------------
