@@ -27,7 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "game": {"blocks", "theory", "types", "validation"},
     "serve": {"agent", "feedback", "frontiers", "version"},
     "functional": {"engine", "feedback", "learners", "types", "validation"},
-    "data": {"context", "games", "measures", "theory", "types", "units", "validation"},
+    "data": {"blocks", "context", "games", "kernels", "measures", "theory", "types", "units", "validation"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
     "lab": {"games", "learners", "measures", "plugins", "simulate", "validation", "version"},
     "learners": {"feedback", "kernels", "measures", "plugins", "theory", "types", "validation"},

@@ -7,6 +7,7 @@ import typer
 
 from lewa.cli.options import (
     ActionColumn,
+    Cluster,
     DataFile,
     Goal,
     Json,
@@ -21,7 +22,7 @@ from lewa.cli.options import (
     whole_number,
 )
 from lewa.cli.progress import progress_bar
-from lewa.cli.shared import app, out, print_json, say
+from lewa.cli.shared import app, executor_at, out, print_json, say
 from lewa.frontiers import POINTS
 from lewa.frontiers import frontier as find_frontier
 from lewa.report.frontier import check_file, print_frontier, write_frontier
@@ -57,13 +58,14 @@ def frontier(
     out_file: Annotated[
         Path | None, typer.Option("--out", help="Also write a figure (.svg, .png, .pdf) or the numbers (.json, .csv).")
     ] = None,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
     """Compute the best reward at each budget, the gain per extra unit, and what learners reach."""
     if out_file is not None:
         check_file(out_file)
     stay = dict(parse_pair(text, "line") for text in lines)
-    with progress_bar() as bar:
+    with executor_at(cluster, learner) as executor, progress_bar() as bar:
         task = bar.add_task("frontier", total=None)
         try:
             result = find_frontier(
@@ -83,6 +85,7 @@ def frontier(
                 folds=folds,
                 goal=goal,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
+                executor=executor,
             )
         except KeyboardInterrupt:
             say("lewa: stopped")

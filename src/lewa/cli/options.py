@@ -91,7 +91,9 @@ TraceFile = Annotated[
 ]
 DataFile = Annotated[
     Path,
-    typer.Argument(metavar="DATA", help="A .csv, .csv.gz, .parquet or .npz file; see docs/own_data.md."),
+    typer.Argument(
+        metavar="DATA", help="A .csv, .csv.gz, .parquet or .npz file, or a folder of .parquet files; see docs/own_data.md."
+    ),
 ]
 OwnLines = Annotated[
     list[float], typer.Option("--floor", "--budget", help="The limit, in the units of the data; one per constraint.")

@@ -1,5 +1,6 @@
 """lewa play: learners against a game."""
 
+from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -29,7 +30,7 @@ from lewa.learners import Learner
 from lewa.measures.trace import Trace
 from lewa.report.summary import summary
 from lewa.report.tables import print_summary
-from lewa.simulate.run import Interrupted
+from lewa.simulate.run import Interrupted, play_elsewhere
 from lewa.simulate.run import play as play_game
 from lewa.validation import as_floor
 
@@ -75,8 +76,15 @@ class Match(NamedTuple):
             raise typer.Exit(130)
 
 
-def play_all(players: dict[str, Learner], game: Game | Table, rounds: int, seeds: int, trace_file: Path | None) -> Match:
-    """Play the learners one after the other; write the trace of a single one to a file."""
+def play_all(
+    players: dict[str, Learner],
+    game: Game | Table,
+    rounds: int,
+    seeds: int,
+    trace_file: Path | None,
+    executor: Executor | None = None,
+) -> Match:
+    """Play the learners one after the other, here or by an executor; write the trace of a single one to a file."""
     if trace_file is not None:
         if len(players) > 1:
             raise ValueError(f"--trace takes one learner, got {', '.join(players)}")
@@ -88,7 +96,10 @@ def play_all(players: dict[str, Learner], game: Game | Table, rounds: int, seeds
             task = bar.add_task(name, total=rounds * seeds)
             advance = partial(bar.advance, task)
             try:
-                traces[name] = play_game(learner, game, rounds, seeds, trace_file is not None, progress=advance)
+                if executor is not None and trace_file is None:
+                    traces[name] = play_elsewhere(executor, learner, game, seeds, advance)
+                else:
+                    traces[name] = play_game(learner, game, rounds, seeds, trace_file is not None, progress=advance)
             except Interrupted as interrupted:
                 stopped = True
                 if interrupted.trace is not None:

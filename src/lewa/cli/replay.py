@@ -4,6 +4,7 @@ import csv
 import io
 import warnings
 from collections.abc import Callable
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -12,6 +13,7 @@ import typer
 
 from lewa.cli.options import (
     ActionColumn,
+    Cluster,
     DataFile,
     Goal,
     Json,
@@ -25,22 +27,22 @@ from lewa.cli.options import (
     Seeds,
     Settings,
     TraceFile,
+    Values,
     check_file,
     parse_settings,
 )
 from lewa.cli.play import play_all
 from lewa.cli.players import Problem, make_learners
 from lewa.cli.progress import progress_bar
-from lewa.cli.shared import app, out, print_json, say
+from lewa.cli.shared import app, executor_at, out, print_json, say
 from lewa.data.columns import UNIT, Columns, Data
-from lewa.data.files import read_data
-from lewa.data.log import Log
+from lewa.data.frames import as_data
+from lewa.data.log import Log, StreamedLog
 from lewa.games import Table
-from lewa.learners import Learner
 from lewa.report.summary import averages_on_log, in_units, summary, summary_of_log
 from lewa.report.tables import Line, print_log_summary, print_summary
 from lewa.schema import Summary, json_text
-from lewa.simulate.log_replay import replay_log
+from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
 
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
 
@@ -62,6 +64,7 @@ def replay(
     goal: Goal = "practice",
     trace: TraceFile = None,
     out_file: OutFile = None,
+    cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
     """Replay learners on a table or a log of your own."""
@@ -70,20 +73,19 @@ def replay(
     if out_file is not None:
         check_file(out_file, "a replay", (".json", ".csv"))
     values = parse_settings(settings)
-    content = read_data(data, Columns(reward, at_most, at_least, action, clock, propensity))
-    floors = _floors(content, floor)
-    if not _in_unit(content):
-        warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
-    if isinstance(content.game, Log):
-        if feedback == "full":
-            raise ValueError("a bandit log has one action per row, so feedback must be 'bandit'")
-        if trace is not None:
-            raise ValueError("a log has no trace: the rounds that count differ between seeds")
-        problem = Problem(content.game.actions, content.game.rounds, floors, "bandit", goal=goal)
-        outcome = _on_log(content, content.game, make_learners(learner, problem, values), floor, seeds)
-    else:
-        problem = Problem(content.game.actions, content.game.length, floors, feedback, goal=goal)
-        outcome = _on_table(content, content.game, make_learners(learner, problem, values), floor, seeds, trace)
+    with executor_at(cluster, learner) as executor:
+        content = as_data(data, Columns(reward, at_most, at_least, action, clock, propensity), executor)
+        how = How(learner, values, goal, floor, seeds, executor)
+        if not _in_unit(content):
+            warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
+        if isinstance(content.game, Table):
+            outcome = _on_table(content, content.game, how, feedback, trace)
+        else:
+            if feedback == "full":
+                raise ValueError("a bandit log has one action per row, so feedback must be 'bandit'")
+            if trace is not None:
+                raise ValueError("a log has no trace: the rounds that count differ between seeds")
+            outcome = _on_log(content, content.game, how)
     if outcome.result is not None:
         if out_file is not None:
             out_file.write_text(_text(outcome.result, content, out_file.suffix))
@@ -103,28 +105,47 @@ class Replay(NamedTuple):
     stopped: bool = False
 
 
-def _on_table(
-    content: Data, game: Table, players: dict[str, Learner], floor: list[float], seeds: int, trace: Path | None
-) -> Replay:
-    match = play_all(players, game, game.length, seeds, trace)
+class How(NamedTuple):
+    """Which learners are replayed, at which limits, and where."""
+
+    learners: list[str]
+    settings: Values
+    goal: str
+    floor: list[float]
+    seeds: int
+    executor: Executor | None
+
+
+def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace: Path | None) -> Replay:
+    problem = Problem(game.actions, game.length, _floors(content, how.floor), feedback, goal=how.goal)
+    players = make_learners(how.learners, problem, how.settings)
+    match = play_all(players, game, game.length, how.seeds, trace, how.executor)
     if not match.traces:
         return Replay(None, lambda: None, match.stopped)
-    result = _in_units(summary(match.traces), content, floor)
+    result = _in_units(summary(match.traces), content, how.floor)
     best = result["hindsight"]
     if best is not None and not best["feasible"] and not _in_unit(content):
-        lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), floor, strict=True)]
+        lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), how.floor, strict=True)]
         say(f"warning: no play keeps {' and '.join(lines)}")
     return Replay(result, lambda: print_summary(result, out, _lines(content)), match.stopped)
 
 
-def _on_log(content: Data, log: Log, players: dict[str, Learner], floor: list[float], seeds: int) -> Replay:
-    floors = np.array(_floors(content, floor))
-    with progress_bar():
-        replays = {name: replay_log(learner, log, seeds) for name, learner in players.items()}
-    result = _in_units(summary_of_log(replays, log.actions, floors), content, floor)
+def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
+    floors = np.array(_floors(content, how.floor))
+    problem = Problem(log.actions, log.rounds, floors.tolist(), "bandit", goal=how.goal)
+    players = make_learners(how.learners, problem, how.settings)
+    with progress_bar() as bar:
+        replays: dict[str, LogReplay | StreamedReplay] = {}
+        for name, learner in bar.track(players.items(), description="replay") if len(players) > 1 else players.items():
+            if isinstance(log, Log):
+                replays[name] = replay_log(learner, log, how.seeds)
+            else:
+                replays[name] = replay_stream(learner, log, how.seeds, how.executor)
+        result = _in_units(summary_of_log(replays, log.actions, floors), content, how.floor)
+        units = averages_on_log(replays, floors)
     averages = {
         name: [quantity.scale.to_user(value) for quantity, value in zip(content.constraints, values, strict=True)]
-        for name, values in averages_on_log(replays, floors).items()
+        for name, values in units.items()
     }
     return Replay(result, lambda: print_log_summary(result, averages, log.rows, _lines(content), out))
 

@@ -1,6 +1,9 @@
 """What the commands share: the application, the two consoles, and how they speak."""
 
 import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from contextlib import contextmanager
 
 import typer
 from rich.console import Console
@@ -42,3 +45,17 @@ def print_json(value: object) -> None:
 def about(thing: object) -> str:
     """Return the first line of a docstring."""
     return (thing.__doc__ or "").strip().splitlines()[0]
+
+
+@contextmanager
+def executor_at(address: str | None, learners: Sequence[str] = ()) -> Iterator[Executor | None]:
+    """Connect to a Dask cluster, to which the sources of the user's learners are sent; without an address there is none."""
+    if address is None:
+        yield None
+        return
+    try:
+        from lewa.lab.places import cluster_at
+    except ModuleNotFoundError as error:
+        raise ValueError(f"a cluster needs {error.name}: pip install 'lewa[lab,cluster]'") from None
+    with cluster_at(address, sorted({name.partition(":")[0] for name in learners if ":" in name})) as place:
+        yield place.executor

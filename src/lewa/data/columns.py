@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from lewa.data.contexts import read_contexts
-from lewa.data.log import Log
+from lewa.data.log import Log, StreamedLog
 from lewa.data.sheet import Labels, Sheet
 from lewa.games.table import Table
 from lewa.types import Indices, Matrix
@@ -71,7 +71,7 @@ DEFAULT_NAMES = Columns()
 class Data:
     """A game made of the user's data, with the names and the units of what it is made of."""
 
-    game: Table | Log
+    game: Table | Log | StreamedLog
     actions: tuple[str, ...]
     reward: Quantity
     constraints: tuple[Quantity, ...]
@@ -97,11 +97,9 @@ class Data:
 
 def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, file: str = "the data") -> Data:
     """Return the game in these columns, or refuse them in one sentence that calls them `file`."""
-    for role in ("reward", "action", "round", "propensity"):
-        if not isinstance(name := getattr(names, role), str | None):
-            raise ValueError(f"{role} must be the name of a column, got {short_repr(name)}")
+    check_names(names)
     sheet = Sheet.of(columns, file)
-    reward, constraints = _queries(sheet, names)
+    reward, constraints = find_queries(sheet, names)
     if reward.name not in sheet.columns and sheet.actions_of(reward.name):
         data = _wide(sheet, reward, constraints, names)
     else:
@@ -111,9 +109,16 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
         return data
     rows = None
     if isinstance(data.game, Table) and data.game.length < sheet.rows:  # a row for each action: the first of each round
-        _, row = _in_order(sheet.labels(sheet.find(names.round, "round", "t")))
+        _, row = in_order(sheet.labels(sheet.find(names.round, "round", "t")))
         rows = np.unique(row, return_index=True)[1]
     return replace(data, contexts=read_contexts(sheet, context, rows))
+
+
+def check_names(names: Columns) -> None:
+    """Refuse what is no name of a column."""
+    for role in ("reward", "action", "round", "propensity"):
+        if not isinstance(name := getattr(names, role), str | None):
+            raise ValueError(f"{role} must be the name of a column, got {short_repr(name)}")
 
 
 def texts(name: str, words: str | Sequence[str]) -> list[str]:
@@ -159,7 +164,7 @@ class Query(NamedTuple):
         return Quantity(self.name, self.sense, *self.range)
 
 
-def _queries(sheet: Sheet, names: Columns) -> tuple[Query, list[Query]]:
+def find_queries(sheet: Sheet, names: Columns) -> tuple[Query, list[Query]]:
     """Return the reward and the constraints: those that the user names, else those with default names, in [0, 1]."""
     reward = _parse(sheet, names.reward or "reward", REWARD, check=names.reward is not None)
     constraints = [_parse(sheet, text, "at most") for text in texts("at_most", names.at_most)]
@@ -207,55 +212,67 @@ def _wide(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
     actions = sheet.actions_of(reward.name)
     quantities, cubes = [], []
     for query in (reward, *constraints):
-        unpaired = [action for action in sheet.actions_of(query.name) if action not in actions]
-        if unpaired:
-            raise ValueError(
-                f"{sheet.file} has the column {query.name}:{unpaired[0]}, but no {reward.name}:{unpaired[0]}: each of "
-                f"{', '.join((*actions, *unpaired))} must have both"
-            )
-        missing = [action for action in actions if f"{query.name}:{action}" not in sheet.columns]
-        if missing:
-            raise ValueError(
-                f"{sheet.file} lacks the column {query.name}:{missing[0]}: each of {', '.join(actions)} must have one"
-            )
+        check_wide(sheet, reward, query)
         values = np.column_stack([sheet.numbers(f"{query.name}:{action}") for action in actions])
         quantity = query.quantity(values, lambda at: f"for {actions[at % len(actions)]} in row {at // len(actions) + 1}")
         quantities.append(quantity)
-        cubes.append(_unit(quantity, values))
+        cubes.append(to_unit(quantity, values))
     game = Table(cubes[0], np.stack(cubes[1:], axis=2))
-    labels_shown = _action_names(actions, _action_labels(sheet, names.action)[1])
+    labels_shown = action_names(actions, action_labels(sheet, names.action)[1])
     return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
+
+
+def check_wide(sheet: Sheet, reward: Query, query: Query) -> None:
+    """Refuse a quantity that has no column NAME:ACTION for each action of the reward, or one for another action."""
+    actions = sheet.actions_of(reward.name)
+    unpaired = [action for action in sheet.actions_of(query.name) if action not in actions]
+    if unpaired:
+        raise ValueError(
+            f"{sheet.file} has the column {query.name}:{unpaired[0]}, but no {reward.name}:{unpaired[0]}: each of "
+            f"{', '.join((*actions, *unpaired))} must have both"
+        )
+    missing = [action for action in actions if f"{query.name}:{action}" not in sheet.columns]
+    if missing:
+        raise ValueError(
+            f"{sheet.file} lacks the column {query.name}:{missing[0]}: each of {', '.join(actions)} must have one"
+        )
 
 
 def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
     """Return the table, or the log, of which each row is about one action."""
     sheet.find(None, reward.name)
-    action_column, called = _action_labels(sheet, names.action)
+    action_column, called = action_labels(sheet, names.action)
     labels, action = np.unique(sheet.labels(sheet.find(action_column, "action")), return_inverse=True)
     quantities, values = [], []
     for query in (reward, *constraints):
-        if query.name not in sheet.columns:
-            raise ValueError(
-                f"{sheet.file} has one column {reward.name}, but {query.name}:ACTION: use the same layout for all columns"
-            )
+        check_long(sheet, reward, query)
         raw = sheet.numbers(query.name)
         quantities.append(query.quantity(raw, lambda at: f"in row {at + 1}"))
-        values.append(_unit(quantities[-1], raw))
+        values.append(to_unit(quantities[-1], raw))
     game: Table | Log
     if names.propensity is not None or "propensity" in sheet.columns:
         propensity = sheet.numbers(sheet.find(names.propensity, "propensity"))
         game = Log(action, propensity, values[0], np.column_stack(values[1:]), len(labels))
     else:
         game = _table(sheet, names, labels, action, values)
-    labels_shown = _action_names([_text(label) for label in labels.tolist()], called)
+    labels_shown = action_names([label_text(label) for label in labels.tolist()], called)
     return Data(game, labels_shown, quantities[0], tuple(quantities[1:]), sheet.source)
 
 
-def _unit(quantity: Quantity, values: Values) -> Values:
+def check_long(sheet: Sheet, reward: Query, query: Query) -> None:
+    """Refuse a quantity that has a column for each action where the reward has one for all."""
+    if query.name not in sheet.columns:
+        raise ValueError(
+            f"{sheet.file} has one column {reward.name}, but {query.name}:ACTION: use the same layout for all columns"
+        )
+
+
+def to_unit(quantity: Quantity, values: Values) -> Values:
+    """Return values as numbers of [0, 1]."""
     return quantity.scale.unit(values).clip(0, 1)  # but for rounding they lie there
 
 
-def _action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
+def action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
     """Read NAME or NAME=LABEL:TEXT,LABEL:TEXT: the column of actions, and what to call some of them."""
     if action is None or action in sheet.columns or "=" not in action:
         return action, {}
@@ -266,11 +283,12 @@ def _action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[s
     return column, {label: text for label, _, text in pairs}
 
 
-def _text(label: object) -> str:
+def label_text(label: object) -> str:
+    """Return a label as text."""
     return f"{label:g}" if isinstance(label, float) else str(label)
 
 
-def _action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str, ...]:
+def action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str, ...]:
     """Return what actions are called: by the user, else by their label; a bare number N is called action N."""
     unknown = [label for label in called if label not in labels]
     if unknown:
@@ -286,12 +304,7 @@ def _action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str
 
 def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values: list[Values]) -> Table:
     """Return the table of which each row is one round and one action."""
-    if names.round is None and not {"round", "t"} & set(sheet.columns):
-        raise ValueError(
-            f"{sheet.file} lacks a column round, for a table with every action in every round, and a column propensity, for "
-            f"a log with one action per row: give --round NAME or --propensity NAME; {sheet.listing()}"
-        )
-    rounds, row = _in_order(sheet.labels(sheet.find(names.round, "round", "t")))
+    rounds, row = in_order(sheet.labels(find_round(sheet, names)))
     T, K = len(rounds), len(labels)
     rows = action.size
     if 4 * rows < T * K - 1000:  # there must be T K rows: do not allocate a table that is mostly empty
@@ -311,6 +324,16 @@ def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values
     return Table(np.ascontiguousarray(cube[:, :, 0]), cube[:, :, 1:])
 
 
+def find_round(sheet: Sheet, names: Columns) -> str:
+    """Return the column of rounds."""
+    if names.round is None and not {"round", "t"} & set(sheet.columns):
+        raise ValueError(
+            f"{sheet.file} lacks a column round, for a table with every action in every round, and a column propensity, for "
+            f"a log with one action per row: give --round NAME or --propensity NAME; {sheet.listing()}"
+        )
+    return sheet.find(names.round, "round", "t")
+
+
 def _incomplete(sheet: Sheet, rounds: int, actions: int, rows: int) -> str:
     return (
         f"{sheet.file} must show every action once in every round, or a propensity for each row; it has {rounds} rounds, "
@@ -318,7 +341,7 @@ def _incomplete(sheet: Sheet, rounds: int, actions: int, rows: int) -> str:
     )
 
 
-def _in_order(values: Labels) -> tuple[Labels, Indices]:
+def in_order(values: Labels) -> tuple[Labels, Indices]:
     """Return the different values and which of them each is: numbers and dates in their order, text as it first comes."""
     distinct, first, which = np.unique(values, return_index=True, return_inverse=True)
     if values.dtype.kind != "U":

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from lewa.data.columns import DEFAULT_NAMES, Columns, Data, from_columns
-from lewa.data.log import Log
+from lewa.data.log import Log, StreamedLog
 from lewa.data.sheet import Labels
 from lewa.games.table import Table
 
@@ -25,7 +25,9 @@ KINDS = ".npz, .csv, .csv.gz or .parquet"
 
 def read(path: str | Path) -> Table | Log:
     """Return the game in a file of [0, 1]."""
-    return read_data(path).game
+    game = read_data(path).game
+    assert not isinstance(game, StreamedLog)  # files are read whole here
+    return game
 
 
 def read_data(path: str | Path, columns: Columns = DEFAULT_NAMES) -> Data:
@@ -60,7 +62,7 @@ def _check_file(path: Path) -> None:
 
 
 @contextmanager
-def _decoding(file: str) -> Iterator[None]:
+def decoding(file: str) -> Iterator[None]:
     """Say in one sentence what a decoder raises.
 
     Decoders answer damaged bytes with errors of a dozen kinds (zlib.error, LZMAError, struct.error, RuntimeError for a
@@ -83,7 +85,7 @@ def _decoding(file: str) -> Iterator[None]:
 def _from_npz(path: Path, columns: Columns) -> Data:
     if any(columns):
         raise ValueError(f"only .csv and .parquet files have named columns; {path.name} holds arrays of numbers in [0, 1]")
-    with _decoding(path.name):
+    with decoding(path.name):
         archive = zipfile.ZipFile(path)
     with archive:
         members = [name.removesuffix(".npy") for name in archive.namelist()]
@@ -118,7 +120,7 @@ def _array(archive: zipfile.ZipFile, name: str, file: str) -> Labels | None:
 
     Its size is compared with its header before anything is allocated: a header can claim any shape.
     """
-    with _decoding(file):
+    with decoding(file):
         member = name if name in archive.NameToInfo else f"{name}.npy"
         with archive.open(member) as stream:
             shape, dtype = _header(stream)
@@ -150,13 +152,13 @@ def _columns(path: Path) -> dict[str, Labels]:
     except ImportError:
         raise ValueError(f"reading {path.name} needs pyarrow: pip install 'lewa[tables]'") from None
     if path.suffix == ".parquet":
-        with _decoding(path.name):  # in one thread: others abort a process that ends while they are at work
+        with decoding(path.name):  # in one thread: others abort a process that ends while they are at work
             table = parquet.read_table(path, use_threads=False)
     else:
-        with _decoding(path.name):
+        with decoding(path.name):
             text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         _check_separator(text, path.name)
-        with _decoding(path.name):
+        with decoding(path.name):
             table = csv.read_csv(io.BytesIO(text), csv.ReadOptions(use_threads=False))
     return columns_of(table, path.name)
 

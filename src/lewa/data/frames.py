@@ -1,23 +1,31 @@
 """Data as a user has them: a file, columns by name, a DataFrame of any library, or a game."""
 
 from collections.abc import Mapping
+from concurrent.futures import Executor
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from lewa.data.columns import Columns, Data, from_columns
+from lewa.data.dataset import is_streamed
 from lewa.data.files import columns_of, read_data
 from lewa.data.log import Log
+from lewa.data.streaming import read_stream
 from lewa.games.table import Table
 
 # A DataFrame is whatever has the Arrow stream (`__arrow_c_stream__`) or the DataFrame protocol (`__dataframe__`).
 DataLike: TypeAlias = "str | Path | Mapping[str, object] | Data | Table | Log | Any"
 
 
-def as_data(data: DataLike, columns: Columns) -> Data:
-    """Return the game in these data, with its names and units, or refuse them in one sentence."""
+def as_data(data: DataLike, columns: Columns, executor: Executor | None = None) -> Data:
+    """Return the game in these data, with its names and units, or refuse them in one sentence.
+
+    A folder of Parquet files and a large Parquet file are read in parts, by the executor if there is one.
+    """
     if isinstance(data, Mapping):
         return from_columns(data, columns)
     if isinstance(data, str | Path):
+        if is_streamed(Path(data)):
+            return read_stream(Path(data), columns, executor)
         return read_data(data, columns)
     if not isinstance(data, Data | Table | Log):
         if not is_frame(data):

@@ -1,5 +1,7 @@
 """A bandit log: what one action earned in each row, and the propensity with which the logger drew it."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,7 +34,7 @@ class Log:
             raise ValueError(f"actions must be an integer of at least 1, got {short_repr(actions)}")
         self.actions = int(actions)
         self.action: Indices = _indices(action, self.actions)
-        self.propensity: Vector = _propensities(propensity)
+        self.propensity: Vector = as_propensities(propensity)
         self.reward: Vector = in_unit("rewards", _dense("rewards", reward))
         self.constraint_values: Matrix = in_unit("constraints", _dense("constraints", constraints))
         arrays = (self.action, self.propensity, self.reward, self.constraint_values)
@@ -67,6 +69,33 @@ class Log:
         return Setting(constraints="arbitrary", adversary="oblivious")
 
 
+@dataclass(frozen=True, eq=False)
+class StreamedLog:
+    """A log that is larger than memory: its parts are read one at a time, each as a `Log`."""
+
+    parts: tuple[Any, ...]  # what `read` takes
+    starts: tuple[int, ...]  # rows before each part
+    read: Callable[[Any], Log]
+    rows: int
+    actions: int
+    constraints: int
+    least: Vector  # (K,)  the least propensity of each action
+    largest: Vector  # (K,)
+
+    def __repr__(self) -> str:
+        return f"StreamedLog({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
+
+    @property
+    def rounds(self) -> int:
+        """Return about how many rounds count in a replay."""
+        return max(1, int(self.rows * float(self.least.min())))
+
+    @property
+    def setting(self) -> Setting:
+        """Return what a theorem may assume of this log."""
+        return Setting(constraints="arbitrary", adversary="oblivious")
+
+
 def _dense(name: str, values: object) -> np.ndarray[Any, np.dtype[Any]]:
     """Return the values as an array of numbers in which nothing is masked."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
@@ -90,12 +119,13 @@ def _indices(action: object, actions: int) -> Indices:
     return indices
 
 
-def _propensities(propensity: object) -> Vector:
+def as_propensities(propensity: object, first: int = 0) -> Vector:
+    """Return probabilities that can be divided by; `first` is how many rows of the log stand before these."""
     p: Vector = _dense("propensities", propensity).astype(np.float64)
     wrong = np.flatnonzero(~((p > 0) & (p <= 1)))
     if wrong.size:
         raise ValueError(
-            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {wrong[0] + 1}: the "
+            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {first + wrong[0] + 1}: the "
             "probability with which the action was drawn"
         )
     return p

@@ -11,19 +11,23 @@ Only rows of the log are seen, so W is the largest 1/p_t of these: it is assumed
 probability.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa.data.log import Log
+from lewa.kernels import lots
 from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS
-from lewa.types import Indices, Vector
+from lewa.types import Indices, Matrix, Vector
 from lewa.validation import short_repr
 
 FALSE_ALARM = 1e-3
 TIMES = 512  # at which M is computed: fewer times only make false alarms rarer
 ROUNDING = 5e-3  # by which propensities, as they were written down, may miss 1 in total
 EQUAL = 1e-9
+COIN = np.array([20], dtype=np.uint64)  # the key of the stream that cuts a log in two
+Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Misfit(NamedTuple):
@@ -38,33 +42,96 @@ class Misfit(NamedTuple):
     overall: bool  # whether the propensities of all rows together do not fit either
 
 
+class Cumulative(NamedTuple):
+    """How often each action was drawn up to some rows of a log, with the sums of 1/p and of 1/p^2 of these rows."""
+
+    rows: int  # of the log
+    points: Indices  # (n,)  how many rows are counted
+    draws: Matrix  # (K, n)
+    inverse: Matrix  # (K, n)
+    squares: Matrix  # (K, n)
+    all: Matrix  # (4, K)  the same sums of all rows, and the largest 1/p
+
+    @classmethod
+    def of(cls, action: Indices, inverse: Vector, actions: int, points: Indices, first: int = 0) -> "Cumulative":
+        """Count rows of which `first` others stand before; of the points those that lie in them."""
+        here = points[(points > first) & (points <= first + action.size)] - first
+        sums, totals = np.zeros((3, actions, here.size)), np.zeros((4, actions))
+        for a in range(actions):
+            drawn = action == a
+            mine = np.where(drawn, inverse, 0.0)
+            for n, each in enumerate((drawn.astype(np.float64), mine, mine**2)):
+                total = np.cumsum(each)
+                sums[n, a], totals[n, a] = total[here - 1], total[-1]
+            totals[3, a] = mine.max()
+        return cls(action.size, here + first, sums[0], sums[1], sums[2], totals)
+
+    @classmethod
+    def merged(cls, rows: int, parts: Sequence["Cumulative"]) -> "Cumulative":
+        """Add up parts that follow each other."""
+        total = np.zeros_like(parts[0].all)
+        sums: list[list[Matrix]] = [[], [], []]
+        for part in parts:
+            for n, each in enumerate((part.draws, part.inverse, part.squares)):
+                sums[n].append(total[n][:, np.newaxis] + each)
+            total = np.vstack([total[:3] + part.all[:3], np.maximum(total[3], part.all[3])])
+        points = np.concatenate([part.points for part in parts])
+        draws, inverse, squares = (np.concatenate(each, axis=1) for each in sums)
+        return cls(rows, points, draws, inverse, squares, total)
+
+
+def watched(rows: int) -> Indices:
+    """Return after how many rows M is computed: from row 1 on, and once more from the second half on."""
+    half = rows // 2
+    return np.unique(np.concatenate([_times(rows), [half], half + _times(rows - half)]))
+
+
+def _times(rows: int) -> Indices:
+    return np.unique(np.linspace(1, rows, min(TIMES, rows)).astype(np.int64))
+
+
 def misfits(log: Log) -> list[Misfit]:
     """Return for each action the rows that its propensities fit worst, where they do not fit; the worst comes first."""
-    threshold = float(np.log(4 * log.actions / FALSE_ALARM))
+    return misfits_in(Cumulative.of(log.action, 1 / log.propensity, log.actions, watched(log.rows)))
+
+
+def misfits_in(drawn: Cumulative) -> list[Misfit]:
+    """Return the same from sums."""
+    actions = drawn.draws.shape[0]
+    threshold = float(np.log(4 * actions / FALSE_ALARM))
     results = []
-    for a in range(log.actions):
-        inverse = np.where(log.action == a, 1 / log.propensity, 0.0)
-        if not inverse.any():
+    for a in range(actions):
+        if not drawn.all[0, a]:
             continue
-        evidence, first, last, overall = _strongest(inverse)
+        evidence, first, last, overall = _strongest(drawn, a)
         if evidence > threshold:
-            draws = int((log.action[first:last] == a).sum())
-            rows = inverse[first:last] if draws else inverse
-            expected = (last - first) * float((rows > 0).sum() / rows.sum())  # by the harmonic mean of its propensities
-            results.append(Misfit(a, first + 1, last, draws, expected, evidence, overall > threshold))
+            draws, inverse = (_between(drawn, each[a], first, last) for each in (drawn.draws, drawn.inverse))
+            # The harmonic mean of its propensities there, or in all rows if it was not drawn there.
+            mean = draws / inverse if draws else drawn.all[0, a] / drawn.all[1, a]
+            results.append(
+                Misfit(a, first + 1, last, round(draws), (last - first) * float(mean), evidence, overall > threshold)
+            )
     return sorted(results, key=lambda misfit: -misfit.evidence)
 
 
-def _strongest(inverse: Vector) -> tuple[float, int, int, float]:
-    """Return the largest ln M, the rows [first, last) that it is about, and ln M of all rows."""
-    candidates = []
-    for first in (0, inverse.size // 2):
-        scaled = (inverse[first:] - 1) / inverse.max()
-        times = np.unique(np.linspace(1, scaled.size, min(TIMES, scaled.size)).astype(np.int64))
-        total, spread = (np.cumsum(each)[times - 1] for each in (scaled, scaled**2))
+def _between(drawn: Cumulative, sums: Vector, first: int, last: int) -> float:
+    """Return what is added between two of the points."""
+    ends = np.searchsorted(drawn.points, [first, last])
+    return float(sums[ends[1]] - (sums[ends[0]] if first else 0.0))
+
+
+def _strongest(drawn: Cumulative, a: int) -> tuple[float, int, int, float]:
+    """Return the largest ln M of an action, the rows [first, last) that it is about, and ln M of all rows."""
+    most, candidates = drawn.all[3, a], []
+    for first in (0, drawn.rows // 2):
+        at = np.searchsorted(drawn.points, first + _times(drawn.rows - first))
+        before = int(np.searchsorted(drawn.points, first))
+        inverse, squares = (sums[a][at] - (sums[a][before] if first else 0.0) for sums in (drawn.inverse, drawn.squares))
+        n = drawn.points[at] - first
+        total, spread = (inverse - n) / most, (squares - 2 * inverse + n) / most**2
         evidence = np.maximum(_log_mean(total, spread), _log_mean(-total, spread))
-        at = int(evidence.argmax())
-        candidates.append((float(evidence[at]), first, first + int(times[at]), float(evidence[-1])))
+        best = int(evidence.argmax())
+        candidates.append((float(evidence[best]), first, first + int(n[best]), float(evidence[-1])))
     overall = candidates[0][3]
     evidence_at, first, last, _ = max(candidates)
     return evidence_at, first, last, overall
@@ -87,12 +154,34 @@ def are_fixed(log: Log) -> bool:
     low, high = np.full(log.actions, np.inf), np.zeros(log.actions)
     np.minimum.at(low, log.action, log.propensity)
     np.maximum.at(high, log.action, log.propensity)
+    return are_equal(low, high)
+
+
+def are_equal(low: Vector, high: Vector) -> bool:
+    """Return the same from the least and the largest propensity of each action."""
     return bool((high - low <= EQUAL).all()) and abs(float(high.sum()) - 1) <= ROUNDING
 
 
 def order_of_rows(log: Log, folds: str) -> Indices:
     """Return the order in which rows are taken: "halves" as they come, "shuffled" at random; "auto" by the propensities."""
+    return (
+        np.random.default_rng(0).permutation(log.rows) if is_shuffled(folds, lambda: are_fixed(log)) else np.arange(log.rows)
+    )
+
+
+def is_shuffled(folds: str, fixed: Callable[[], bool]) -> bool:
+    """Return whether rows are taken at random; `fixed` says whether propensities are fixed."""
     if not isinstance(folds, str) or folds not in ("auto", "halves", "shuffled"):
         raise ValueError(f"folds must be 'auto', 'halves' or 'shuffled', got {short_repr(folds)}")
-    shuffle = are_fixed(log) if folds == "auto" else folds == "shuffled"
-    return np.random.default_rng(0).permutation(log.rows) if shuffle else np.arange(log.rows)
+    return fixed() if folds == "auto" else folds == "shuffled"
+
+
+def halves_by_coin(first: int, rows: int) -> Flags:
+    """Return which rows are of the second half where rows are taken at random, by a coin for each row.
+
+    A permutation would have to know all rows at once; a coin is a function of the row's number.
+    """
+    coins = np.empty(rows)
+    with np.errstate(over="ignore"):  # the stream wraps around, when it runs as plain Python
+        lots(COIN, first, coins)
+    return coins < 0.5

@@ -21,6 +21,7 @@ class Sheet(NamedTuple):
     columns: dict[str, Labels]
     file: str
     source: str = ""
+    first: int = 0  # rows of the file before these
 
     @classmethod
     def of(cls, columns: Mapping[str, object], file: str = "the data") -> "Sheet":
@@ -83,7 +84,7 @@ class Sheet(NamedTuple):
         else:
             missing = values != values  # NaN, or no date
         if missing.any():
-            count, row = int(missing.sum()), int(np.flatnonzero(missing)[0]) + 1
+            count, row = int(missing.sum()), self.first + int(np.flatnonzero(missing)[0]) + 1
             cells = "a missing cell" if count == 1 else f"{count} missing cells, the first"
             raise ValueError(
                 f"the column {name} of {self.file} has {cells} in row {row}: fill it in or leave that round out"

@@ -6,6 +6,7 @@ are in the user's units, per round.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import replace
 
 from lewa.data.columns import Columns, Data, texts
@@ -13,9 +14,12 @@ from lewa.data.frames import DataLike, as_data
 from lewa.data.log import Log
 from lewa.frontiers.budgets import Budgets
 from lewa.frontiers.context_gain import context_gains
+from lewa.frontiers.log_evidence import Evidence, RowsInMemory
 from lewa.frontiers.of_log import of_log
-from lewa.frontiers.of_table import of_table
+from lewa.frontiers.of_table import Replays, of_table
 from lewa.frontiers.result import Frontier
+from lewa.frontiers.streamed_evidence import RowsInParts
+from lewa.games.table import Table
 from lewa.simulate.arguments import as_seeds
 from lewa.validation import short_repr
 
@@ -41,13 +45,15 @@ def frontier(
     folds: str = "auto",
     goal: str = "practice",
     progress: Callable[[int, int], None] | None = None,
+    executor: Executor | None = None,
 ) -> Frontier:
     """Return reward against budget: the best that each line allows with its price, and what learners get there.
 
     Parameters
     ----------
     data
-        A file (.csv, .csv.gz, .parquet, .npz), a DataFrame of any library, columns by name, or a game.
+        A file (.csv, .csv.gz, .parquet, .npz), a DataFrame of any library, columns by name, or a game. A folder of Parquet
+        files, or a large Parquet file, is read row group by row group, so that it may be larger than memory.
     reward, at_most, at_least, action, round, propensity
         The names of columns, as `lewa.data.files.read_data` describes them: a quantity is NAME or NAME=LOW..HIGH, actions
         are NAME or NAME=LABEL:TEXT,LABEL:TEXT.
@@ -71,7 +77,10 @@ def frontier(
     goal
         What "auto" takes, as `lewa.choice` has it: "practice", or "proved", the learners with the least bound.
     progress
-        Called with the number of rounds played so far and in all.
+        Called with the number of rounds played, or rows read, so far and in all.
+    executor
+        Where the row groups of such data are read and learners are replayed, for instance `client.get_executor()` of a
+        Dask cluster whose workers see the same files; the numbers are the same.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
@@ -87,23 +96,26 @@ def frontier(
     'paced-hedge: 0.700 answered for 0.0040 dollars'
     'squarecb-lewa: 0.699 answered for 0.0040 dollars'
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context))
+    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context), executor)
     if isinstance(points, bool) or not isinstance(points, int) or points < 1:
         raise ValueError(f"points must be an integer of at least 1, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
-    names = texts("learners", learner)
+    names, game = texts("learners", learner), named.game
     limits = Budgets.of(named, budgets, points, lines)
-    if not isinstance(named.game, Log):
+    if isinstance(game, Table):
         if folds != "auto":
             raise ValueError(
                 f"folds are for a log, but these data have every action of every round, got folds={short_repr(folds)}"
             )
-        result = of_table(named, named.game, limits, level, names, as_seeds(seeds), progress, goal)
-        return _with_context(result, named, limits)
+        how = Replays(names, as_seeds(seeds), goal, progress, executor)
+        return _with_context(of_table(named, game, limits, level, how), named, limits)
     if names != ["auto"]:
         raise ValueError(f"the frontier of a log replays no learner; use `lewa replay`, got {', '.join(names)}")
-    return _with_context(of_log(named, named.game, limits, level, folds), named, limits)
+    evidence: Evidence = (
+        RowsInMemory(named, game, folds) if isinstance(game, Log) else RowsInParts(named, game, folds, executor, progress)
+    )
+    return _with_context(of_log(named, game.rows, evidence, limits, level), named, limits)
 
 
 def _with_context(result: Frontier, data: Data, limits: Budgets) -> Frontier:

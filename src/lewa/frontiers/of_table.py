@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from threading import Lock
 from typing import NamedTuple
 
@@ -16,8 +17,8 @@ from lewa.frontiers.result import Frontier, LearnerResult, Mean, Point
 from lewa.games.table import Table
 from lewa.measures.performance import positive_violation, violation
 from lewa.measures.trace import Trace
-from lewa.simulate.run import play
-from lewa.types import Matrix, Vector
+from lewa.simulate.run import play, play_elsewhere
+from lewa.types import Vector
 
 
 class _Replay(NamedTuple):
@@ -29,28 +30,29 @@ class _Replay(NamedTuple):
     seeds: tuple[int, ...]
 
 
-def of_table(
-    data: Data,
-    game: Table,
-    budgets: Budgets,
-    level: float,
-    names: Sequence[str],
-    seeds: tuple[int, ...],
-    progress: Callable[[int, int], None] | None,
-    goal: str = "practice",
-) -> Frontier:
+class Replays(NamedTuple):
+    """Which learners are replayed, with which seeds, and where."""
+
+    names: Sequence[str]
+    seeds: tuple[int, ...]
+    goal: str = "practice"
+    progress: Callable[[int, int], None] | None = None
+    executor: Executor | None = None
+
+
+def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Replays) -> Frontier:
     """Return the frontier of a table, with learners replayed on it."""
     T = game.length
-    rewards = game.mean_rewards(T)
-    constraints: Matrix = np.asarray(game.rows.mean(axis=0, dtype=np.float64))
+    rewards, constraints = game.mean_rewards(T), game.average_constraints()
     levels = budgets.levels(rewards, constraints)
-    replays = _replays(names, game, budgets.floors_at(levels[0]), seeds, goal)
-    advance = _counter(progress, T * len(levels) * sum(len(replay.seeds) for replay in replays.values()))
+    replays = _replays(how, game, budgets.floors_at(levels[0]))
+    advance = _counter(how.progress, T * len(levels) * sum(len(replay.seeds) for replay in replays.values()))
     points = []
     for floor in levels:
         floors = budgets.floors_at(floor)
         best, _ = budgets.best(rewards, constraints, floors)
-        results = {name: _replay(replay, data, game, floors, level, advance) for name, replay in replays.items()}
+        traces = {name: _replay(replay, game, floors, advance, how.executor) for name, replay in replays.items()}
+        results = {name: _result(trace, data, level) for name, trace in traces.items()}
         lines = budgets.lines(floors)
         points.append(Point(lines[budgets.varied.name], lines, best, results, None))
     on_action = [name for name, result in points[0].learners.items() if result.measured_on == "action"]
@@ -74,18 +76,18 @@ def of_table(
     )
 
 
-def _replays(names: Sequence[str], game: Table, floors: Vector, seeds: tuple[int, ...], goal: str) -> dict[str, _Replay]:
+def _replays(how: Replays, game: Table, floors: Vector) -> dict[str, _Replay]:
     """Return the learners by what they are called; "auto" is one of each kind of feedback, the same at every line."""
     floor = tuple(floors.tolist())
     replays = {}
-    for text in names:
+    for text in how.names:
         choices = [LearnerChoice(text, {})]
         if text == "auto":
-            choices = [choose_learner(kind, game.actions, game.length, floor, goal) for kind in ("full", "bandit")]
+            choices = [choose_learner(kind, game.actions, game.length, floor, how.goal) for kind in ("full", "bandit")]
         for choice in choices:
             feedback = feedback_kind(learners.find(choice.name)).observes
             # With full information a learner draws nothing: one run says all.
-            used = seeds if feedback == "bandit" else seeds[:1]
+            used = how.seeds if feedback == "bandit" else how.seeds[:1]
             replays[choice.called] = _Replay(choice.name, choice.settings, feedback, used)
     return replays
 
@@ -105,14 +107,15 @@ def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callabl
 
 
 def _replay(
-    replay: _Replay, data: Data, game: Table, floors: Vector, level: float, advance: Callable[[int], None]
-) -> LearnerResult:
-    """Play the learner on the table and return what it got."""
+    replay: _Replay, game: Table, floors: Vector, advance: Callable[[int], None], executor: Executor | None
+) -> Trace:
+    """Play the learner on the table."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")  # a note says it, in the user's units
         learner = learners.make(replay.name, game.actions, game.length, floors, **replay.settings)
-        trace = play(learner, game, game.length, replay.seeds, progress=advance)
-    return _result(trace, data, level)
+        if executor is not None:
+            return play_elsewhere(executor, learner, game, replay.seeds, advance)
+        return play(learner, game, game.length, replay.seeds, progress=advance)
 
 
 def _result(trace: Trace, data: Data, level: float) -> LearnerResult:

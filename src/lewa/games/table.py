@@ -8,10 +8,11 @@ import numpy as np
 from lewa.blocks import NO_CONTEXTS, Block
 from lewa.games.base import FixedRewards
 from lewa.theory.guarantees import Setting
-from lewa.types import Matrix, Words
+from lewa.types import Cube, Matrix, Words
 from lewa.validation import in_unit
 
 CHUNK = 1 << 20  # numbers that are checked at a time
+PART = 1 << 16  # rounds that are added up at a time
 Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]  # of any shape and number type
 
 
@@ -95,6 +96,16 @@ class Table(FixedRewards):
 
     def script(self, start: int, stop: int) -> Matrix:
         return self.rewards[start:stop]
+
+    def average_constraints(self) -> Matrix:
+        """Return sum_t c_t / T, (m, K)."""
+        cuts = ((start, min(start + PART, self.length)) for start in range(0, self.length, PART))
+        total: Matrix = sum(self.script_of_constraints(*cut).sum(axis=0, dtype=np.float64) for cut in cuts)
+        return total / self.length
+
+    def script_of_constraints(self, start: int, stop: int) -> Cube:
+        """Return the constraints of rounds start .. stop - 1, (n, m, K)."""
+        return self.rows[start:stop]
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         contexts = self.contexts[start:stop] if self.contexts.size else NO_CONTEXTS

@@ -8,7 +8,7 @@ import numpy as np
 from numba import config
 
 from lewa.kernels.jit import program, rule
-from lewa.types import Cube, Matrix, Vector, Words
+from lewa.types import Cube, Indices, Matrix, Vector, Words
 
 NATURE, DICE = 0, 1
 STRIDE = np.uint64(0x9E3779B97F4A7C15)
@@ -34,6 +34,25 @@ def uniform(key: np.uint64, n: int) -> float:
 
 if vars(config)["DISABLE_JIT"]:  # as plain Python it would warn that numbers wrap around, which they are meant to
     uniform = np.errstate(over="ignore")(uniform)
+
+
+@program
+def next_counting(
+    key: Words, first: int, row: int, action: Indices, propensity: Vector, least: float, cumulative: Vector
+) -> int:
+    """The next row of a log that counts, from `row` on; as many as there are where none does.
+
+    `first` rows stand before these. A row counts if a play with these cumulative sums draws its action, by the number
+    2n of the stream, n the row's place in the log, and a coin with probability least/propensity comes up, by number 2n + 1.
+    """
+    last = cumulative.size - 1
+    for n in range(row, action.size):
+        i, u = action[n], uniform(key[0], 2 * (first + n))
+        if (i == 0 or cumulative[i - 1] <= u) and (
+            (i == last or u < cumulative[i]) and uniform(key[0], 2 * (first + n) + 1) * propensity[n] < least
+        ):
+            return n
+    return action.size
 
 
 @rule

@@ -8,9 +8,9 @@ from lewa import schema
 from lewa.measures import hindsight, judge, positive_violation, regret, violation
 from lewa.measures.trace import Trace
 from lewa.schema import LearnerSummary, Spread, Spreads, Summary
-from lewa.simulate.log_replay import LogReplay
+from lewa.simulate.log_replay import LogReplay, StreamedReplay
 from lewa.theory.guarantees import Guarantee, none
-from lewa.types import Cube, Matrix, Vector
+from lewa.types import Matrix, Vector
 from lewa.units import Scale
 
 UNIT = ", of rewards and constraints scaled to [0, 1]"  # what is added to a reason that has numbers
@@ -75,7 +75,7 @@ def spreads(values: Matrix) -> Spreads:
 # A bandit log ------------------------------------------------------------------------------------------------------------
 
 
-def summary_of_log(replays: Mapping[str, LogReplay], actions: int, floor: Vector) -> Summary:
+def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: int, floor: Vector) -> Summary:
     """Return the same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret.
 
     Learners are compared over the same number of rounds, the fewest that counted for any of them.
@@ -84,13 +84,13 @@ def summary_of_log(replays: Mapping[str, LogReplay], actions: int, floor: Vector
     rounds = min(run.rounds for run in replays.values())
     learners: dict[str, LearnerSummary] = {}
     for name, run in replays.items():
-        short: Cube = run.shortfall[:, :rounds]
+        totals = run.totals(rounds)
         learners[name] = {
-            "reward": spread(run.reward[:, :rounds].sum(axis=1)),
+            "reward": spread(totals.reward),
             "regret": None,
-            "violation": spreads(np.maximum(short.sum(axis=1), 0)),
-            "positive_violation": spreads(np.maximum(short, 0).sum(axis=1)),
-            "multiplier": run.multiplier[:, rounds - 1].mean(axis=0).tolist(),
+            "violation": spreads(np.maximum(totals.shortfall, 0)),
+            "positive_violation": spreads(totals.positive),
+            "multiplier": totals.multiplier.mean(axis=0).tolist(),
             "measured_on": "action",
             "guarantee": {**guarantee_of(none("bandit log", reason)), "holds": None},
         }
@@ -104,10 +104,11 @@ def summary_of_log(replays: Mapping[str, LogReplay], actions: int, floor: Vector
     }
 
 
-def averages_on_log(replays: Mapping[str, LogReplay], floor: Vector) -> dict[str, list[float]]:
+def averages_on_log(replays: Mapping[str, LogReplay | StreamedReplay], floor: Vector) -> dict[str, list[float]]:
     """Return the average of each constraint in the rounds that count, in the mean over seeds, by learner."""
     rounds = min(run.rounds for run in replays.values())
-    return {name: (floor - run.shortfall[:, :rounds].mean(axis=(0, 1))).tolist() for name, run in replays.items()}
+    short = {name: run.totals(rounds).shortfall.mean(axis=0) / rounds for name, run in replays.items()}
+    return {name: (floor - each).tolist() for name, each in short.items()}
 
 
 # The user's units --------------------------------------------------------------------------------------------------------

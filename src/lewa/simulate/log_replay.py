@@ -1,17 +1,29 @@
 """Replay a learner on a bandit log, by rejection."""
 
 from collections.abc import Iterable
+from concurrent.futures import Executor
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from lewa.data.log import Log
+from lewa.data.dataset import each
+from lewa.data.log import Log, StreamedLog
 from lewa.engine.session import NO_PLAY, Session, check_learner, dice_of
 from lewa.feedback import Bandit, Feedback, feedback_kind
-from lewa.kernels.random_streams import uniform
+from lewa.kernels.random_streams import next_counting
 from lewa.learners.base import Learner
 from lewa.simulate.arguments import as_seeds
 from lewa.types import Cube, Matrix, Vector
+
+
+class Totals(NamedTuple):
+    """What the learner got in the first rounds that counted, all of them added up."""
+
+    reward: Vector  # (S,)
+    shortfall: Matrix  # (S, m)  floor - c of the action drawn
+    positive: Matrix  # (S, m)  the positive parts of these
+    multiplier: Matrix  # (S, m)  after the last of them
 
 
 class LogReplay(NamedTuple):
@@ -29,8 +41,35 @@ class LogReplay(NamedTuple):
         """n"""
         return self.reward.shape[1]
 
+    def totals(self, rounds: int) -> Totals:
+        """Return what the first rounds add up to."""
+        short = self.shortfall[:, :rounds]
+        last: Matrix = self.multiplier[:, rounds - 1]
+        return Totals(self.reward[:, :rounds].sum(axis=1), short.sum(axis=1), np.maximum(short, 0).sum(axis=1), last)
+
     def __repr__(self) -> str:
         return f"<LogReplay: {self.rounds} of {self.rows} rows count, {len(self.seeds)} seeds>"
+
+
+class StreamedReplay:
+    """A replay on a log that is read in parts: what the rounds that counted add up to, not the rounds themselves."""
+
+    def __init__(self, learner: Learner, log: StreamedLog, seeds: tuple[int, ...], runs: "list[list[Stop]]") -> None:
+        self.learner, self.log, self.seeds, self._runs = learner, log, seeds, runs
+        self.rounds = min(run[-1].rounds for run in runs)  # as many for each seed as for the one with the fewest
+        self.rows = log.rows
+
+    def totals(self, rounds: int) -> Totals:
+        """Return what the first rounds add up to; the part of the log in which the last of them lies is read again."""
+        stops = [
+            _stop_at(self.learner, self.log, seed, run, rounds) for seed, run in zip(self.seeds, self._runs, strict=True)
+        ]
+        sums = np.array([stop.sums for stop in stops])
+        m = self.log.constraints
+        return Totals(sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], np.array([stop.multiplier for stop in stops]))
+
+    def __repr__(self) -> str:
+        return f"<StreamedReplay: {self.rounds} of {self.rows} rows count, {len(self.seeds)} seeds>"
 
 
 def replay_log(learner: Learner, log: Log, seeds: int | Iterable[int] = 1, every_row: bool = False) -> LogReplay:
@@ -38,19 +77,39 @@ def replay_log(learner: Learner, log: Log, seeds: int | Iterable[int] = 1, every
 
     With `every_row` the play at each row is kept too.
     """
-    learner = check_learner(learner)
-    if feedback_kind(type(learner)) is Feedback.FULL:
-        raise ValueError(f"{type(learner).__name__} needs the outcome of every action, which a bandit log does not have")
-    if learner.floor.size != log.constraints:
-        raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")
+    learner = _checked(learner, log)
     names = as_seeds(seeds)
     plays = np.empty((len(names) if every_row else 0, log.rows, log.actions))
-    runs = [_walk(learner, log, seed, plays[n] if every_row else None) for n, seed in enumerate(names)]
+    runs = []
+    for n, seed in enumerate(names):
+        session = Session(learner, log.actions, dice_of(seed))
+        runs.append(_walk(session, log, 0, NO_PLAY, float(log.propensity.min()), plays[n] if every_row else None)[0])
     rounds = min(len(run.reward) for run in runs)
     if rounds == 0:
         raise ValueError(f"the learner never drew the logged action: {log.rows} rows are too few")
     rewards, met, multipliers = (np.array([field[:rounds] for field in part]) for part in zip(*runs, strict=True))
     return LogReplay(names, rewards, learner.floor - met, multipliers, plays if every_row else None, log.rows)
+
+
+def replay_stream(
+    learner: Learner, log: StreamedLog, seeds: int | Iterable[int] = 1, executor: Executor | None = None
+) -> StreamedReplay:
+    """Walk through a log that is read in parts once for each seed: here, or by an executor, one task for each seed."""
+    learner = _checked(learner, log)
+    names = as_seeds(seeds)
+    runs = list(each(executor, partial(_stops, learner, log), names))
+    if not min(run[-1].rounds for run in runs):
+        raise ValueError(f"the learner never drew the logged action: {log.rows} rows are too few")
+    return StreamedReplay(learner, log, names, runs)
+
+
+def _checked(learner: Learner, log: Log | StreamedLog) -> Learner:
+    learner = check_learner(learner)
+    if feedback_kind(type(learner)) is Feedback.FULL:
+        raise ValueError(f"{type(learner).__name__} needs the outcome of every action, which a bandit log does not have")
+    if learner.floor.size != log.constraints:
+        raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")
+    return learner
 
 
 class Walk(NamedTuple):
@@ -61,23 +120,71 @@ class Walk(NamedTuple):
     multiplier: list[Vector]
 
 
-def _walk(learner: Learner, log: Log, seed: int, plays: Matrix | None) -> Walk:
-    session, walk, least = Session(learner, log.actions, dice_of(seed)), Walk([], [], []), log.propensity.min()
-    key, p, cumulative = session.dice[0], NO_PLAY, NO_PLAY
+def _walk(
+    session: Session, log: Log, first: int, play: Vector, least: float, plays: Matrix | None = None
+) -> tuple[Walk, Vector]:
+    """Walk through rows of which `first` others stand before, from a play if there is one; return the last play too."""
+    walk, p, row, start = Walk([], [], []), play, 0, 0
     with np.errstate(over="ignore"):  # the stream wraps around
-        for row in range(log.rows):
+        while row < log.rows:
             if not p.size:  # the play changes only when a round counts, but each row has dice of its own
                 p = session.play()
-                cumulative = np.cumsum(p)
+            row = next_counting(session.dice, first, start, log.action, log.propensity, least, np.cumsum(p))
             if plays is not None:
-                plays[row] = p
-            i = min(int(np.searchsorted(cumulative, uniform(key, 2 * row), side="right")), log.actions - 1)
-            if i == log.action[row] and uniform(key, 2 * row + 1) * log.propensity[row] < least:
-                reward, constraints = float(log.reward[row]), log.constraint_values[row]
+                plays[start : row + 1] = p
+            if row < log.rows:
+                i, reward, constraints = int(log.action[row]), float(log.reward[row]), log.constraint_values[row]
                 to_learn = session.play_to_learn(p, masked=False)
                 session.learn(Bandit(i, float(p[i]), reward, constraints, to_learn, session.charge(i)))
                 walk.reward.append(reward)
                 walk.met.append(constraints)
                 walk.multiplier.append(session.multiplier.copy())
-                p = NO_PLAY
-    return walk
+                p, start = NO_PLAY, row + 1
+    return walk, p
+
+
+# A log that is read in parts ---------------------------------------------------------------------------------------------
+
+
+class Stop(NamedTuple):
+    """Where a learner stands before a part of the log: enough to go on from there."""
+
+    rounds: int  # that counted
+    sums: Vector  # (1 + 2m,)  of rewards, shortfalls and their positive parts
+    multiplier: Vector
+    memory: Vector
+    play: Vector  # where it has not changed since
+
+
+def _stops(learner: Learner, log: StreamedLog, seed: int) -> list[Stop]:
+    """Return where the learner stands before each part, and at the end."""
+    session, m = Session(learner, log.actions, dice_of(seed)), log.constraints
+    stops = [Stop(0, np.zeros(1 + 2 * m), session.multiplier.copy(), session.memory.copy(), NO_PLAY)]
+    for n in range(len(log.parts)):
+        walk, play = _walk(session, log.read(log.parts[n]), log.starts[n], stops[-1].play, float(log.least.min()))
+        count = len(walk.reward)
+        sums = stops[-1].sums + _sums(learner, walk, count, m)
+        stops.append(Stop(stops[-1].rounds + count, sums, session.multiplier.copy(), session.memory.copy(), play))
+    return stops
+
+
+def _sums(learner: Learner, walk: Walk, rounds: int, constraints: int) -> Vector:
+    """Return the sums of the first rounds."""
+    short = learner.floor - np.array(walk.met[:rounds]).reshape(rounds, constraints)
+    reward = np.sum(walk.reward[:rounds])
+    sums: Vector = np.concatenate([[reward], short.sum(axis=0), np.maximum(short, 0).sum(axis=0)])
+    return sums
+
+
+def _stop_at(learner: Learner, log: StreamedLog, seed: int, run: list[Stop], rounds: int) -> Stop:
+    """Return where the learner stood when so many rounds had counted."""
+    n = max(n for n, stop in enumerate(run) if stop.rounds <= rounds)
+    stop = run[n]
+    if stop.rounds == rounds:
+        return stop
+    session = Session(learner, log.actions, dice_of(seed))
+    session.memory[:] = stop.memory
+    walk, _ = _walk(session, log.read(log.parts[n]), log.starts[n], stop.play, float(log.least.min()))
+    more = rounds - stop.rounds
+    sums = stop.sums + _sums(learner, walk, more, log.constraints)
+    return stop._replace(rounds=rounds, sums=sums, multiplier=walk.multiplier[more - 1])

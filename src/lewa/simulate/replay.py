@@ -1,17 +1,19 @@
 """Replay a learner on data: on every round of a table, or on the rows of a bandit log."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 
 from lewa import learners
 from lewa.choice import choose_learner
 from lewa.data.columns import Columns, Data
 from lewa.data.frames import DataLike, as_data
-from lewa.data.log import Log
+from lewa.data.log import Log, StreamedLog
+from lewa.games.table import Table
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_learner
-from lewa.simulate.log_replay import LogReplay, replay_log
-from lewa.simulate.run import play
+from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
+from lewa.simulate.run import play, play_elsewhere
 from lewa.validation import as_floor, nearest
 
 
@@ -30,7 +32,8 @@ def replay(
     action: str | None = None,
     round: str | None = None,  # noqa: A002  the column's name
     propensity: str | None = None,
-) -> Trace | LogReplay:
+    executor: Executor | None = None,
+) -> Trace | LogReplay | StreamedReplay:
     """Replay a learner on data; a table is played like a game, a bandit log by rejection.
 
     Parameters
@@ -45,6 +48,8 @@ def replay(
     goal: of "auto": "practice", or "proved", the learner with the least bound.
     lines: in place of `floor`, the limit of each constraint by its name, in the units of the data.
     reward, at_most, at_least, action, round, propensity: the names of columns, as for `lewa.frontier`.
+    executor: for a folder of Parquet files or a large Parquet file, which are read row group by row group: where its parts
+        are checked and seeds are replayed, for instance on a Dask cluster whose workers see the same files.
 
     >>> import lewa
     >>> table = lewa.games.Table(rewards=[[1, 0], [0, 1]] * 500, constraints=[0.2, 0.9])
@@ -53,19 +58,26 @@ def replay(
     >>> lewa.replay(table, "auto", floor=0.5)
     <Trace: PacedHedge on Table, 1000 rounds, 1 seed>
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity))
+    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity), executor)
     game = named.game
     if lines is not None:
         if floor is not None:
             raise ValueError(f"a limit is given by floor or by lines, got floor={floor!r} and lines={lines!r}")
         floor = _floors(named, lines)
     if learner == "auto" and floor is not None:
-        feedback, rounds = ("bandit", game.rounds) if isinstance(game, Log) else ("full", game.length)
+        feedback, rounds = ("full", game.length) if isinstance(game, Table) else ("bandit", game.rounds)
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
+    made = as_learner(learner, game.actions, game.length if isinstance(game, Table) else game.rounds, floor)
     if isinstance(game, Log):
-        return replay_log(as_learner(learner, game.actions, game.rounds, floor), game, seeds, every_round)
-    return play(as_learner(learner, game.actions, game.length, floor), game, seeds=seeds, every_round=every_round)
+        return replay_log(made, game, seeds, every_round)
+    if every_round and (executor is not None or isinstance(game, StreamedLog)):
+        raise ValueError("every round is kept in memory only: give no executor, and data that are not read in parts")
+    if isinstance(game, Table):
+        if executor is not None:
+            return play_elsewhere(executor, made, game, seeds)
+        return play(made, game, seeds=seeds, every_round=every_round)
+    return replay_stream(made, game, seeds, executor)
 
 
 def _floors(data: Data, lines: Mapping[str, float]) -> list[float]:

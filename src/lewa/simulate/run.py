@@ -2,7 +2,8 @@
 
 import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExecutor, wait
+from functools import partial
 from os import cpu_count
 from threading import Event
 
@@ -90,6 +91,36 @@ def play(
         finally:
             stop.set()
     return _gather(learner, game, marks, _finished(names, futures))
+
+
+def play_elsewhere(
+    executor: Executor,
+    learner: Learner,
+    game: Game,
+    seeds: int | Iterable[int] = 1,
+    progress: Callable[[int], None] | None = None,
+) -> Trace:
+    """Play all rounds of a game by an executor, such as that of a Dask cluster, one task for each seed.
+
+    The trace is the same as that of `play`.
+    """
+    learner, game, rounds = as_players(learner, game, None, None)
+    names = as_seeds(seeds)
+    _check_features(learner.start(game.actions), game)
+    marks = log_spaced(rounds, game.actions * (2 + game.constraints))
+    results: dict[int, SeedResult] = {}
+    for seed, result in zip(names, executor.map(partial(_seed_elsewhere, learner, game, marks), names), strict=True):
+        results[seed] = result
+        if progress is not None:
+            progress(rounds)
+    return _gather(learner, game, marks, results)
+
+
+def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> SeedResult:
+    with np.errstate(over="ignore"):
+        result = run_seed(learner, game, seed, marks, False, Event(), None)
+    assert result is not None  # nobody stops it
+    return result
 
 
 def _check_features(state: State, game: Game) -> None:

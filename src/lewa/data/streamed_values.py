@@ -1,0 +1,305 @@
+"""Off-policy values of a log that is larger than memory: sums over its parts, merged in the order of the parts.
+
+The values are those of `lewa.data.off_policy`. The rows of each half are taken in the order of the log, the first half
+before the second. Two passes are enough. The first adds up, for each half and action, what self-normalised values need, and
+what tells whether propensities fit. The second knows the plays, and what each part has before it, so that parts are
+independent of each other: they may be read anywhere, and the result is the same.
+
+The proved interval needs V = sum (x_t - g_t)^2 with g_t = (1/2 + x_1 + ... + x_{t-1})/t. In a part that starts after rows
+with the sum S, g_t = (1/2 + S + c_t)/t, c_t the sum within the part. With a_t = x_t - (1/2 + c_t)/t the part adds
+sum a_t^2 - 2 S sum a_t/t + S^2 sum 1/t^2, and these three sums do not depend on S.
+"""
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from functools import partial
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.data.columns import Quantity
+from lewa.data.dataset import each
+from lewa.data.log import Log, StreamedLog
+from lewa.data.off_policy import Value
+from lewa.data.propensities import Cumulative, Flags, halves_by_coin, watched
+from lewa.measures.confidence_sequence import interval
+from lewa.types import Cube, Indices, Matrix, Vector
+
+Range = tuple[float, float]
+
+
+class Moments(NamedTuple):
+    """What the mean of some terms, and its intervals, are computed from."""
+
+    terms: int
+    mean: float
+    squares: float  # the sum of squared distances to the mean
+    total: float  # of the terms as numbers of [0, 1]: S
+    spread: float  # V
+
+    @classmethod
+    def none(cls) -> "Moments":
+        """Return those of no terms."""
+        return cls(0, 0.0, 0.0, 0.0, 0.0)
+
+
+class PartMoments(NamedTuple):
+    """The same for a part, whose spread depends on what is before it."""
+
+    terms: int
+    mean: float
+    squares: float
+    total: float
+    near: float  # sum of a_t^2
+    slope: float  # sum of a_t/t
+    curve: float  # sum of 1/t^2
+
+    @classmethod
+    def of(cls, terms: Vector, ends: Range, first: int) -> "PartMoments":
+        """Add up terms that lie between these ends; `first` terms stand before them."""
+        if not terms.size:
+            return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        mean = float(terms.mean())
+        squares = float(((terms - mean) ** 2).sum())
+        low, high = ends
+        if not np.isfinite(high - low):
+            return cls(terms.size, mean, squares, 0.0, 0.0, 0.0, 0.0)
+        x = np.clip((terms - low) / (high - low), 0, 1)  # but for rounding they lie there
+        t = np.arange(first + 1, first + 1 + terms.size, dtype=np.float64)
+        total = np.cumsum(x)
+        a = x - (0.5 + total - x) / t
+        return cls(terms.size, mean, squares, float(total[-1]), *(float(s.sum()) for s in (a**2, a / t, 1 / t**2)))
+
+
+def merge(before: Moments, part: PartMoments) -> Moments:
+    """Add a part to what is before it."""
+    if not part.terms:
+        return before
+    n = before.terms + part.terms
+    distance = part.mean - before.mean
+    mean = before.mean + distance * part.terms / n
+    squares = before.squares + part.squares + distance**2 * before.terms * part.terms / n
+    spread = before.spread + part.near - 2 * before.total * part.slope + before.total**2 * part.curve
+    return Moments(n, mean, squares, before.total + part.total, spread)
+
+
+def value_of(moments: Moments, level: float, within: Range, ends: Range) -> Value:
+    """Return the mean, its approximate interval and, where terms are bounded, the proved one."""
+    n, (low, high) = moments.terms, ends
+    reach = _z(level) * float(np.sqrt(moments.squares / (n - 1) / n))
+    value = Value(moments.mean, moments.mean - reach, moments.mean + reach)
+    if not np.isfinite(high - low):
+        return value
+    proved = interval(n, moments.total, moments.spread, 1 - level)
+    lower, upper = (min(max(low + (high - low) * float(end), within[0]), within[1]) for end in proved)
+    return value._replace(proved=(lower, upper))
+
+
+def _z(level: float) -> float:
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+# The first pass ----------------------------------------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """A part of a log in the user's units."""
+
+    action: Indices
+    propensity: Vector
+    values: list[Vector]  # of the reward and of each constraint
+    second: Flags  # whether the row is of the second half
+
+    @classmethod
+    def of(cls, log: StreamedLog, n: int, quantities: Sequence[Quantity], shuffled: bool) -> "Rows":
+        """Read a part."""
+        part: Log = log.read(log.parts[n])
+        columns = (part.reward, *part.constraint_values.T)
+        values = [q.scale.to_user(x).clip(q.low, q.high) for q, x in zip(quantities, columns, strict=True)]
+        row = np.arange(log.starts[n], log.starts[n] + part.rows)
+        second = halves_by_coin(log.starts[n], part.rows) if shuffled else row >= log.rows // 2
+        return cls(part.action, part.propensity, values, second)
+
+
+class HalfSums(NamedTuple):
+    """Sums of each half and action, (2, K), and of each quantity, (2, K, q)."""
+
+    rows: Matrix
+    inverse: Matrix
+    squares: Matrix
+    x: Cube
+    weighted: Cube
+    squared: Cube  # of x/p^2
+    squared_x: Cube  # of x^2/p^2
+
+    @classmethod
+    def zero(cls, actions: int, quantities: int) -> "HalfSums":
+        """Return the sums of no rows."""
+        flat, deep = np.zeros((2, actions)), np.zeros((2, actions, quantities))
+        return cls(flat, flat, flat, deep, deep, deep, deep)
+
+    def plus(self, other: "HalfSums") -> "HalfSums":
+        """Add those of the next part."""
+        return HalfSums(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+class FirstPass(NamedTuple):
+    """What the first pass adds up: of each part the sums, and of all of it how often each action was drawn."""
+
+    parts: list[HalfSums]
+    before: list[HalfSums]  # the sums of the parts before each
+    all: HalfSums
+    largest: Matrix  # (2, K)  the largest 1/p of each half
+    drawn: Cumulative
+
+
+def first_pass(
+    log: StreamedLog,
+    quantities: Sequence[Quantity],
+    shuffled: bool,
+    executor: Executor | None,
+    advance: Callable[[int], None],
+) -> FirstPass:
+    """Go through the log once."""
+    task = partial(_first_sums, log, tuple(quantities), shuffled)
+    K, q = log.actions, len(quantities)
+    total = HalfSums.zero(K, q)
+    parts, before, largest, counts = [], [], np.zeros((2, K)), []
+    for sums, most, drawn in each(executor, task, range(len(log.parts))):
+        parts.append(sums)
+        before.append(total)
+        total = total.plus(sums)
+        largest = np.maximum(largest, most)
+        counts.append(drawn)
+        advance(drawn.rows)
+    return FirstPass(parts, before, total, largest, Cumulative.merged(log.rows, counts))
+
+
+def _first_sums(
+    log: StreamedLog, quantities: tuple[Quantity, ...], shuffled: bool, n: int
+) -> tuple[HalfSums, Matrix, Cumulative]:
+    rows, K = Rows.of(log, n, quantities, shuffled), log.actions
+    inverse = 1 / rows.propensity
+    cell = rows.second * K + rows.action
+
+    def add(weights: Vector | None = None) -> Matrix:
+        return np.bincount(cell, weights, minlength=2 * K).astype(np.float64).reshape(2, K)
+
+    by_quantity: list[Cube] = [
+        np.stack([add(factor * x**power) for x in rows.values], axis=2)
+        for factor, power in ((np.ones(1), 1), (inverse, 1), (inverse**2, 1), (inverse**2, 2))
+    ]
+    most = np.zeros(2 * K)
+    np.maximum.at(most, cell, inverse)
+    drawn = Cumulative.of(rows.action, inverse, K, watched(log.rows), log.starts[n])
+    return HalfSums(add(), add(inverse), add(inverse**2), *by_quantity), most.reshape(2, K), drawn
+
+
+def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int, level: float) -> Value:
+    """Return the self-normalised value of a play, of quantity q, by the rows of these halves."""
+    at = list(halves)
+    n = float(sums.rows[at].sum())
+    total = float((sums.inverse[at].sum(axis=0) * play).sum())
+    value = float((sums.weighted[at, :, q].sum(axis=0) * play).sum()) / total
+    errors = sums.squared_x[at, :, q] - 2 * value * sums.squared[at, :, q] + value**2 * sums.squares[at]
+    variance = max(0.0, float((errors.sum(axis=0) * play**2).sum())) * (n / total) ** 2 / (n - 1)
+    reach = _z(level) * float(np.sqrt(variance / n))
+    return Value(value, value - reach, value + reach)
+
+
+# The second pass ---------------------------------------------------------------------------------------------------------
+
+
+class Question(NamedTuple):
+    """A play to be valued, by all rows or by those of the second half, and the largest weight that a row could have."""
+
+    play: Vector
+    held_out: bool
+    max_weight: float
+
+
+def ends_of(question: Question, quantity: Quantity) -> tuple[Range, Range]:
+    """Return between what the terms of inverse propensities lie, and the doubly robust ones."""
+    w, reach = question.max_weight, question.max_weight * (quantity.high - quantity.low)
+    return (w * min(quantity.low, 0.0), w * max(quantity.high, 0.0)), (quantity.low - reach, quantity.high + reach)
+
+
+Answer = tuple[PartMoments, PartMoments]  # of inverse propensities, and of the doubly robust terms
+
+
+def second_pass(
+    log: StreamedLog,
+    quantities: Sequence[Quantity],
+    shuffled: bool,
+    first: FirstPass,
+    questions: Sequence[Question],
+    executor: Executor | None,
+    advance: Callable[[int], None],
+) -> list[list[tuple[Moments, Moments]]]:
+    """Return for each question and quantity the moments of inverse propensities and of the doubly robust terms."""
+    task = partial(_second_sums, log, tuple(quantities), shuffled, tuple(questions), first.all)
+    parts: list[list[list[list[Answer]]]] = []  # by part, half, question and quantity
+    for sums, answers in zip(first.parts, each(executor, task, list(enumerate(first.before))), strict=True):
+        parts.append(answers)
+        advance(int(sums.rows.sum()))
+    results = []
+    for n in range(len(questions)):
+        of_question = []
+        for q in range(len(quantities)):
+            both = [Moments.none(), Moments.none()]
+            for half in (0, 1):
+                for answers in parts:
+                    both = [merge(sums, more) for sums, more in zip(both, answers[half][n][q], strict=True)]
+            of_question.append((both[0], both[1]))
+        results.append(of_question)
+    return results
+
+
+def _second_sums(
+    log: StreamedLog,
+    quantities: tuple[Quantity, ...],
+    shuffled: bool,
+    questions: tuple[Question, ...],
+    total: HalfSums,
+    numbered: tuple[int, HalfSums],
+) -> list[list[list[Answer]]]:
+    """Return the moments of a part: by half, question and quantity."""
+    n, before = numbered
+    rows = Rows.of(log, n, quantities, shuffled)
+    answers = []
+    for half in (0, 1):
+        mask = rows.second == bool(half)
+        action, inverse = rows.action[mask], 1 / rows.propensity[mask]
+        counts = before.rows[half] + (total.rows[0] if half else 0)
+        first = int(counts.sum())
+        skipped = int(total.rows[0].sum()) if half else 0  # rows before the second half
+        by_question: list[list[Answer]] = [[] for _ in questions]
+        for q, quantity in enumerate(quantities):
+            x = rows.values[q][mask]
+            guess = _past_means(action, x, counts, before.x[half, :, q] + (total.x[0, :, q] if half else 0))
+            guess = guess.clip(quantity.low, quantity.high)  # before the first row it is 0
+            factual = guess[action, np.arange(action.size)]
+            for question, cells in zip(questions, by_question, strict=True):
+                is_left_out = question.held_out and not half
+                weight = (question.play[action] * inverse)[: 0 if is_left_out else None]
+                y, size = x[: weight.size], weight.size
+                terms = question.play @ guess[:, :size] + weight * (y - factual[:size])
+                of_ips, of_dr = ends_of(question, quantity)
+                t = first - skipped if question.held_out else first
+                cells.append((PartMoments.of(weight * y, of_ips, t), PartMoments.of(terms, of_dr, t)))
+        answers.append(by_question)
+    return answers
+
+
+def _past_means(action: Indices, x: Vector, counts: Vector, sums: Vector) -> Matrix:
+    """Return (K, n) the mean of each action's rows before each row, of all rows where there is none, or 0."""
+    n = np.arange(x.size)
+    overall = (sums.sum() + np.cumsum(x) - x) / np.maximum(counts.sum() + n, 1)
+    guess = np.empty((counts.size, x.size))
+    for a in range(counts.size):
+        drawn = action == a
+        value = np.where(drawn, x, 0.0)
+        count = counts[a] + np.cumsum(drawn) - drawn
+        guess[a] = np.where(count > 0, (sums[a] + np.cumsum(value) - value) / np.maximum(count, 1), overall)
+    return guess

@@ -1,0 +1,126 @@
+"""Tables and logs that are larger than memory: a Parquet dataset, checked once, and then read row group by row group.
+
+The first pass checks every cell and finds the range of each quantity, the actions, and the least propensity of each. It goes
+through the row groups one by one, or in parallel by an executor; what they find is merged in their order, so that the result
+does not depend on where they were read.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.data.columns import (
+    Columns,
+    Data,
+    Quantity,
+    Query,
+    action_labels,
+    action_names,
+    check_long,
+    check_names,
+    check_wide,
+    find_queries,
+    find_round,
+    label_text,
+    texts,
+)
+from lewa.data.dataset import Dataset, Group, each, open_dataset
+from lewa.data.layout import Layout, Reader
+from lewa.data.log import StreamedLog, as_propensities
+from lewa.data.sheet import Labels, Sheet
+from lewa.data.streamed_table import StreamedTable
+from lewa.games.table import Table
+from lewa.types import Vector
+
+
+def read_stream(path: Path, names: Columns, executor: Executor | None = None) -> Data:
+    """Return the game in a Parquet dataset, a file or a folder, or refuse it in one sentence."""
+    if texts("context", names.context):
+        raise ValueError(f"context columns are read as a whole, and {path.name} is read in parts: name a smaller file")
+    check_names(names)
+    dataset = open_dataset(path)
+    layout, called = _layout(dataset, names)
+    scans = list(each(executor, partial(scan, layout), dataset.groups))
+    quantities = tuple(_quantity(query, n, scans) for n, query in enumerate(layout.queries))
+    labels = np.array(layout.wide) if layout.wide else np.unique(np.concatenate([part.labels for part in scans]))
+    labels_shown = action_names([label_text(label) for label in labels.tolist()], called)
+    reader = Reader(layout, quantities, labels)
+    game: Table | StreamedLog = (
+        _log(dataset, reader, scans, labels) if layout.propensity else StreamedTable(dataset.groups, reader)
+    )
+    return Data(game, labels_shown, quantities[0], quantities[1:], path.name)
+
+
+def _layout(dataset: Dataset, names: Columns) -> tuple[Layout, dict[str, str]]:
+    """Return which columns are read, and what the user calls the actions."""
+    head = Sheet(dict.fromkeys(dataset.columns, np.empty(0)), dataset.name)
+    reward, constraints = find_queries(head, names)
+    action, called = action_labels(head, names.action)
+    queries = (reward, *constraints)
+    if reward.name not in head.columns and head.actions_of(reward.name):
+        for query in queries:
+            check_wide(head, reward, query)
+        return Layout(dataset.name, queries, tuple(head.actions_of(reward.name))), called
+    head.find(None, reward.name)
+    for query in queries:
+        check_long(head, reward, query)
+    layout = Layout(dataset.name, queries, action=head.find(action, "action"))
+    if names.propensity is not None or "propensity" in head.columns:
+        return layout._replace(propensity=head.find(names.propensity, "propensity")), called
+    return layout._replace(round=find_round(head, names)), called
+
+
+# The first pass ----------------------------------------------------------------------------------------------------------
+
+
+class Scan(NamedTuple):
+    """What a row group has: the range of each quantity, where its least value stands, labels and propensities."""
+
+    low: list[float]
+    high: list[float]
+    place: list[str]
+    labels: Labels
+    least: Vector  # the least propensity of each label
+    largest: Vector
+
+
+def scan(layout: Layout, group: Group) -> Scan:
+    """Check the cells of a row group and find what it has."""
+    sheet = layout.sheet(group)
+    low, high, places = [], [], []
+    for query in layout.queries:
+        values, place = layout.values(sheet, query), layout.place(group.start)
+        if query.range is not None:
+            query.quantity(values, place)  # refuses what is outside
+        low.append(float(values.min()))
+        high.append(float(values.max()))
+        places.append(place(int(values.argmin())))
+    if layout.wide:
+        return Scan(low, high, places, np.empty(0), np.empty(0), np.empty(0))
+    labels, action = np.unique(sheet.labels(layout.action), return_inverse=True)
+    least, largest = np.full(labels.size, np.inf), np.zeros(labels.size)
+    if layout.propensity:
+        propensity = as_propensities(sheet.numbers(layout.propensity), group.start)
+        np.minimum.at(least, action, propensity)
+        np.maximum.at(largest, action, propensity)
+    return Scan(low, high, places, labels, least, largest)
+
+
+def _quantity(query: Query, n: int, scans: Sequence[Scan]) -> Quantity:
+    lowest = min(scans, key=lambda part: part.low[n])
+    ends = np.array([lowest.low[n], max(part.high[n] for part in scans)])
+    return query.quantity(ends, lambda _: lowest.place[n])
+
+
+def _log(dataset: Dataset, reader: Reader, scans: Sequence[Scan], labels: Labels) -> StreamedLog:
+    least, largest = np.full(labels.size, np.inf), np.zeros(labels.size)
+    for part in scans:
+        at = np.searchsorted(labels, part.labels)
+        least[at], largest[at] = np.minimum(least[at], part.least), np.maximum(largest[at], part.largest)
+    starts = tuple(group.start for group in dataset.groups)
+    m = len(reader.quantities) - 1
+    return StreamedLog(dataset.groups, starts, reader.log, dataset.rows, labels.size, m, least, largest)
