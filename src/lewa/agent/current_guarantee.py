@@ -46,9 +46,14 @@ def cut(state: "AgentState", change: Change) -> Segment | None:
     return Segment(first, state.rounds, _began(state.changes), current_guarantee(state))
 
 
+def _cuts(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes that begin a segment; a fallback that was named before the first decision changes no play."""
+    return [change for change in changes if change.what in CUTS and (change.what, change.decisions) != ("fallback", 0)]
+
+
 def all_segments(state: "AgentState") -> tuple[Segment, ...]:
     """Return the segments so far with the one that goes on; none if nothing was changed."""
-    if not any(change.what in CUTS for change in state.changes):
+    if not _cuts(state.changes):
         return ()
     first = state.segments[-1].last + 1 if state.segments else 1
     going = Segment(first, state.rounds, _began(state.changes), current_guarantee(state))
@@ -56,7 +61,7 @@ def all_segments(state: "AgentState") -> tuple[Segment, ...]:
 
 
 def _began(changes: Sequence[Change]) -> str:
-    cuts = [change for change in changes if change.what in CUTS]
+    cuts = _cuts(changes)
     if not cuts:
         return "as it was made"
     last = cuts[-1]
@@ -80,7 +85,7 @@ def current_guarantee(state: "AgentState") -> Guarantee:
     name, rounds = setup.learner_name, counts["answered"] + counts["charged"]
     if rounds == 0:
         return none(name, "no round was answered yet")
-    if any(change.what in CUTS for change in state.changes):
+    if _cuts(state.changes):
         return none(name, "a theorem starts at the first decision, and the agent was changed after it: see its segments")
     late, made, K = state.delays.so_far(), state.delays.made, len(setup.actions)
     safe = safe_rounds(state)

@@ -115,8 +115,8 @@ class Host:
             return None
         self.broken.pop(name, None)
         self.agents[name] = served
-        if seq - start > self.limits.long_tail:  # the next start need not read it again
-            self._spawn(self._snapshot(served))
+        if seq - start > self.limits.long_tail:  # before it is ready: the next start need not read it again
+            await self._snapshot(served)
         log("agent ready", agent=name, decisions=hosted.decisions, records=seq, read=seq - start, epoch=epoch)
         return served
 

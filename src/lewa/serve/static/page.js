@@ -89,7 +89,7 @@
         width: Math.max(place.clientWidth, 120),
         height: figure.classList.contains("wide") ? 230 : 170,
         scales: range ? { y: { range } } : {},
-        axes: [{ ...axis, space: 70, values: clock }, { ...axis, size: 58, values: (_, ticks) => ticks.map((x) => Number(x.toPrecision(6)).toString()) }],
+        axes: [{ ...axis, size: 26, space: 70, values: clock }, { ...axis, size: 58, values: (_, ticks) => ticks.map((x) => Number(x.toPrecision(6)).toString()) }],
         series: [{ value: (_, x) => (x === null ? "–" : new Date(x * 1000).toLocaleTimeString()) },
           ...lines.map((one) => ({ spanGaps: true, points: { show: false }, value: (_, x) => short(x), ...one }))],
         bands,
