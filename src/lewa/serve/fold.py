@@ -30,9 +30,9 @@ class Fold:
     """An agent, its open decisions with the time they were made, and what was told of them."""
 
     def __init__(self, setup: AgentSetup, agent: Agent) -> None:
-        self.setup = setup
-        self._adopt(agent)
+        self._adopt(agent, setup)
         self.fields: tuple[str, ...] = agent.setup.fields
+        self._field_set = frozenset(self.fields)
         self.learner: str = agent.setup.learner_name
         self.version, self.decisions, self.retired = 1, 0, False
         self.open: dict[int, Open] = {}  # by number, so by age
@@ -43,10 +43,14 @@ class Fold:
         kind = feedback_kind(type(agent.setup.learner))
         self._needs_play, self._observes_all = kind is not Kind.BANDIT, kind is Kind.FULL
 
-    def _adopt(self, agent: Agent) -> None:
+    def _adopt(self, agent: Agent, setup: AgentSetup) -> None:
         """Go on with an agent that was changed."""
-        self.agent, self.actions = agent, [str(action) for action in agent.setup.actions]
+        self.setup, self.agent, self.actions = setup, agent, [str(action) for action in agent.setup.actions]
         self._index = {action: i for i, action in enumerate(self.actions)}
+        after = setup.answers.close_after
+        self.close_after = None if after is None else microseconds(after)  # how long a decision stays open
+        low, high = agent.setup.reward_range
+        self._units = [(line.name, high - low, line.high - line.low) for line in agent.setup.constraints]  # of prices
 
     @classmethod
     def begin(cls, row: Row) -> Self:
@@ -59,8 +63,7 @@ class Fold:
     def _change(self, body: Mapping[str, Any]) -> None:
         for change in body["changes"]:
             self.agent.apply(change)
-        self._adopt(self.agent)
-        self.recent.widen(len(self.actions))
+        self.recent.widen(len(self.agent.setup.actions))
         service = {name: body[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in body}
         wanted, setup = msgspec.convert(service, AgentChange), self.setup
         if wanted.answers is not UNSET and wanted.answers.close_after is not UNSET:
@@ -75,14 +78,9 @@ class Fold:
             for spending in self.spendings:  # what was spent in this period stays spent
                 if (spending.cap.line, spending.cap.per) in before:
                     spending.restore(before[spending.cap.line, spending.cap.per])
-        self.setup = current(setup, self.agent)
+        self._adopt(self.agent, current(setup, self.agent))
         self.retired = bool(body.get("retired", self.retired))
         self.version += 1
-
-    @property
-    def close_after(self) -> int | None:
-        """Return how long a decision stays open, in microseconds."""
-        return None if self.setup.answers.close_after is None else microseconds(self.setup.answers.close_after)
 
     def apply(self, row: Row) -> None:
         """Take a row of the journal over."""
@@ -119,15 +117,15 @@ class Fold:
         known.values.update(fresh)
         self._billed(number, fresh)
         if "reward" in fresh:
-            self.recent.add_reward(fresh["reward"])
+            self.recent.add_rewards([fresh["reward"]])
         whole = len(known.values) == len(self.fields)
         if whole:
             del self.open[number]
-            self.remember(number, known.values)
+            self.remember({number: known.values})
         return whole
 
     def _closed(self, number: int) -> None:
-        self.remember(number, self.open.pop(number).values)
+        self.remember({number: self.open.pop(number).values})
 
     def _billed(self, number: int, fresh: Mapping[str, Number]) -> None:
         for spending in self.spendings:
@@ -143,10 +141,10 @@ class Fold:
             self.finished[number].update(fresh)
         self._billed(number, fresh)
 
-    def remember(self, number: int, values: dict[str, Number]) -> None:
-        """Keep the values of a finished decision in memory for a while."""
-        self.finished[number] = values
-        if len(self.finished) > REMEMBERED:
+    def remember(self, finished: Mapping[int, Mapping[str, Number]]) -> None:
+        """Keep the values of finished decisions in memory for a while."""
+        self.finished.update(finished)  # type: ignore[arg-type]  # nobody else has them
+        while len(self.finished) > REMEMBERED:
             self.finished.popitem(last=False)
 
     def missing(self, numbers: Iterable[int]) -> set[int]:

@@ -4,7 +4,7 @@ A call changes the agent in memory and returns the entries that the journal has 
 `Fold.apply` takes them over from the journal and comes to the same state to the bit.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Self
 
@@ -84,24 +84,50 @@ class Hosted(Fold):
             check_reserve(query.reserve, self.fields)
         available, by = self._affordable(query, at)
         drawn = self.agent.pull(available, context=self._declared(query.context))
-        action = self._index[str(drawn.action)]
+        body = self._body(drawn, query, by)
+        self._opened(drawn.id, at, body)
+        entries = [Entry("decision", drawn.id, encode(body).decode()), *self._make_room()]
+        return entries, drawn.id, body
+
+    def in_bulk(self) -> bool:
+        """Whether queries that ask for nothing special may be decided together: there is no cap and no context."""
+        return not self.spendings and self.agent.setup.context is None
+
+    def decide_many(self, queries: Sequence[Query], at: int) -> tuple[list[Entry], list[tuple[int, DecisionBody]]]:
+        """Draw an action for each of some queries that ask for nothing special: the same as one after the other."""
+        entries: list[Entry] = []
+        made: list[tuple[int, DecisionBody]] = []
+        while len(made) < len(queries):
+            rest = queries[len(made) :]
+            size = min(len(rest), self.setup.answers.max_open - len(self.open))  # up to where none has to be closed
+            if size < 2:
+                single, number, body = self.decide(rest[0], at)
+                entries += single
+                made.append((number, body))
+                continue
+            by = "fallback" if self.agent.exposure.mode in ("shadow", "off") else "learner"
+            for query, drawn in zip(rest, self.agent.pull_many(size), strict=False):
+                body = self._body(drawn, query, by)
+                self._opened(drawn.id, at, body)
+                entries.append(Entry("decision", drawn.id, encode(body).decode()))
+                made.append((drawn.id, body))
+        return entries, made
+
+    def _body(self, drawn: Decision, query: Query, by: str) -> DecisionBody:
         masked = drawn.available is not None
-        body = DecisionBody(
-            a=action,
+        return DecisionBody(
+            a=self._index[str(drawn.action)],
             p=float(drawn.probability),  # uncompiled it is a NumPy number
             m=drawn.multipliers,
             q=drawn.play if self._needs_play or masked or len(self.actions) <= SHOWN else None,
             v=[self._index[str(label)] for label in drawn.available] if drawn.available is not None else None,
             by=by,
             r=query.reserve,
-            x=drawn.features,
+            x=drawn.features if drawn.features_bytes else (),
             c=drawn.charged,
             key=query.key,
             context=query.context,
         )
-        self._opened(drawn.id, at, body)
-        entries = [Entry("decision", drawn.id, encode(body).decode()), *self._make_room()]
-        return entries, drawn.id, body
 
     def _declared(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return what the learner looks at of a context; all of it is in the journal."""
@@ -183,6 +209,45 @@ class Hosted(Fold):
             return "refused", str(error), None
         return result, None, Entry(kind, number, encode(fresh).decode())
 
+    def tell_many(self, answers: Sequence[tuple[int, Mapping[str, Number]]]) -> list[tuple[str, str | None, Entry | None]]:
+        """Take over what became known of decisions: the same as one after the other."""
+        results: list[tuple[str, str | None, Entry | None]] = []
+        bulk: dict[int, dict[str, float]] = {}
+        for number, values in answers:
+            whole = self._whole_answer(number, values)
+            if whole is not None and number not in bulk:
+                bulk[number] = whole
+                continue
+            results += self._tell_bulk(bulk)
+            bulk = {}
+            results.append(self.tell(number, values))
+        return results + self._tell_bulk(bulk)
+
+    def _whole_answer(self, number: int, values: Mapping[str, Number]) -> dict[str, float] | None:
+        """Return the values of an answer that tells all of an open decision at once; None if it does not."""
+        known = self.open.get(number)
+        if known is None or known.values or self._observes_all or values.keys() != self._field_set:
+            return None
+        kinds = set(map(type, values.values()))
+        if kinds == {float}:
+            return dict(values)  # type: ignore[arg-type]
+        return {name: float(value) for name, value in values.items()} if kinds <= {int, float} else None  # type: ignore[arg-type]
+
+    def _tell_bulk(self, bulk: Mapping[int, dict[str, float]]) -> list[tuple[str, str | None, Entry | None]]:
+        if len(bulk) < 2:
+            return [self.tell(number, values) for number, values in bulk.items()]
+        try:
+            self.agent.update_many(list(bulk.items()))
+        except ValueError:  # nothing has changed: each stands for itself
+            return [self.tell(number, values) for number, values in bulk.items()]
+        for number in bulk:
+            del self.open[number]
+        self.remember(bulk)
+        self.recent.add_rewards(values["reward"] for values in bulk.values())
+        for number, values in bulk.items() if self.spendings else ():
+            self._billed(number, values)
+        return [("learned", None, Entry("feedback", number, encode(values).decode())) for number, values in bulk.items()]
+
     def close(self, number: int, why: str = "request") -> tuple[str, str | None, Entry | None]:
         """End a decision of which no more will be told."""
         if not 1 <= number <= self.decisions:
@@ -221,16 +286,13 @@ class Hosted(Fold):
         if (len(value) if isinstance(value, list | tuple) else None) != wanted:
             raise ValueError(f"{name} is {'one number' if wanted is None else f'{wanted} numbers, one per action'}")
 
-    # The fold ------------------------------------------------------------------------------------------------------------
-
-    # Finished decisions --------------------------------------------------------------------------------------------------
-
     # Reading -------------------------------------------------------------------------------------------------------------
 
     def answer(self, number: int, at: int, made: DecisionBody) -> Decided:
         """Return a decision as a caller gets it."""
         limit = self.close_after
         has_room = made.q is not None and len(self.actions) <= SHOWN
+        prices = {name: x * reward / line for (name, reward, line), x in zip(self._units, made.m, strict=False)}
         return Decided(
             decision=f"{self.setup.name}:{number}",
             action=self.actions[made.a],
@@ -238,16 +300,10 @@ class Hosted(Fold):
             version=self.version,
             by=made.by,
             propensities=dict(zip(self.actions, made.q or (), strict=False)) if has_room else None,
-            prices=self._prices(made.m),
+            prices=prices or None,
             available=None if made.v is None else [self.actions[i] for i in made.v],
             close_at=None if limit is None else (at + limit) / 1e6,
         )
-
-    def _prices(self, multipliers: tuple[float, ...]) -> dict[str, float] | None:
-        low, high = self.agent.setup.reward_range
-        lines = self.agent.setup.constraints
-        pairs = zip(lines, multipliers, strict=False)
-        return {line.name: x * (high - low) / (line.high - line.low) for line, x in pairs} if multipliers else None
 
     def status(self) -> dict[str, Any]:
         """Return how the agent stands, and what was told too late for it."""

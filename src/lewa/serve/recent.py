@@ -1,6 +1,7 @@
 """Which actions were taken lately and what they earned, for the page and the metrics. It is no part of an agent's state."""
 
 from collections import deque
+from collections.abc import Iterable
 
 WINDOW = 500  # decisions, and rewards
 
@@ -24,9 +25,9 @@ class Recent:
         if len(self._actions) > WINDOW:
             self._taken[self._actions.popleft()] -= 1
 
-    def add_reward(self, reward: float | list[float]) -> None:
-        """Count a reward; of a list, one per action, its mean."""
-        self._rewards.append(sum(reward) / len(reward) if isinstance(reward, list | tuple) else reward)
+    def add_rewards(self, rewards: Iterable[float | list[float]]) -> None:
+        """Count rewards; of one per action the mean."""
+        self._rewards.extend(sum(x) / len(x) if isinstance(x, list | tuple) else x for x in rewards)
 
     def reward(self) -> float | None:
         """Return the average reward of the window."""

@@ -44,8 +44,10 @@ class Served:
 
     def place(self, entries: Sequence[Entry], at: int) -> list[Row]:
         """Give entries their place in the journal."""
-        rows = [
-            Row(self.number, self.seq + n, entry.kind, at, entry.decision, entry.body) for n, entry in enumerate(entries, 1)
+        agent, new = self.number, tuple.__new__  # a named tuple in half the time
+        rows: list[Row] = [
+            new(Row, (agent, seq, kind, at, decision, body))
+            for seq, (kind, decision, body) in enumerate(entries, self.seq + 1)
         ]
         self.seq += len(rows)
         return rows

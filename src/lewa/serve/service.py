@@ -9,7 +9,8 @@ import msgspec
 from msgspec import UNSET
 
 from lewa.serve.auth import Caller
-from lewa.serve.bodies import DecisionBody, body_of
+from lewa.serve.bodies import body_of
+from lewa.serve.drawing import Drawing, Made
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.export import plain
 from lewa.serve.host import LOST, Host
@@ -19,7 +20,6 @@ from lewa.serve.schema import AgentChange, AgentSetup, AgentView, Decided, Numbe
 from lewa.serve.served import Served, load
 
 Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, the number, and the values or why refused
-Made = tuple[int, DecisionBody] | str | int  # a decision, a refusal, or the decision that a key had before
 
 
 class Service:
@@ -96,33 +96,15 @@ class Service:
             served, [query.key for query in queries if isinstance(query, Query) and query.key is not None]
         )
         host, at = self.host, self.host.now(served)
-        entries: list[Entry] = []
-        keys: list[KeyRow] = []
-        made: list[Made] = []
+        drawing = Drawing(served, at)
         try:
-            for query in queries:
-                if isinstance(query, str):
-                    made.append(query)
-                    continue
-                known = None if query.key is None else served.known_key(query.key, at)
-                if known is not None:
-                    made.append(known)
-                    continue
-                try:
-                    drawn, number, body = served.hosted.decide(query, at)
-                except ValueError as error:
-                    made.append(str(error))
-                    continue
-                entries += drawn
-                if query.key is not None:
-                    keys.append(served.remember_key(query.key, number, at))
-                made.append((number, body))
+            drawing.draw(queries)
         except Exception as error:
             host.spoiled(error)
             raise
-        if entries:
-            await host.append(served, entries, at, keys)
-        return await self._answers(served, made, at)
+        if drawing.entries:
+            await host.append(served, drawing.entries, at, drawing.keys)
+        return await self._answers(served, drawing.made, at)
 
     async def _answers(self, served: Served, made: Sequence[Made], at: int) -> list[Decided | str]:
         hosted = served.hosted
@@ -205,11 +187,10 @@ class Service:
         entries: list[Entry] = []
         results: list[Told] = []
         try:
-            for decision, number, values in answers:
-                if isinstance(values, str):
-                    results.append(Told(decision, "refused", values))
-                    continue
-                result, why, entry = hosted.tell(number, values)
+            complete = [(number, values) for _, number, values in answers if not isinstance(values, str)]
+            outcomes = iter(hosted.tell_many(complete))
+            for decision, _, values in answers:
+                result, why, entry = ("refused", values, None) if isinstance(values, str) else next(outcomes)
                 if entry is not None:
                     entries.append(entry)
                 results.append(Told(decision, result, why))
@@ -254,8 +235,7 @@ class Service:
             for row in rows:
                 if row.kind in ("feedback", "late") and row.decision in values:
                     values[row.decision].update(msgspec.json.decode(row.body, type=dict[str, Number]))
-            for number in served.hosted.missing(missing):
-                served.hosted.remember(number, values[number])
+            served.hosted.remember({number: values[number] for number in served.hosted.missing(missing)})
         for number in numbers:  # those that this call finishes push out others
             if number in served.hosted.finished:
                 served.hosted.finished.move_to_end(number)

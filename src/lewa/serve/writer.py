@@ -51,6 +51,7 @@ class Writer:
         self._items: deque[Gathering | Job | None] = deque()
         self._changed = Condition()
         self._failed = False
+        self._expected = 1  # calls in a batch: as many as the last one had
         self._busy_since: float | None = None
         self._thread = Thread(target=self._run, name="lewa writer", daemon=True)
         self._thread.start()
@@ -67,7 +68,8 @@ class Writer:
             last.keys.extend(keys)
             last.epochs[rows[0].agent] = epoch
             last.waiters.append((rows[0].agent, future))
-            self._changed.notify()
+            if len(last.waiters) in (1, self._expected):  # else the thread has nothing to do yet
+                self._changed.notify()
         return future
 
     async def call(self, work: Callable[[Store], T]) -> T:
@@ -113,14 +115,13 @@ class Writer:
     # The thread ----------------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        expected = 1
         while True:
             with self._changed:
                 while not self._items:
                     self._changed.wait()
                 first = self._items[0]
-                if isinstance(first, Gathering) and expected > 1:
-                    self._gather(first, expected)
+                if isinstance(first, Gathering) and self._expected > 1:
+                    self._gather(first, self._expected)
                 if not self._items:  # they were refused while the batch gathered
                     continue
                 item = self._items.popleft()
@@ -131,7 +132,7 @@ class Writer:
             if isinstance(item, Job):
                 self._work(item, failed)
             else:
-                expected = len(item.waiters)
+                self._expected = len(item.waiters)
                 self._commit(item, failed)
             self._busy_since = None
 
