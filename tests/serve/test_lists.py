@@ -31,7 +31,8 @@ def test_a_list_is_the_same_as_its_entries_one_by_one(tmp_path: Path, change: di
     queries += [{"available": ["nothing"]}, {"reserve": {"cost": 0.2}}, {"key": "b"}, {}, {"context": {"size": 0.5}}, {}, {}]
     answers = [{"decision": f"router:{rng.randrange(1, 14)}", "reward": rng.random(), "cost": 1} for _ in range(12)]
     answers += [{"decision": "router:3", "cost": 1}, {"decision": "router:99", "reward": 1}, {"decision": "router:4"}]
-    states, results = [], []
+    states: list[Any] = []
+    results: list[list[Any]] = []
     for name, lists in (("whole", True), ("single", False)):
         with service(tmp_path, f"{name}.sqlite3") as web:
             assert web.call("POST", "/v1/agents", {**SETUP, **change})[0] == 201

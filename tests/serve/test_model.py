@@ -1,8 +1,10 @@
 """The whole surface against a plain model in memory, by random sequences of calls with restarts in between."""
 
-import tempfile
+import json
+import os
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -18,7 +20,9 @@ SETUP = {
     "lines": [{"name": "cost", "at_most": 0.5}],
     "seed": 1,
     "answers": {"max_open": 4},
+    "safety": {"fallback": "a"},
 }
+LONG = bool(os.environ.get("LEWA_SERVICE"))
 FIELDS = ("reward", "cost")
 values = st.dictionaries(st.sampled_from(FIELDS), st.sampled_from([0.0, 0.25, 1.0]), max_size=2)
 
@@ -28,18 +32,20 @@ class Surface(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.stack, self.folder = ExitStack(), Path(tempfile.mkdtemp(prefix="lewa-model-"))
+        self.disk, self.stack = ExitStack(), ExitStack()
+        self.folder = Path(self.disk.enter_context(TemporaryDirectory(prefix="lewa-model-")))
         self.told: dict[int, dict[str, float]] = {}
         self.open: list[int] = []
         self.late, self.closed, self.version, self.retired = 0, 0, 1, False
+        self.mode, self.changes, self.told_records = "live", 0, 0
         self.keys: dict[str, tuple[int, object]] = {}
         self.web: Client = self.stack.enter_context(service(self.folder, snapshot_every=7))
         assert self.web.call("POST", "/v1/agents", SETUP)[0] == 201
 
     def teardown(self) -> None:
         if hasattr(self, "stack"):
-            self.agrees()
-            self.stack.close()
+            with self.disk, self.stack:  # a service that is left running would never let the process end
+                self.agrees()
 
     @rule()
     def restart(self) -> None:
@@ -75,7 +81,8 @@ class Surface(RuleBasedStateMachine):
             else:
                 number = self.decided()
                 assert made["decision"] == f"m:{number}"
-                assert made["action"] in (mask or ["a", "b"])
+                assert made["action"] in (["a"] if self.mode in ("off", "shadow") else mask or ["a", "b"])
+                assert made.get("by", "learner") == ("fallback" if self.mode in ("off", "shadow") else "learner")
                 if key is not None:
                     self.keys[key] = (number, (made["decision"], made["action"], made["probability"]))
 
@@ -88,6 +95,7 @@ class Surface(RuleBasedStateMachine):
             return
         number = self.decided()
         self.told[number] = dict(seen)
+        self.told_records += bool(seen)
         if len(seen) == 2:
             self.open.remove(number)
         result = {"decision": f"m:{number}", "result": "learned" if len(seen) == 2 else "kept"}
@@ -111,6 +119,7 @@ class Surface(RuleBasedStateMachine):
         if not fresh:
             return "same"
         before.update(fresh)
+        self.told_records += 1
         if number not in self.open:
             self.late += len(fresh)
             return "late"
@@ -142,12 +151,44 @@ class Surface(RuleBasedStateMachine):
         status, _ = self.web.call("PATCH", "/v1/agents/m", {"keys_for": "48h"}, If_Match=f'"{number}"')
         assert status == (200 if match else 412)
         self.version += match
+        self.changes += match
+
+    @rule(mode=st.sampled_from(["live", "shadow", "frozen", "off"]))
+    def switch(self, mode: str) -> None:
+        status, view = self.web.call("PATCH", "/v1/agents/m", {"safety": {"mode": mode}}, If_Match=f'"{self.version}"')
+        assert (status, view["setup"]["safety"]["mode"]) == (200, mode)
+        self.mode, self.version, self.changes = mode, self.version + 1, self.changes + 1
+
+    @rule()
+    def make_again(self) -> None:
+        assert self.web.call("POST", "/v1/agents", SETUP)[0] == 409
+        [view] = self.web.call("GET", "/v1/agents")[1]["agents"]
+        assert (view["version"], view["retired"], view["decisions"]) == (self.version, self.retired, len(self.told))
+
+    @rule()
+    def play(self) -> None:
+        seen = self.web.call("GET", "/v1/agents/m/play")[1]
+        assert sum(seen["play"].values()) == pytest.approx(1)
+        if self.mode in ("off", "shadow"):
+            assert seen["play"]["a"] == 1
+
+    @rule(after=st.integers(0, 30))
+    def journal(self, after: int) -> None:
+        text = self.web.call("GET", f"/v1/agents/m/journal?after={after}")[1]
+        lines = [json.loads(line) for line in text.splitlines()] if isinstance(text, str) else [text]
+        assert [line["seq"] for line in lines] == list(range(after + 1, after + 1 + len(lines)))
+        if after == 0:
+            kinds = [line["kind"] for line in lines]
+            counts = {kind: kinds.count(kind) for kind in ("decision", "close", "change")}
+            assert counts == {"decision": len(self.told), "close": self.closed, "change": self.changes}
+            assert kinds.count("feedback") + kinds.count("late") == self.told_records
 
     @precondition(lambda self: len(self.told) > 5)
     @rule()
     def retire(self) -> None:
         assert self.web.call("DELETE", "/v1/agents/m")[0] == 200
         self.version += not self.retired
+        self.changes += not self.retired
         self.retired = True
 
     @rule()
@@ -159,11 +200,12 @@ class Surface(RuleBasedStateMachine):
 
 
 Surface.TestCase.settings = settings(
-    max_examples=6,
-    stateful_step_count=25,
+    max_examples=150 if LONG else 6,
+    stateful_step_count=40 if LONG else 25,
     deadline=None,
+    database=None,
     suppress_health_check=list(HealthCheck),
     derandomize=True,
-    phases=[Phase.generate],
+    phases=[Phase.generate, Phase.shrink] if LONG else [Phase.generate],  # to shrink takes hundreds of services
 )
 TestSurface = Surface.TestCase
