@@ -8,6 +8,7 @@ import msgspec
 
 from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.export import plain
+from lewa.serve.fold import COMPILED
 from lewa.serve.hosted import Hosted
 from lewa.serve.rows import KINDS, AgentRow, Audit, KeyRow, Row
 from lewa.serve.store import Store
@@ -37,6 +38,7 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
     """Replay a journal from its first record, and compare the state with every snapshot on the way."""
     expected = {snapshot.seq: snapshot.state for snapshot in store.snapshots(agent.id)}
     compared, seq, hosted, problem = 0, 0, None, None
+    ways: set[bool | None] = set()  # in which the records were computed
     for row in store.rows(agent.id):
         try:
             if row.seq != seq + 1:
@@ -48,15 +50,25 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
         except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
             problem = f"record {row.seq} does not fit: {error}"
             break
+        ways.add(hosted.compiled)
         seq = row.seq
         if seq in expected:
             compared += 1
             if hosted.hash() != expected[seq]:
-                problem = f"the snapshot after record {seq} is not what the records give"
+                problem = _other_way(ways) or f"the snapshot after record {seq} is not what the records give"
                 break
     if hosted is None:
         return Verdict(agent.name, 0, 0, 0, "", problem or "there are no records")
     return Verdict(agent.name, seq, hosted.decisions, compared, hosted.hash(), problem)
+
+
+def _other_way(ways: set[bool | None]) -> str | None:
+    """Return why the state may differ in its last bits from what was served; None if this process computes as that did."""
+    if not ways - {COMPILED, None}:
+        return None
+    names = {True: "compiled code", False: "plain Python (NUMBA_DISABLE_JIT)"}
+    wrote, here = " and ".join(names[way] for way in names if way in ways), names[COMPILED]
+    return f"the records were computed by {wrote}, this process runs {here}, and these differ in the last bits"
 
 
 def export_lines(store: Store, number: int) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import msgspec
 from msgspec import UNSET
+from numba import config
 
 from lewa.agent import Agent, Decision, Feedback
 from lewa.agent.files import to_json
@@ -23,6 +24,7 @@ from lewa.serve.rows import Row, Snapshot
 from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
 
 FORMAT = 1  # of a snapshot
+COMPILED = not vars(config)["DISABLE_JIT"]  # compiled code and plain Python differ in the last bits
 REMEMBERED = 20_000  # finished decisions whose values are in memory; the others are read from the journal
 
 
@@ -35,6 +37,7 @@ class Fold:
         self._field_set = frozenset(self.fields)
         self.learner: str = agent.setup.learner_name
         self.version, self.decisions, self.retired = 1, 0, False
+        self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
         self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
@@ -58,7 +61,9 @@ class Fold:
         if row.kind != "set" or row.seq != 1:
             raise ValueError(f"a journal begins with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
-        return cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
+        fold = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
+        fold.compiled = plain.get("compiled")
+        return fold
 
     def _change(self, body: Mapping[str, Any]) -> None:
         for change in body["changes"]:
@@ -103,6 +108,8 @@ class Fold:
             self._late(number, msgspec.json.decode(row.body, type=dict[str, Number]))
         elif row.kind == "change":
             self._change(json.loads(row.body))
+        elif row.kind == "run":
+            self.compiled = bool(json.loads(row.body)["compiled"])
         else:
             raise ValueError(f"a journal of lewa has no record of the kind {row.kind!r}")
 
@@ -156,6 +163,7 @@ class Fold:
         """Return the whole state as JSON has it."""
         waiting = [[number, decision.at, decision.action, decision.values] for number, decision in self.open.items()]
         counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
+        counters |= {} if self.compiled is None else {"compiled": self.compiled}
         setup, spent = msgspec.to_builtins(self.setup), [spending.plain() for spending in self.spendings]
         return {
             "format": FORMAT,
@@ -186,7 +194,7 @@ class Fold:
             raise ValueError(f"snapshots of format {FORMAT} can be read, got {plain.get('format')!r}")
         hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
         hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
-        hosted.late = plain["late"]
+        hosted.late, hosted.compiled = plain["late"], plain.get("compiled")
         for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
             spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}

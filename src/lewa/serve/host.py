@@ -113,6 +113,9 @@ class Host:
             self.broken[name] = f"the journal of {name} cannot be read: {error}"
             log("journal damaged", agent=name, why=str(error))
             return None
+        entries = hosted.run_here()
+        if entries:
+            await self.append(served, entries, self.now(served))
         self.broken.pop(name, None)
         self.agents[name] = served
         if seq - start > self.limits.long_tail:  # before it is ready: the next start need not read it again

@@ -17,7 +17,7 @@ from lewa.agent.records import play_to_bytes
 from lewa.serve.bodies import DecisionBody, agent_of, check_depth, check_reserve, plain_value, whole_play
 from lewa.serve.caps import check_caps, within
 from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
-from lewa.serve.fold import Fold
+from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import bare_of, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
@@ -42,8 +42,18 @@ class Hosted(Fold):
         check_caps(setup.caps, agent)
         check_watchdog(setup.watchdog, agent)
         setup = current(setup, agent)
-        body = f'{{"setup": {encode(setup).decode()}, "agent": {to_json(agent.snapshot())}}}'
-        return cls(setup, agent), Entry("set", None, body)
+        made = cls(setup, agent)
+        made.compiled = COMPILED
+        how = encode(COMPILED).decode()
+        body = f'{{"setup": {encode(setup).decode()}, "compiled": {how}, "agent": {to_json(agent.snapshot())}}}'
+        return made, Entry("set", None, body)
+
+    def run_here(self) -> list[Entry]:
+        """Say how this process computes, if the journal does not say so yet."""
+        if self.compiled == COMPILED:
+            return []
+        self.compiled = COMPILED
+        return [Entry("run", None, encode({"compiled": COMPILED}).decode())]
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-KINDS = ("set", "change", "decision", "feedback", "close", "late")
+KINDS = ("set", "change", "decision", "feedback", "close", "late", "run")
 
 
 class Entry(NamedTuple):

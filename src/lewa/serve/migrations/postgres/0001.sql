@@ -3,7 +3,7 @@ CREATE TABLE agents (id bigint PRIMARY KEY, name text NOT NULL UNIQUE, at bigint
 CREATE TABLE journal (
   agent bigint NOT NULL REFERENCES agents (id),
   seq bigint NOT NULL,       -- the agent's own counter, from 1; never a sequence, whose numbers appear out of order
-  kind text NOT NULL,        -- set, change, decision, feedback, close, late
+  kind text NOT NULL,        -- set, change, decision, feedback, close, late, run
   at bigint NOT NULL,        -- microseconds since 1970
   decision bigint,           -- the decision that the row is about
   body text NOT NULL,        -- JSON

@@ -3,7 +3,7 @@ CREATE TABLE agents (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, at INTEG
 CREATE TABLE journal (
   agent INTEGER NOT NULL REFERENCES agents (id),
   seq INTEGER NOT NULL,      -- the agent's own counter, from 1
-  kind TEXT NOT NULL,        -- set, change, decision, feedback, close, late
+  kind TEXT NOT NULL,        -- set, change, decision, feedback, close, late, run
   at INTEGER NOT NULL,       -- microseconds since 1970
   decision INTEGER,          -- the decision that the row is about
   body TEXT NOT NULL,        -- JSON
