@@ -154,3 +154,102 @@ def test_an_action_is_added_and_a_range_changed_while_it_runs() -> None:
     again.pull(context={"task": "code"})
     assert again.snapshot() == agent.snapshot()
     assert repr(agent) == "<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features; 52 decisions>"
+
+
+def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:
+    context = {"task": "code", "tokens": np.int64(750)}
+    agent = make(keep_context=True, journal=tmp_path / "j")
+    decision = agent.pull(context=context)
+    assert decision.context == {"task": "code", "tokens": 750}
+    assert decision.plain()["context"] == {"task": "code", "tokens": 750}
+    assert from_text(to_text(decision))[-1] == decision.context
+    assert record(json.loads(json.dumps(decision.plain()))) == decision
+    assert make(keep_context=True).replay([decision.plain()]).snapshot() == agent.snapshot()
+    agent.stop_journal()
+    assert lewa.Agent.open(tmp_path / "j").setup.keep_context
+    without = make().pull(context=context)
+    assert without.context is None
+    assert "code" not in to_text(without) + json.dumps(without.plain())
+    before = agent.snapshot()
+    with pytest.raises(ValueError, match="a context that is kept must be made of texts and numbers"):
+        make(context=[lewa.number("x", (0, 1))], keep_context=True).pull(context={"x": {1, 2}})
+    assert agent.snapshot() == before
+
+
+def test_values_that_do_not_fit_the_declared_context_are_counted_and_warned_of() -> None:
+    agent = make()
+    for t in range(60):
+        agent.pull(context={"task": "poem" if t % 2 else "code", "tokens": 2000 + t} if t % 3 else {"task": "chat"})
+    texts = [warning for warning in agent.status().warnings if warning.code == "context"]
+    assert texts == [
+        "40 of 60 values of tokens were outside its range and counted as its ends; (0, 2059) would fit",
+        "20 of 60 values of task are levels that were not declared, and count as missing: see buckets",
+    ]
+    calm = make()
+    run(calm, 60)
+    assert not [warning for warning in calm.status().warnings if warning.code == "context"]
+
+
+def test_masks_are_part_of_the_context() -> None:
+    """The learner weighs the actions that are there: also those that it would not have drawn beside a missing one."""
+    agent = lewa.Agent(["a", "b", "c"], [lewa.at_most("cost", 0.4)], context=COLUMNS, seed=1)
+    for t, context in enumerate(requests(20)):
+        decision = agent.pull(["a", "b"] if t % 2 else None, context=context)
+        assert t % 2 == 0 or decision.play[2] == 0
+        reward, cost = {"a": (0.2, 0.1), "b": (0.5, 0.3), "c": (0.9, 0.9)}[str(decision.action)]
+        agent.update(decision, reward=reward, cost=cost)
+    driver = agent._state.driver
+    driver.see(np.array(decision.features))
+    among, own = driver.play_among(np.array([1.0, 1, 0])), driver.play()
+    assert own.tolist() == [0, 0, 1]  # a part of it over the others would be 0/0
+    assert among[:2].sum() == pytest.approx(1)
+    assert among[2] == 0
+
+
+def groups(**settings: Any) -> lewa.Agent:
+    lines = [lewa.at_most("cost", 0.5), lewa.at_most("cost", 0.3, group="task")]
+    return lewa.Agent(ACTIONS, lines, seed=3, context=COLUMNS, **settings)
+
+
+def test_a_line_is_kept_for_each_group() -> None:
+    agent = groups()
+    assert [str(item) for item in agent.setup.constraints] == [
+        "cost at most 0.5",
+        "cost of code at most 0.3",
+        "cost of chat at most 0.3",
+    ]
+    spent: dict[str, list[float]] = {"code": [], "chat": []}
+    records: list[Any] = []
+    for t, context in enumerate(requests(3000)):
+        decision = agent.pull(context=context)
+        values = outcome(context, decision.action, t)
+        records += [decision, agent.update(decision, **values)]
+        spent[str(context["task"])].append(values["cost"])
+    for costs in spent.values():
+        assert np.mean(costs) < 0.31
+    told = records[-1].values
+    inside = f"cost of {requests(3000)[-1]['task']}"
+    other = ({"cost of code", "cost of chat"} - {inside}).pop()
+    assert told[inside] == told["cost"]
+    assert told[other] == 0.3
+    assert groups().replay(records[:300]).snapshot() == groups().replay([item.plain() for item in records[:300]]).snapshot()
+    snapshot = agent.snapshot()
+    assert lewa.Agent.restore(json.loads(json.dumps(snapshot))).snapshot() == snapshot
+
+
+def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
+    line = lewa.at_most("cost", 0.3, group={"task": "code"})
+    assert str(line) == "cost of code at most 0.3"
+    agent = lewa.Agent(ACTIONS, line, context=COLUMNS)
+    decision = agent.pull(context={"task": "chat"})
+    assert dict(agent.update(decision, reward=1, cost=0.9).values) == {"reward": 1.0, "cost of code": 0.3}
+    for wrong, sentence in [
+        (lewa.at_most("cost", 0.3, group="tokens"), "declare category\\('tokens'"),
+        (lewa.at_most("cost", 0.3, group={"task": "poem"}), "'poem' is no level of task, which has code, chat"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            lewa.Agent(ACTIONS, wrong, context=COLUMNS)
+    with pytest.raises(ValueError, match="declare category\\('task'"):
+        lewa.Agent(ACTIONS, line)
+    with pytest.raises(ValueError, match="a group is a column of the context"):
+        lewa.at_most("cost", 0.3, group=3)  # type: ignore[arg-type]

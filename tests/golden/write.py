@@ -17,7 +17,9 @@ TRUSTING = {"anytime-op-ewa": {"kappa": 0.0}}  # a radius that covers all rounds
 
 # Learners that look at features, here of contexts that come in turn.
 CONTEXTUAL = {"squarecb-lewa": {"features": 3}}
+CONTEXTUAL |= {name: {"policies": 2} for name in ("exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies")}
 CONTEXTS = [[1.0, (t % 3) / 3, (t % 4 - 2) / 4] for t in range(20)]
+ADVICE = [[*[float(k == t % 3) for k in range(3)], 0.5, 0.25, 0.25] for t in range(20)]  # of two policies
 
 
 def file(name: str) -> Path:
@@ -40,8 +42,9 @@ def layout(trace: Any) -> str:
 
 
 def contextual_table(name: str) -> str:
+    contexts = ADVICE if "policies" in CONTEXTUAL[name] else CONTEXTS
     rows: Any = GAME.block(keys(0)[:1], 0, 20)
-    game = lewa.games.Table(rows.rewards, rows.constraints.transpose(0, 2, 1), CONTEXTS)
+    game = lewa.games.Table(rows.rewards, rows.constraints.transpose(0, 2, 1), contexts)
     learner = lewa.learners.make(name, actions=3, horizon=20, floor=(0.7, 0.6), **CONTEXTUAL[name])
     return layout(lewa.play(learner, game, rounds=20, every_round=True))
 

@@ -13,11 +13,14 @@ from lewa.agent.core import AgentCore
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor
+from lewa.agent.policies import Policy, advise, as_policies
 from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
 from lewa.context import Column
+from lewa.types import Vector
+from lewa.validation import nearest
 
 _new = tuple.__new__  # a named tuple in half the time
 
@@ -62,6 +65,12 @@ class Agent(ChangeMethods, AgentCore):
     context : sequence of columns, optional
         What is known of each request: `number`, `category`, `text` and `vector` declare it. Every `pull` then takes a
         `context`, and the learner weighs the actions by it.
+    policies : mapping or list of names, optional
+        Rules or models that choose an action: functions of the context by name, models with `predict` or `predict_one`, or
+        names alone. Every `pull` then takes a `context` to ask them with, or their `advice`, and the learner mixes them. The
+        policies that always take one action are among them.
+    keep_context : bool
+        Whether decisions record the context as it was given, for audits. By default they have its features only.
     safe : label, optional
         An action that keeps every limit in every decision. The agent is then governed.
     governor : Governor, "auto", "learned" or "off"
@@ -107,6 +116,8 @@ class Agent(ChangeMethods, AgentCore):
         unanswered: str | Mapping[str, float] = "charge",
         expected: Mapping[str, Sequence[float]] | None = None,
         context: Column | Sequence[Column] | None = None,
+        policies: Mapping[str, Policy] | Sequence[str] | None = None,
+        keep_context: bool = False,
         safe: Label | None = None,
         governor: Governor | str = "auto",
         name: str | None = None,
@@ -114,13 +125,17 @@ class Agent(ChangeMethods, AgentCore):
         sync: str = "batch",
         plays: bool = False,
     ) -> None:
-        labels, items, rounds = setup.as_actions(actions), setup.as_constraints(constraints), setup.as_horizon(horizon)
+        columns = contexts.declare(context, settings)
+        labels, rounds = setup.as_actions(actions), setup.as_horizon(horizon)
+        items = setup.as_constraints(constraints, columns)
         names = setup.field_names(items)
         known = setup.as_expected(expected, names, labels)
         setup.refuse_infeasible(items, known)
         prior = setup.tuning_prior(items, reward_range, known, len(labels))
-        columns = contexts.declare(context, settings)
-        wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size)
+        advisers, functions = ((), {}) if policies is None else as_policies(policies)
+        if advisers and columns is not None:
+            raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
+        wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size, len(advisers))
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
         governed = as_governor(governor, safe)
         rule = None if governed is None else Rule(governed, labels, items, rounds)
@@ -140,9 +155,12 @@ class Agent(ChangeMethods, AgentCore):
                     expected=known,
                     agent_name=name,
                     context=columns,
+                    policies=advisers,
+                    keep_context=bool(keep_context),
                 )
             )
         )
+        self._policies = functions
         self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
         if journal is not None:
             self.start_journal(journal, sync, plays)
@@ -156,9 +174,30 @@ class Agent(ChangeMethods, AgentCore):
         constraints = ", ".join(map(str, self.setup.constraints))
         name, rounds, context = self.setup.learner_name, self._state.rounds, self.setup.context
         features = "" if context is None else f", {context.size} features"
+        features = f", {len(self.setup.policies)} policies" if self.setup.policies else features
         return f"<Agent: {len(self._actions)} actions, {constraints}; {name}{features}; {rounds} decisions>"
 
-    def pull(self, available: Iterable[Label] | None = None, *, context: Mapping[str, object] | None = None) -> Decision:
+    def bind_policies(self, policies: Mapping[str, Policy]) -> None:
+        """Give an agent that was loaded or opened its policies again: functions and models are not saved.
+
+        Parameters
+        ----------
+        policies : mapping
+            The functions or models by name. Those that are left out are named in the `advice` of each `pull`.
+        """
+        bound, functions = as_policies(policies)
+        for name in bound:
+            if name not in self.setup.policies:
+                raise ValueError(f"there is no policy {name!r}{nearest(name, list(self.setup.policies))}")
+        self._policies = functions
+
+    def pull(
+        self,
+        available: Iterable[Label] | None = None,
+        *,
+        context: Mapping[str, object] | None = None,
+        advice: Mapping[str, object] | None = None,
+    ) -> Decision:
         """Draw an action from the play, or from the play restricted to the available actions.
 
         Parameters
@@ -167,7 +206,10 @@ class Agent(ChangeMethods, AgentCore):
             The actions that can be taken now; all of them by default.
         context : mapping, optional
             What is known of the request, by the names that were declared; what is missing may be None or left out. The
-            decision records the features that it is turned into, and not the context.
+            decision records the features that it is turned into, and not the context. An agent that mixes policies passes
+            it on to them as it is.
+        advice : mapping, optional
+            What policies advise, by name: an action, chances by action, or one chance per action.
 
         Returns
         -------
@@ -176,16 +218,34 @@ class Agent(ChangeMethods, AgentCore):
         """
         with self._lock:
             self._check_running()
-            decision = self._decide(available, context)
+            decision = self._decide(available, context, advice)
             self._note(decision)
             return decision
 
-    def _decide(self, available: Iterable[Label] | None, context: Mapping[str, object] | None) -> Decision:
+    def _look(self, context: object, advice: Mapping[str, object] | None) -> Vector | None:
+        """Return the features of a round: of its context, or what the policies advise in it."""
+        setup = self.setup
+        if setup.policies:
+            return advise(setup.policies, self._policies, self._actions, context, advice)
+        if advice is not None:
+            raise ValueError("this agent mixes no policies: name them by Agent(..., policies=...), got advice")
+        features = contexts.encode(setup.context, context)
+        if setup.context is not None and isinstance(context, Mapping):
+            self._misfits.add(setup.context, context)
+        return features
+
+    def _decide(
+        self,
+        available: Iterable[Label] | None,
+        context: Mapping[str, object] | None,
+        advice: Mapping[str, object] | None = None,
+    ) -> Decision:
         state = self._state
         driver, t, exposure = state.driver, state.rounds, state.exposure
         among = None if available is None else self._among(available)
         labels = None if among is None else tuple(self._actions[k] for k in among)
-        features, there = contexts.encode(state.setup.context, context), self._there(among)
+        raw = contexts.as_json_value(context) if state.setup.keep_context else None
+        there, features = self._there(among), self._look(context, advice)
         if features is not None:  # nothing is refused from here on
             driver.see(features)
         unmixed = there is None and exposure.plain_play  # whether the learner's play is drawn from as it is
@@ -200,8 +260,8 @@ class Agent(ChangeMethods, AgentCore):
         fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
         masked = among is not None
         charged = state.decide(i, propensity, driver.pending_play(play, not unmixed), masked)
-        records = (b"", ()) if features is None else (features.tobytes(), tuple(charged.tolist()))
-        return _new(Decision, fields + records)
+        seen = (b"", (), None) if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
+        return _new(Decision, fields + seen)
 
     def pull_many(self, n: int) -> list[Decision]:
         """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.
@@ -292,4 +352,4 @@ class Agent(ChangeMethods, AgentCore):
 
     def status(self) -> Status:
         """Return how the agent stands: each constraint with its average and band, regret, guarantee, and warnings."""
-        return report(self._copy())
+        return report(self._copy(), self._misfits)

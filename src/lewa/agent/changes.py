@@ -106,6 +106,8 @@ def _add(state: "AgentState", change: Change) -> None:
             "is retired: a name is never used again" if state.index(label) in state.exposure.retired else "is there already"
         )
         raise ValueError(f"action {label!r} {again}")
+    if setup.policies:
+        raise ValueError(f"an agent that mixes policies keeps its actions: make a new one with {label!r}")
     actions, K = as_actions((*setup.actions, label)), len(setup.actions)
     like = None if options.get("like") is None else state.index(options["like"])
     expected = options.get("expected") or {}

@@ -26,7 +26,7 @@ def to_text(item: Record, with_play: bool = False) -> str:
     if isinstance(item, Feedback):
         return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
-    context = [b64encode(item.features_bytes).decode(), item.charged] if item.features_bytes else [None, None]
+    context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None]
     head = ["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]
     return _encode(_cut([*head, *context]))
 
@@ -64,7 +64,8 @@ def _decision(
     among = None if available is None else tuple(available)
     packed = b"" if play is None else b64decode(play)
     features, charged = (b64decode(context[0]), tuple(context[1])) if context else (b"", ())
-    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent, features, charged)
+    seen = (features, charged, *context[2:3])
+    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent, *seen)
 
 
 def _feedback(number: int, values: Mapping[str, Any], closed: bool | None = None, agent: str | None = None) -> Feedback:

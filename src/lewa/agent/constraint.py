@@ -1,8 +1,12 @@
 """The constraints of an agent, in the user's units; `lewa.units` converts them to what a learner knows."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from lewa.units import Scale, as_number, as_range, scale_of
+from lewa.validation import short_repr
+
+Group = str | Mapping[str, str | int]  # a column, or a level of one: {"tier": "premium"}
 
 
 class Constraint(NamedTuple):
@@ -13,6 +17,8 @@ class Constraint(NamedTuple):
     limit: float
     low: float
     high: float
+    quantity: str | None = None  # whose values it keeps, where it is about a group of requests
+    group: tuple[str, str | int | None] | None = None  # the column and the level; every level if that is None
 
     @property
     def scale(self) -> Scale:
@@ -28,34 +34,76 @@ class Constraint(NamedTuple):
         return f"{self.name} {self.sense} {self.limit:g}"
 
 
-def at_most(name: str, limit: float, range: tuple[float, float] = (0, 1)) -> Constraint:  # noqa: A002  the user's word for it
+def at_most(
+    name: str,
+    limit: float,
+    range: tuple[float, float] = (0, 1),  # noqa: A002  the user's word for it
+    group: Group | None = None,
+) -> Constraint:
     """Require that the average of a quantity is at most the limit; its values lie in the range.
+
+    With `group` the average is over the requests of a group. A category of the context has one group for each of its
+    levels, and each gets a constraint of its own; {column: level} is one of them.
 
     >>> at_most("cost", 0.002, range=(0, 0.05)).floor
     0.96
+    >>> str(at_most("cost", 0.003, group={"tier": "premium"}))
+    'cost of premium at most 0.003'
     """
-    return checked(name, "at most", limit, range)
+    return _grouped(checked(name, "at most", limit, range), group)
 
 
-def at_least(name: str, limit: float, range: tuple[float, float] = (0, 1)) -> Constraint:  # noqa: A002
-    """Require that the average of a quantity is at least the limit; its values lie in the range.
+def at_least(
+    name: str,
+    limit: float,
+    range: tuple[float, float] = (0, 1),  # noqa: A002
+    group: Group | None = None,
+) -> Constraint:
+    """Require that the average of a quantity is at least the limit; its values lie in the range. For `group` see `at_most`.
 
     >>> at_least("quality", 4, range=(1, 5)).floor
     0.75
     """
-    return checked(name, "at least", limit, range)
+    return _grouped(checked(name, "at least", limit, range), group)
 
 
-def from_plain(name: str, sense: str, line: float, low: float, high: float) -> Constraint:
+def of_group(constraint: Constraint, column: str, level: str | int) -> Constraint:
+    """Return the constraint for the requests of one level of a column."""
+    quantity = constraint.quantity or constraint.name
+    return constraint._replace(name=f"{quantity} of {level}", quantity=quantity, group=(column, level))
+
+
+def _grouped(constraint: Constraint, group: Group | None) -> Constraint:
+    if group is None:
+        return constraint
+    if isinstance(group, str) and group:
+        return constraint._replace(quantity=constraint.name, group=(group, None))
+    if isinstance(group, Mapping) and len(group) == 1 and all(isinstance(name, str) for name in group):
+        ((column, level),) = group.items()
+        return of_group(constraint, column, level)
+    raise ValueError(f"a group is a column of the context, or one level as {{column: level}}, got {short_repr(group)}")
+
+
+def from_plain(
+    name: str,
+    sense: str,
+    line: float,
+    low: float,
+    high: float,
+    quantity: str | None = None,
+    group: tuple[str, str | int] | None = None,
+) -> Constraint:
     """Return the constraint that `to_plain` wrote."""
     if sense not in ("at most", "at least"):
         raise ValueError(f"the sense of a constraint must be 'at most' or 'at least', got {sense!r}")
-    return checked(name, sense, line, (low, high))
+    made = checked(name, sense, line, (low, high))
+    return made if group is None else made._replace(quantity=quantity, group=(group[0], group[1]))
 
 
-def to_plain(constraint: Constraint) -> dict[str, str | float]:
-    """Return the constraint as JSON has it; files of version 1 call the limit "line"."""
-    return {"line" if name == "limit" else name: value for name, value in constraint._asdict().items()}
+def to_plain(constraint: Constraint) -> dict[str, object]:
+    """Return the constraint as JSON has it; files of version 1 call the limit "line", and know no groups."""
+    plain = {"line" if name == "limit" else name: value for name, value in constraint._asdict().items()}
+    return {name: value for name, value in plain.items() if value is not None}
 
 
 def checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> Constraint:

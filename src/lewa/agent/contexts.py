@@ -1,5 +1,6 @@
 """What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
 
+import json
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,11 +24,35 @@ def declare(columns: object, settings: object) -> Context | None:
 def check_contextual(learner: str, feedback: str, features: int) -> int:
     """Return the number of features for a learner's tuning; refuse a learner that looks at no context."""
     if feedback == "full":
-        raise ValueError("a context is for feedback='bandit', got feedback='full': let the actions be policies there")
+        raise ValueError("a context is for feedback='bandit', got feedback='full': give policies there")
     if "features" not in settings_of(learner):
         able = [name for name in names() if "features" in settings_of(name)]
         raise ValueError(f"{learner} does not use a context; these do: {', '.join(able)}")
     return features
+
+
+def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
+    """Return the name of the learner that mixes policies; refuse one that takes no advice."""
+    if learner == "auto":
+        learner = "lewa-policies" if feedback == "full" else "exp4-lewa" if horizon is not None else "anytime-exp4-lewa"
+    if "policies" not in settings_of(learner):
+        able = [name for name in names() if "policies" in settings_of(name)]
+        raise ValueError(f"{learner} takes no advice of policies; these do: {', '.join(able)}")
+    return learner
+
+
+def as_json_value(context: object) -> object:
+    """Return a context as JSON has it, for a decision that keeps it; refuse one that JSON cannot hold."""
+    try:
+        return json.loads(json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value))
+    except (TypeError, ValueError, RecursionError):
+        raise ValueError(f"a context that is kept must be made of texts and numbers, got {brief(context)}") from None
+
+
+def _plain_value(value: object) -> object:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    raise TypeError(type(value).__name__)
 
 
 def encode(context: Context | None, values: object) -> Vector | None:
@@ -41,12 +66,12 @@ def encode(context: Context | None, values: object) -> Vector | None:
     return context.encode(values)
 
 
-def take_context(driver: Driver, context: Context | None, decision: Decision, action: int | None, learns: bool) -> None:
+def take_context(driver: Driver, sees: bool, decision: Decision, action: int | None, learns: bool) -> None:
     """Show the learner the context of a recorded decision; refuse a record whose charges this agent would not have made.
 
     The action is None if the governor decided: the learner made no play then, and charged nothing.
     """
-    size = 0 if context is None else driver.features  # a learner of contexts without one has a constant feature
+    size = driver.features if sees else 0  # a learner of contexts without one has a constant feature
     try:
         features = check_features(size, decision.features)
     except ValueError:

@@ -17,7 +17,9 @@ from lewa.agent.contexts import take_context
 from lewa.agent.errors import StoppedError
 from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
+from lewa.agent.misfits import Misfits
 from lewa.agent.pending import Pending
+from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, brief, record
 from lewa.agent.setup import Setup
@@ -38,6 +40,8 @@ class AgentCore:
         self._state, self._lock = state, Lock()
         self._journal: Journal | None = None
         self._stopped: str | None = None  # why nothing changes this agent any more
+        self._policies: dict[str, Policy] = {}  # functions, which are never saved
+        self._misfits = Misfits()  # of contexts that this process has seen
         self._know_actions()
         forks.watch(self)
 
@@ -88,7 +92,8 @@ class AgentCore:
         masked = item.available is not None
         there = self._there(None if item.available is None else self._among(item.available))
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
-        take_context(state.driver, state.setup.context, item, None if safe else i, state.exposure.learns)
+        sees = state.setup.context is not None or bool(state.setup.policies)
+        take_context(state.driver, sees, item, None if safe else i, state.exposure.learns)
         unmixed = there is None and state.exposure.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, not unmixed), masked)
 

@@ -32,6 +32,7 @@ class Decision(NamedTuple):
     agent: str | None = None  # the name of the agent that made it, if it has one
     features_bytes: bytes = b""  # of its context, eight bytes each; none without context
     charged: tuple[float, ...] = ()  # what its constraints were charged in a context, as costs of [0, 1]
+    context: Any = None  # as it was given, where the agent was asked to keep it; nothing reads it
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -92,7 +93,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "features", "charged"}  # fields that a record has where there is something to say
+OPTIONAL = {"agent", "features", "charged", "context"}  # fields that a record has where there is something to say
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from lewa.agent import constraint as constraints_
 from lewa.agent.constraint import Constraint
-from lewa.agent.contexts import check_contextual
+from lewa.agent.contexts import check_contextual, mixing_learner
+from lewa.agent.groups import expand
 from lewa.agent.records import Label, Plain, brief
 from lewa.choice import ANYTIME, choose_learner
 from lewa.context import Context, as_context
@@ -42,6 +43,8 @@ class Setup:
     expected: dict[str, tuple[float, ...]]
     agent_name: str | None = None  # that its decisions carry
     context: Context | None = None  # the columns that are known of each request
+    policies: tuple[str, ...] = ()  # the names of those that give advice
+    keep_context: bool = False  # whether decisions record the context as it was given
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -84,13 +87,18 @@ class Setup:
             plain["agent"] = name
         if (context := plain.pop("context")) is not None:
             plain["context"] = context.plain()
+        if not plain["policies"]:
+            del plain["policies"]
+        if not plain["keep_context"]:
+            del plain["keep_context"]
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
 def from_plain(plain: Plain) -> Setup:
     """Return the setup that `Setup.plain` wrote."""
     actions = as_actions(plain["actions"])
-    constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]])
+    columns = as_context(plain["context"], most=LARGEST_WHOLE) if "context" in plain else None
+    constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]], columns)
     names, policy = field_names(constraints), plain["unanswered"]
     learner = load(find(plain["name"]), plain["learner"])
     check_floor(learner, constraints)
@@ -107,7 +115,9 @@ def from_plain(plain: Plain) -> Setup:
         unanswered=as_policy("expire" if policy is None else policy, names),
         expected=as_expected(plain["expected"], names, actions),
         agent_name=plain.get("agent"),
-        context=as_context(plain["context"], most=LARGEST_WHOLE) if "context" in plain else None,
+        context=columns,
+        policies=tuple(plain.get("policies", ())),
+        keep_context=plain.get("keep_context") is True,
     )
 
 
@@ -145,6 +155,7 @@ class Wish(NamedTuple):
     goal: str
     settings: Mapping[str, object] | None
     features: int = 0  # of the context, if there is one
+    policies: int = 0  # that give advice
 
 
 def make_learner(
@@ -154,7 +165,7 @@ def make_learner(
 
     `prior` is what is expected of each action, for a learner whose tuning has use for it.
     """
-    name, feedback, goal, settings, features = wish
+    name, feedback, goal, settings, features, policies = wish
     floor = [constraint.floor for constraint in constraints]
     if feedback not in ANYTIME:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {brief(feedback)}")
@@ -163,7 +174,9 @@ def make_learner(
     if settings is not None and not isinstance(settings, Mapping):
         raise ValueError(f"settings must be a mapping of names to values, got {brief(settings)}")
     options: dict[str, object] = dict(settings or {})
-    if name == "auto":
+    if policies:
+        name, options["policies"] = mixing_learner(name, feedback, horizon), policies
+    elif name == "auto":
         choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
         name, options = choice.name, {**choice.settings, **options}
     if features:
@@ -173,7 +186,7 @@ def make_learner(
         return name, make(name, actions, horizon, floor, **options)
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
-        anytime = ANYTIME[feedback_kind(find(name)).observes]
+        anytime = "anytime-exp4-lewa" if policies else ANYTIME[feedback_kind(find(name)).observes]
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
     return name, short
 
@@ -209,13 +222,14 @@ def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
     return tuple(actions)
 
 
-def as_constraints(constraints: Constraint | Sequence[Constraint]) -> tuple[Constraint, ...]:
+def as_constraints(constraints: Constraint | Sequence[Constraint], context: Context | None = None) -> tuple[Constraint, ...]:
     """Return the constraints, at least one and of different names, or refuse them with a sentence."""
     items = (constraints,) if isinstance(constraints, Constraint) else constraints
     if not isinstance(items, Iterable) or not (items := tuple(items)) or not all(isinstance(c, Constraint) for c in items):
         raise ValueError(
             f"constraints must be a list of at_most(...) and at_least(...), at least one, got {brief(constraints)}"
         )
+    items = expand(items, context)
     names = [constraint.name for constraint in items]
     if len(set(names)) < len(names):
         raise ValueError(f"constraints must have distinct names, got {', '.join(names)}")

@@ -13,6 +13,7 @@ from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
+from lewa.agent.groups import spread
 from lewa.agent.pending import OpenDecisions, Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value, brief
@@ -47,6 +48,7 @@ class AgentState:
         self.delays, self.segments = DelayCounter(), list[Segment]()
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
+        self._by_group = any(item.group for item in setup.constraints)
         self.prior_units = setup.prior_units()
         self._unbounded = setup.learner.unbounded
         self._make_desk()
@@ -157,6 +159,8 @@ class AgentState:
     def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
         """Return the values of an answer as numbers; refuse what is no value, has no such name or is known."""
         numbers: dict[str, float | Vector] = {}
+        if self._by_group:
+            values = spread(values, self.setup.constraints, self.setup.context, self.open[number].features)
         for name, value in values.items():
             f = self._fields.get(name)
             if f is None:
@@ -189,7 +193,8 @@ class AgentState:
                 self.charge_count[f] += 1
                 self.charge_total[f] += self.setup.scales[f].to_user(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
-        if pending.features.size and not safe and 0 not in known and "reward" not in self.setup.unanswered:
+        regresses = pending.features.size > 0 and not self.setup.policies
+        if regresses and not safe and 0 not in known and "reward" not in self.setup.unanswered:
             if self.exposure.learns:
                 settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands

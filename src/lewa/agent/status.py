@@ -11,6 +11,7 @@ from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_gu
 from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
 from lewa.agent.governor_status import GovernorStatus, governor_status
 from lewa.agent.metrics import metrics_text
+from lewa.agent.misfits import Misfits
 from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play, dual_certificate
@@ -163,7 +164,7 @@ def _band(item: ConstraintStatus) -> str:
 
 
 @np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
-def report(state: AgentState) -> Status:
+def report(state: AgentState, misfits: Misfits | None = None) -> Status:
     """Return the status of an agent in this state."""
     setup, statistics = state.setup, state.statistics
     statement = current_guarantee(state)
@@ -180,7 +181,7 @@ def report(state: AgentState) -> Status:
         guarantee=statement,
         promise=_promise(state, statement),
         promise_is="" if statement.regret is None else describe_scope(state, statement),
-        warnings=tuple(find_problems(state)),
+        warnings=(*find_problems(state), *(StatusWarning("context", text) for text in (misfits or Misfits()).texts())),
         changes=tuple(state.changes),
         mode=state.exposure.mode,
         governor=governor_status(state.ledger, state.rounds),

@@ -15,7 +15,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, World, charge, extremes, feedback_of, many_rounds, run, tell, walk, world
+from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, tell, walk, world
 from lewa.feedback import Bandit, Feedback, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
@@ -123,7 +123,7 @@ def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     """
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
     same = learner.relabelled(order.tolist())
-    there = World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions], here.contexts)
+    there = relabelled(learner, here, order)
     for t, (first, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
         hold(
             abs(first.play[order] - other.play).max() <= 1e-9,

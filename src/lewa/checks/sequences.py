@@ -44,9 +44,19 @@ def world(learner: Learner, actions: int, rounds: int = 30) -> World:
     dice, m = np.random.default_rng(12), learner.floor.size
     d = getattr(learner.start(actions), "features", NOTHING).size
     outcomes = dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds)
+    if "policies" in learner.parameters:  # their advice, each row a distribution
+        return World(*outcomes, dice.dirichlet(np.ones(actions), (rounds, d // actions)).reshape(rounds, d))
     contexts = dice.uniform(-1, 1, (rounds, d)) / max(d, 1) ** 0.5
     contexts[:, :1] = 1
     return World(*outcomes, contexts)
+
+
+def relabelled(learner: Learner, here: World, order: Indices) -> World:
+    """Return the same rounds where action k is what was action order[k], also in the advice of policies."""
+    contexts = here.contexts
+    if "policies" in learner.parameters:
+        contexts = contexts.reshape(len(contexts), -1, order.size)[:, :, order].reshape(contexts.shape)
+    return World(here.rewards[:, order], here.constraints[:, :, order], np.argsort(order)[here.actions], contexts)
 
 
 def feedback_of(

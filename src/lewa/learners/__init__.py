@@ -9,6 +9,7 @@ from lewa.kernels import field_types
 from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_ewa import AnytimeEwa
+from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
 from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.anytime_op_ewa import AnytimeOpEwa
 from lewa.learners.bandit_epoch_project import BanditEpochProject
@@ -24,7 +25,7 @@ from lewa.learners.epsilon_first import EpsilonFirst
 from lewa.learners.ewa import Ewa
 from lewa.learners.exp3 import Exp3
 from lewa.learners.exp3_p import Exp3P
-from lewa.learners.exp4_lewa import Exp4Lewa
+from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
 from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
@@ -37,6 +38,7 @@ from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
 from lewa.learners.lewa import Lewa
+from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
 from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
@@ -79,6 +81,9 @@ ALL: dict[str, type[Learner]] = {
     "squarecb-lewa": SquareCbLewa,
     "proved-squarecb-lewa": ProvedSquareCbLewa,
     "exp4-lewa": Exp4Lewa,
+    "exp4-lewa-ix": Exp4LewaIx,
+    "anytime-exp4-lewa": AnytimeExp4Lewa,
+    "lewa-policies": LewaPolicies,
     "fixed-penalty": FixedPenalty,
     "gated-penalty": GatedPenalty,
     "anytime-ewa": AnytimeEwa,
@@ -201,6 +206,7 @@ __all__ = [
     "AdaHedge",
     "AnytimeBanditLewa",
     "AnytimeEwa",
+    "AnytimeExp4Lewa",
     "AnytimeLewa",
     "AnytimeOpEwa",
     "BanditEpochProject",
@@ -216,6 +222,7 @@ __all__ = [
     "Exp3",
     "Exp3P",
     "Exp4Lewa",
+    "Exp4LewaIx",
     "ExpLewa",
     "ExploreThenProject",
     "FixedPenalty",
@@ -229,6 +236,7 @@ __all__ = [
     "Learner",
     "Lewa",
     "LewaIx",
+    "LewaPolicies",
     "LewaUcb",
     "LossBanditLewa",
     "NormalHedge",

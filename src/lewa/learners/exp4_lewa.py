@@ -1,4 +1,4 @@
-"""EXP4-LEWA: policies as experts, under constraints, for bandit feedback."""
+"""EXP4-LEWA: policies as experts, under constraints, for bandit feedback; and its form with implicit exploration."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -7,8 +7,8 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, dual_step, mix_advice, ones, priced_loss, shrink_one
-from lewa.learners.base import PrimalDual, check_exponent, check_problem, require
+from lewa.kernels import Weights, comparable, dual_step, ix_loss, mix_advice, ones, priced_loss, rule, shrink_one, total
+from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_problem, require
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
@@ -76,10 +76,13 @@ class Exp4Lewa(PrimalDual):
         delta = 2 * m * eta * k
         return cls(eta, delta, min(T ** (b - 1) / sqrt(m), 1 / delta), float(P), floor)
 
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), policies=2), 3)]
+
     def check(self) -> None:
         super().check()
-        whole = self.policies >= 0 and self.policies == int(self.policies)
-        require(whole, "policies must be a whole number of at least 0", policies=self.policies)
+        check_policies(self.policies)
 
     def start(self, actions: int) -> Exp4LewaState:
         K, m = self.sizes(actions)
@@ -90,15 +93,81 @@ class Exp4Lewa(PrimalDual):
         mix_advice(s.weights, s.features, p)  # p = sum_i w_i xi_i / sum w
 
     def learn(self, s: Exp4LewaState, seen: Bandit) -> None:
-        a, K, lam = seen.action, s.answers.size, s.multiplier
-        x = self.eta * priced_loss(seen.reward, lam, seen.constraints) / seen.propensity  # eta L/p_a
-        shrink_one(s.weights, a, x)  # the policy that always takes a
-        for i in range(s.features.size // K):
-            share = s.features[i * K + a]
-            if share > 0:
-                shrink_one(s.weights, K + i, share * x)  # w_i <- w_i exp(-eta xi_i(a) L/p_a)
-        dual_step(lam, self.delta, self.mu, seen.constraints, self.floor)  # lam <- [(1 - delta mu) lam - mu (c - c0)]+
-        s.answers[a] += 1
+        loss = priced_loss(seen.reward, s.multiplier, seen.constraints)  # L = (1 - r) + lam (1 - c)
+        blame(s.weights, s.features, seen.action, s.answers.size, self.eta * loss / seen.propensity)  # eta L/p_a
+        dual_step(s.multiplier, self.delta, self.mu, seen.constraints, self.floor)  # [(1 - delta mu) lam - mu (c - c0)]+
+        s.answers[seen.action] += 1
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return contexts.exp4_lewa(self, actions, actions + int(self.policies), rounds, setting)
+
+
+@dataclass(frozen=True)
+class Exp4LewaIx(Exp4Lewa):
+    """EXP4-LEWA-IX: mixes policies with bounds for the single run, against every mixture at once.
+
+    No box of the paper. That of `exp4-lewa`, with a little added to the chance that a loss is divided by::
+
+        g_t          = (eta/2) (1 + lambda_t)
+        w_{t+1,i}    = w_{t,i} exp(-eta xi_{t,i}(a)/(p_{t,a} + g_t) ((1 - r_t) + lambda_t (1 - c_t)))  (all i)
+
+    Order: as there; for m constraints lambda_t in g_t is the sum over constraints. In general g_t has the factor
+    max_i xi_{t,i}(a), which is 1 here, since the policies that always take one action are among them.
+
+    Parameters: as there. The proof needs delta > 4 m eta min(K, N).
+
+    Reading: eta = sqrt((ln N + ln(4N/epsilon))/(2 m k T)), delta = 8 m eta k, mu = 1/sqrt(m T) with k = min(K, N);
+    `epsilon` enters the tuning alone, the learner has bounds at every other epsilon too. They hold against the best
+    mixture in hindsight. Without policies of yours it is `lewa-ix` to the bit. The proof is in docs/theory_contexts.md, 2.
+
+    >>> import lewa
+    >>> learner = lewa.learners.Exp4LewaIx.tuned(actions=3, horizon=1_000_000, floor=0.6, policies=97)
+    >>> bound = lewa.guarantee(learner, actions=3, rounds=1_000_000, epsilon=0.05)
+    >>> f"regret at most {bound.regret:.1f}, violation at most {bound.violation[0]:.1f}"
+    'regret at most 18763.0, violation at most 276505.6'
+
+    Reference: docs/theory_contexts.md; implicit exploration is G. Neu, Explore no more: improved high-probability regret
+    bounds for non-stochastic bandits, NIPS 2015.
+    """
+
+    @classmethod
+    def tuned(
+        cls, actions: int, horizon: int, floor: object, b: float = 0.5, policies: int = 0, epsilon: float = 0.05
+    ) -> Self:
+        """eta = sqrt((ln N + ln(4N/epsilon))/(2 m k)) T^(-b), delta = 8 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+        K, T, floor = check_problem(actions, horizon, floor)
+        check_exponent(b)
+        check_epsilon(epsilon)
+        P, m = as_count("policies", policies, least=0), floor.size
+        N = K + P
+        k = contexts.fewer(K, N)
+        eta = sqrt((log(max(N, 2)) + log(4 * N / epsilon)) / (2 * m * k)) * T**-b
+        delta = 8 * m * eta * k
+        return cls(eta, delta, min(T ** (b - 1) / sqrt(m), 1 / delta), float(P), floor)
+
+    def learn(self, s: Exp4LewaState, seen: Bandit) -> None:
+        lam = s.multiplier
+        loss, g = priced_loss(seen.reward, lam, seen.constraints), self.eta / 2 * (1 + total(lam))  # (1 - r) + lam (1 - c)
+        x = ix_loss(self.eta * loss, seen.propensity, g)  # eta L/(p_a + g)
+        blame(s.weights, s.features, seen.action, s.answers.size, x)
+        dual_step(lam, self.delta, self.mu, seen.constraints, self.floor)  # lam <- [(1 - delta mu) lam - mu (c - c0)]+
+        s.answers[seen.action] += 1
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return contexts.exp4_lewa_ix(self, actions, actions + int(self.policies), rounds, setting)
+
+
+def check_policies(policies: float) -> None:
+    """Refuse a number of policies that is none."""
+    whole = policies >= 0 and policies == int(policies)
+    require(whole, "policies must be a whole number of at least 0", policies=policies)
+
+
+@rule
+def blame(w: Weights, advice: Vector, a: int, K: int, x: float) -> None:
+    """w_i <- w_i exp(-x xi_i(a)) for all i: the policy that always takes a, then those of the advice"""
+    shrink_one(w, a, x)
+    for i in range(advice.size // K):
+        share = advice[i * K + a]
+        if share > 0:
+            shrink_one(w, K + i, share * x)

@@ -8,12 +8,15 @@ from typing import Protocol
 
 import numpy as np
 
-from lewa.theory import parameters
+from lewa.theory import paper, parameters
 from lewa.theory.bandit import IN_ADVANCE
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
     EXPECTED_INSIDE,
+    FEASIBLE,
+    MEAN,
+    OBLIVIOUS,
     PROBABLE,
     UNSEEN,
     Bound,
@@ -52,19 +55,102 @@ def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int
         needs = "delta >= 2*m*eta*min(K, N) and delta*mu <= 1"
         return (none(source, f"needs {needs}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
     B = log(policies) / eta + eta * k * T + m * mu * T / 2
-    V = sqrt(width(delta, mu, T) * (T + B))
-    single = none(source, "the theorem is about expectations; single runs have heavy tails, and nothing is proved of them")
+    return _only_expected(source, Bound(B, sqrt(width(delta, mu, T) * (T + B))), T, floor, setting)
+
+
+def anytime_exp4_lewa(
+    learner: parameters.EtaDelta, actions: int, policies: int, rounds: int, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """The same with B = sqrt(T) (ln N/eta + 2 eta k + m/delta) and A = 2 delta sqrt(T), if delta >= 4 m eta k."""
+    floor, eta, delta = learner.floor, learner.eta, learner.delta
+    if actions == 1:
+        return one_action(floor)
+    source, k, T, m = "Anytime EXP4-LEWA", fewer(actions, policies), rounds, floor.size
+    if not delta >= 4 * m * eta * k * (1 - 1e-12):
+        return (none(source, f"needs delta >= 4*m*eta*min(K, N), got {eta=:.6g}, {delta=:.6g}"),)
+    B = sqrt(T) * (log(policies) / eta + 2 * eta * k + m / delta)
+    return _only_expected(source, Bound(B, sqrt(2 * delta * sqrt(T) * (T + B))), T, floor, setting)
+
+
+def _only_expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
+    statements = _expected(source, bound, rounds, floor, setting)
+    if setting.epsilon is None or setting.corruption:
+        return statements
+    reason = "the theorem bounds expectations; nothing is proved about single runs, which have heavy tails: see exp4-lewa-ix"
+    return none(source, reason), *statements
+
+
+def _expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
+    """Return the bounds against one mixture of policies that is fixed in advance; rewards may react."""
+    V = bound.violation
+    assert isinstance(V, float)
     if setting.constraints == "arbitrary":
-        every_round = conclude(Bound(B, V), T, floor, EXPECTED_INSIDE, source, (EVERY_ROUND, UNSEEN, IN_ADVANCE))
-        return (every_round,) if setting.epsilon is None else (single, every_round)
+        return (conclude(bound, rounds, floor, EXPECTED_INSIDE, source, (EVERY_ROUND, UNSEEN, IN_ADVANCE)),)
     if setting.corruption:
         return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
-    world = (POLICIES, POLICY_MEANS, UNSEEN, IN_ADVANCE)
-    expected = (
-        conclude(Bound(B, V), T, floor, EXPECTED, source, world),
-        conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, world),
+    world, inside = (POLICIES, POLICY_MEANS, UNSEEN, IN_ADVANCE), Bound(bound.regret, V + sqrt(rounds) / 2)
+    return (
+        conclude(bound, rounds, floor, EXPECTED, source, world),
+        conclude(inside, rounds, floor, EXPECTED_INSIDE, source, world),
     )
-    return expected if setting.epsilon is None else (single, *expected)
+
+
+def exp4_lewa_ix(
+    learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Expectations if delta >= 4 m eta k; bounds at the epsilon asked for, for all mixtures, if delta > 4 m eta k."""
+    floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
+    if actions == 1:
+        return one_action(floor)
+    source, k, T, m, ln_N = "EXP4-LEWA-IX", fewer(actions, policies), rounds, floor.size, log(policies)
+    if not (delta >= 4 * m * eta * k * (1 - 1e-12) and delta * mu <= 1):
+        needs = "delta >= 4*m*eta*min(K, N) and delta*mu <= 1"
+        return (none(source, f"needs {needs}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
+    A, B = width(delta, mu, T), ln_N / eta + 2 * eta * k * T + m * mu * T / 2
+    theta = 4 * delta / m - 16 * eta * k  # the largest that 2 m eta k + m theta/8 <= delta/2 allows
+    absorbs, V = theta > 1e-9 * eta, sqrt(A * (T + B))
+    expected = _expected(source, Bound(B, V), T, floor, setting)
+    if setting.corruption:
+        return expected
+    if absorbs and setting.adversary == "adaptive" and setting.constraints != "arbitrary":
+        afterwards = Bound(B + ln_N / eta + ln_N / theta, V)
+        expected = conclude(afterwards, T, floor, EXPECTED, source, (POLICIES, POLICY_MEANS, UNSEEN)), *expected
+    if setting.epsilon is None:
+        return expected
+    source, quarter = "EXP4-LEWA-IX, high probability", setting.epsilon / 4
+    cap = float(floor.sum()) * min(1 / delta, mu * T)  # of the sum of the multipliers
+    B += (ln_N - log(quarter)) / eta - (1 + cap) * log(quarter)
+    if setting.constraints == "arbitrary":
+        world: tuple[str, ...] = (EVERY_ROUND, UNSEEN)
+        return conclude(Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, world, setting.epsilon), *expected
+    if not absorbs:
+        needs = f"needs delta > 4*m*eta*min(K, N) to absorb the noise, got {eta=:.6g}, {delta=:.6g}"
+        return none(source, needs), *expected
+    B += (ln_N - log(quarter)) / theta
+    V = sqrt(A * (T + B)) + sqrt(T / 2 * log(m / quarter))
+    world = (POLICIES, POLICY_MEANS, UNSEEN)
+    return conclude(Bound(B, V), T, floor, PROBABLE, source, world, setting.epsilon), *expected
+
+
+def lewa_policies(
+    learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Theorem 1 with N for K. Expected bounds are for a mixture fixed in advance: a context is noise that all share.
+
+    Constraints that are the same every round are not so for policies: what a policy meets varies with its advice.
+    """
+    if actions == 1:
+        return one_action(learner.floor)
+    source = "LEWA on policies"
+    if setting.corruption:
+        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+    constraints = "arbitrary" if setting.constraints == "arbitrary" else "iid"
+    question = setting._replace(constraints=constraints, slater=None, variation=None)
+    names = {FEASIBLE: POLICIES, MEAN: POLICY_MEANS, OBLIVIOUS: IN_ADVANCE}
+    return tuple(
+        each._replace(assumptions=tuple(names.get(text, text) for text in each.assumptions))
+        for each in paper.lewa(learner, policies, rounds, question, source)
+    )
 
 
 class Regressions(Protocol):

@@ -272,6 +272,22 @@ def mix_advice(w: Weights, advice: Vector, p: Vector) -> None:
 
 
 @rule
+def grow_advised(w: Weights, eta: float, advice: Vector, r: Vector, lam: Vector, c: Matrix) -> None:
+    """w_i <- w_i exp(eta (xi_i.r + lam . xi_i.c)): of single actions first, then of the rows of the advice"""
+    K = r.size
+    for k in range(K):
+        gain = r[k]
+        for j in range(lam.size):
+            gain += lam[j] * c[j, k]
+        w.log[k] += eta * gain
+        for i in range(advice.size // K):
+            w.log[K + i] += eta * advice[i * K + k] * gain
+    w.head[SUM] = _exponentiate(w.log, w.value, w.head[ANCHOR])
+    if not SMALL < w.head[SUM] < LARGE:
+        refresh(w)
+
+
+@rule
 def mix(w: Weights, gamma: float, p: Vector) -> None:
     """p <- (1 - gamma) w / sum w + gamma / K"""
     z = (1 - gamma) / w.head[SUM]

@@ -1,0 +1,107 @@
+"""LEWA on policies: policies as experts, under constraints, where every action is seen."""
+
+from dataclasses import dataclass
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lewa.feedback import Full
+from lewa.kernels import Weights, comparable, dual_step, grow_advised, mix_advice, ones
+from lewa.learners.base import Learner, PrimalDual, check_problem
+from lewa.learners.exp4_lewa import check_policies
+from lewa.learners.lewa import recommended_steps
+from lewa.theory import contexts
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
+from lewa.validation import as_count
+
+
+@comparable
+class LewaPoliciesState(NamedTuple):
+    plays: Vector  # (K,)  p, added up
+    weights: Weights  # w, of the K constant policies, then of yours
+    multiplier: Vector  # (m,)  lambda
+    features: Vector  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
+
+
+@dataclass(frozen=True)
+class LewaPolicies(PrimalDual):
+    """LEWA on policies: mixes policies that give advice, under constraints, where every action is seen.
+
+    LEWA with policies in place of actions. N = K + P policies, the K that always take one action and P of yours, give
+    advice xi_{t,i}, each a distribution over the actions. With w_1 = 1 and lambda_1 = 0, in round t::
+
+        p_t          = sum_i w_{t,i} xi_{t,i} / sum w_t
+        w_{t+1,i}    = w_{t,i} exp(eta (xi_{t,i}.r_t + lambda_t xi_{t,i}.c_t))          (all i)
+        lambda_{t+1} = [(1 - delta mu) lambda_t - mu (p_t.c_t - c0)]+
+
+    Order: the weights use lambda_t, the multiplier uses p_t; both move at once. For m constraints lambda c is the sum over
+    constraints. Advice is the learner's features: the P rows of K numbers, one after the other. Without policies of yours
+    it is `lewa`.
+
+    Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
+    delta mu <= 1; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1].
+
+    Reading: the tuning of `lewa` with N for K: regret sqrt(T ln N) + sqrt(T)/2 at m = 1, in expectation against a mixture
+    of policies that is fixed in advance. A context is noise that rewards and constraints share: for all mixtures at once ask
+    for adversary="adaptive" or for a probability, with `epsilon` in the tuning. The proof is in docs/theory_contexts.md, 2.
+
+    >>> import lewa
+    >>> learner = lewa.learners.LewaPolicies.tuned(actions=3, horizon=1_000_000, floor=0.6, policies=97)
+    >>> bound = lewa.guarantee(learner, actions=3, rounds=1_000_000)
+    >>> f"regret at most {bound.regret:.0f}, that of LEWA on 3 actions 1548"
+    'regret at most 2646, that of LEWA on 3 actions 1548'
+
+    Reference: docs/theory_contexts.md; M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv
+    1205.2265, section 4.
+    """
+
+    eta: float
+    delta: float
+    mu: float
+    policies: float
+    floor: Vector
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        b: float | None = None,
+        epsilon: float | None = None,
+        policies: int = 0,
+    ) -> Self:
+        """eta = 2 sqrt(ln N/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `epsilon` as `lewa`."""
+        K, T, floor = check_problem(actions, horizon, floor)
+        P = as_count("policies", policies, least=0)
+        eta, delta, mu = recommended_steps(K + P, T, floor.size, b, epsilon)
+        return cls(eta, delta, mu, float(P), floor)
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), policies=2), 3)]
+
+    def check(self) -> None:
+        super().check()
+        check_policies(self.policies)
+
+    @property
+    def parent(self) -> Learner | None:
+        return None if self.policies else super().parent
+
+    def start(self, actions: int) -> LewaPoliciesState:
+        K, m = self.sizes(actions)
+        P = int(self.policies)
+        return LewaPoliciesState(np.zeros(K), ones(K + P), np.zeros(m), np.full(P * K, 1 / K))
+
+    def play(self, s: LewaPoliciesState, p: Vector) -> None:
+        mix_advice(s.weights, s.features, p)  # p = sum_i w_i xi_i / sum w
+
+    def learn(self, s: LewaPoliciesState, seen: Full) -> None:
+        grow_advised(s.weights, self.eta, s.features, seen.rewards, s.multiplier, seen.constraints)
+        s.plays[:] += seen.play
+        dual_step(s.multiplier, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return contexts.lewa_policies(self, actions, actions + int(self.policies), rounds, setting)
