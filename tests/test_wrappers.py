@@ -1,4 +1,4 @@
-"""NAME+doubling and NAME+tightened as citizens of the package: by name, compiled, saved, and found again."""
+"""NAME+doubling, NAME+tightened and NAME+governed as citizens of the package: by name, compiled, saved, and found again."""
 
 import json
 import os
@@ -71,6 +71,7 @@ def test_names_are_found_with_the_printed_reading_too_and_unknown_ones_are_refus
 def test_settings_are_the_wrappers_and_those_of_the_learner_inside() -> None:
     assert settings_of("lewa+doubling") == sorted([*settings_of("lewa"), "first"])
     assert settings_of("bandit-lewa+tightened") == sorted([*settings_of("bandit-lewa"), "slack"])
+    assert settings_of("bandit-lewa+governed") == sorted([*settings_of("bandit-lewa"), "safe", "margin", "debt"])
     learner: Any = make("lewa+doubling", 3, 1, 0.5, first=4, tuning="paper", mu=0.125)
     assert learner.length[:3].tolist() == [4, 8, 16]
     assert learner.at(2) == make("lewa", 3, 16, 0.5, tuning="paper", mu=0.125)
@@ -196,7 +197,7 @@ def test_what_is_compiled_is_named_and_stamped_by_the_learner_inside(monkeypatch
     for wrapper in WRAPPERS.values():
         assert stamp_by_name(wrapper.of(Mine)) != stamp_by_name(wrapper.of(Other))  # the rule inside is another
     monkeypatch.setattr(compiled_form(Mine), "__module__", "__main__")
-    assert [stamp_by_name(wrapper.of(Mine)) for wrapper in WRAPPERS.values()] == [UNSAVED, UNSAVED]
+    assert [stamp_by_name(wrapper.of(Mine)) for wrapper in WRAPPERS.values()] == [UNSAVED] * len(WRAPPERS)
 
 
 PICKLED = """
@@ -207,7 +208,7 @@ print(type(learner).__name__, type(state).__name__, learner.start(3) == state)
 """
 
 
-@pytest.mark.parametrize("name", ["lewa+doubling", "bandit-lewa+tightened"])
+@pytest.mark.parametrize("name", ["lewa+doubling", "bandit-lewa+tightened", "lewa+governed"])
 def test_another_process_reads_what_is_pickled_before_it_made_the_class(name: str) -> None:
     learner = make(name, 3, 100, (0.6, 0.5))
     words = [sys.executable, "-c", PICKLED, pickle.dumps((learner.start(3), learner)).hex()]

@@ -290,6 +290,8 @@ def answered(statement: Guarantee, question: Question) -> Guarantee | None:
         return None
     if STILL in statement.assumptions or (statement.every_round and question.setting.constraints != "arbitrary"):
         return None
+    if statement.each_action and not question.every_round:  # a comparator that others do not ask for
+        return None
     if statement.raised > (question.setting.slater or 0.0):  # it assumes more than is known
         return None
     fails = statement.epsilon or 1

@@ -15,7 +15,11 @@ def test_a_wrapper_inside_a_wrapper_is_tried_on_the_examples_of_the_one_inside()
         learners.the_action_that_alone_pays_gains(learner, actions)
 
 
-@pytest.mark.parametrize("name", ["lewa+doubling", "bandit-lewa+doubling", "lewa+tightened", "bandit-lewa+tightened"])
+NAMES = ("lewa+doubling", "bandit-lewa+doubling", "lewa+tightened", "bandit-lewa+tightened")
+GOVERNED = ("lewa+governed", "lewa-ix+governed", "squarecb-lewa+governed", "safe-mixing+governed")
+
+
+@pytest.mark.parametrize("name", [*NAMES, *GOVERNED])
 def test_wrapped_learner(name: str) -> None:
     results = learners.check(lewa.learners.find(name), PLAIN)
     assert len({result.law for result in results}) == 2 + len(PLAIN)
@@ -23,6 +27,6 @@ def test_wrapped_learner(name: str) -> None:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("name", ["bandit-lewa+doubling", "lewa+tightened"])
+@pytest.mark.parametrize("name", ["bandit-lewa+doubling", "lewa+tightened", "lewa-ix+governed"])
 def test_compiled_wrapped_learner(name: str) -> None:
     assert [result for result in learners.check(lewa.learners.find(name), COMPILED) if result.sentence] == []

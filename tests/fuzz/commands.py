@@ -55,7 +55,7 @@ def _floor(rng: Random) -> list[str]:
 
 def _learner(rng: Random) -> str:
     name = rng.choice([*learners.ALL, "auto"])
-    others = [f"{name}+doubling", f"{name}+tightened", f"{name}@printed", name[:-1], hostile.word(rng)]
+    others = [f"{name}+doubling", f"{name}+tightened", f"{name}+governed", f"{name}@printed", name[:-1], hostile.word(rng)]
     return rng.choice([name] * 8 + others)
 
 

@@ -12,7 +12,7 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.exposure import Exposure
-from lewa.agent.governor import Governor, Rule, as_governor
+from lewa.agent.governor import Governor, Rule, as_governor, split_governed
 from lewa.agent.policies import Policy, advise, as_policies
 from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
 from lewa.agent.setup import Setup
@@ -43,6 +43,7 @@ class Agent(ChangeMethods, AgentCore):
         The number of decisions, if it is known.
     learner : str
         A name of `lewa.learners.ALL`, or "auto": the learner that `lewa.choice.choose_learner` takes for the goal.
+        NAME+governed is NAME with a governor, which learns what is safe if no action is said to be.
     seed : int
         The seed of the draws.
     goal : "practice" or "proved"
@@ -135,6 +136,7 @@ class Agent(ChangeMethods, AgentCore):
         advisers, functions = ((), {}) if policies is None else as_policies(policies)
         if advisers and columns is not None:
             raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
+        learner, governor = split_governed(learner, governor, safe)
         wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size, len(advisers))
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
         governed = as_governor(governor, safe)

@@ -10,6 +10,7 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.governor import MEAN, SURE, WEIGHTED, Governor, Rule, best_mixture, governor_from_plain
 from lewa.agent.records import Label, Plain
 from lewa.agent.statistics import Statistics
+from lewa.kernels import exceeds
 from lewa.theory.governed import optimism
 from lewa.types import Vector
 
@@ -49,7 +50,7 @@ class DebtLedger:
         rule = self.rule
         if rule.form == WEIGHTED:
             return float(np.linalg.norm(self._owed())) > rule.level()
-        return any(d + w > b for d, w, b in zip(self.debt, rule.worst, rule.debt, strict=True))
+        return exceeds(self.debt, rule.worst, rule.debt)
 
     def _owed(self) -> Vector:
         owed: Vector = np.maximum(np.array(self.debt), 0.0) / self.rule.spans

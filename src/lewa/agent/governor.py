@@ -2,18 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from math import isfinite, sqrt
+from math import isfinite
 
 import numpy as np
 
 from lewa.agent.constraint import Constraint
 from lewa.agent.records import Label, Plain, brief
-from lewa.theory.governed import weighted_least, weighted_level
+from lewa.theory.governed import usual_rounds, weighted_least, weighted_level
 from lewa.types import Matrix, Vector
 from lewa.units import as_number
 from lewa.validation import nearest
 
-USUAL = 100  # decisions at their worst: what a debt may be, if nobody says it
 SURE, MEAN, WEIGHTED, LEARNED = "sure", "mean", "weighted", "learned"
 
 
@@ -75,6 +74,18 @@ def governor_from_plain(plain: object) -> Governor:
     return Governor(**{**plain, "safe": safe})
 
 
+def split_governed(learner: str, governor: Governor | str, safe: Label | None) -> tuple[str, Governor | str]:
+    """Return NAME and the governor for a learner NAME+governed: the agent's own, which reserves what is open.
+
+    Without a safe action it learns what is safe.
+    """
+    if not isinstance(learner, str) or not learner.endswith("+governed"):
+        return learner, governor
+    if governor == "off":
+        raise ValueError(f"the learner {learner} has a governor, got governor='off'")
+    return learner.removesuffix("+governed"), "learned" if governor == "auto" and safe is None else governor
+
+
 def as_governor(governor: object, safe: Label | None) -> Governor | None:
     """Return the governor that an agent is made with: one that is given, or that of a safe action, or none."""
     if isinstance(governor, Governor):
@@ -116,7 +127,7 @@ class Rule:
         self.slack = self._slacks()
         self.order = self._order()
         self.form = self._form()
-        usual = max(USUAL, sqrt(horizon or 0))
+        usual = usual_rounds(horizon)
         self.debt = [self._bound(j, usual) for j in range(len(self.names))]
 
     def excess(self, j: int, value: float) -> float:

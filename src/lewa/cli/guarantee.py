@@ -57,12 +57,12 @@ def guarantee(
     bandit = feedback_kind(type(player)).is_bandit
     about = [subject(statement, rounds, player.floor.tolist(), bandit, corruption=corruption or 0.0) for statement in proved]
     _print(report, about)
-    for statement in proved:
-        if statement.share is not None:
-            note(
-                f"If the slack of {slater:g} is there in every round, it earns at least {statement.share:.3g} of what any "
-                "fixed play earns, less the regret (docs/theory_adversarial.md, 2.3)."
-            )
+    share = next((statement.share for statement in proved if statement.share is not None), None)
+    if share is not None:
+        note(
+            f"If the slack of {slater:g} is there in every round, it earns at least {share:.3g} of what any fixed play "
+            "earns, less the regret against plays that meet the floors in every round (docs/theory_adversarial.md, 2.3)."
+        )
 
 
 def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values:

@@ -10,7 +10,8 @@ from lewa.theory.guarantees import Setting
 
 WRAPPERS = (
     "NAME+doubling needs no horizon: it starts NAME afresh in epochs that double; NAME+tightened holds NAME to",
-    "floors raised by what is proved of its violation, so that in the long run none is missed.",
+    "floors raised by what is proved of its violation, so that in the long run none is missed; NAME+governed plays a safe",
+    "action (--set safe=ACTION) while a debt would pass its bound.",
 )
 
 

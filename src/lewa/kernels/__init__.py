@@ -34,6 +34,7 @@ from lewa.kernels.forecasts import (
     remember,
     weigh_memories,
 )
+from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
@@ -108,6 +109,8 @@ __all__ = [
     "add_features",
     "add_target",
     "anytime_dual_step",
+    "book",
+    "calls_for_safety",
     "comparable",
     "compiled_form",
     "confidence_bound",
@@ -122,6 +125,7 @@ __all__ = [
     "ease_floors",
     "estimate_gains",
     "exact",
+    "exceeds",
     "excess_mean",
     "exp",
     "fade",
@@ -169,6 +173,7 @@ __all__ = [
     "play_densest",
     "play_largest",
     "play_least_drawn",
+    "play_one",
     "positive",
     "priced_loss",
     "prices",

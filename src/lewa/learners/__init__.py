@@ -26,6 +26,7 @@ from lewa.learners.ewa import Ewa
 from lewa.learners.exp3 import Exp3
 from lewa.learners.exp3_p import Exp3P
 from lewa.learners.exp4_lewa import Exp4Lewa, Exp4LewaIx
+from lewa.learners.exp_bandit_lewa import ExpBanditLewa
 from lewa.learners.exp_lewa import ExpLewa
 from lewa.learners.explore_then_project import ExploreThenProject
 from lewa.learners.fixed_penalty import FixedPenalty
@@ -33,6 +34,7 @@ from lewa.learners.fixed_share_lewa import FixedShareLewa
 from lewa.learners.forecast_lp import ForecastLp
 from lewa.learners.fractional_kube import FractionalKube
 from lewa.learners.gated_penalty import GatedPenalty
+from lewa.learners.governed import Governed
 from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
@@ -70,6 +72,7 @@ ALL: dict[str, type[Learner]] = {
     "anytime-bandit-lewa": AnytimeBanditLewa,
     "fixed-share-lewa": FixedShareLewa,
     "exp-lewa": ExpLewa,
+    "exp-bandit-lewa": ExpBanditLewa,
     "op-ewa": OpEwa,
     "anytime-op-ewa": AnytimeOpEwa,
     "bandit-op-ewa": BanditOpEwa,
@@ -102,8 +105,9 @@ ALL: dict[str, type[Learner]] = {
     "forecast-lp": ForecastLp,
     "entropic-lp": EntropicLp,
 }
-# NAME+WRAPPER runs the learner of that name inside another: in epochs that double, or held to floors that are raised.
-WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tightened}
+# NAME+WRAPPER runs the learner of that name inside another: in epochs that double, held to floors that are raised, or with a
+# safe action that holds its debts to a bound.
+WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tightened, "governed": Governed}
 
 
 def names() -> list[str]:
@@ -223,6 +227,7 @@ __all__ = [
     "Exp3P",
     "Exp4Lewa",
     "Exp4LewaIx",
+    "ExpBanditLewa",
     "ExpLewa",
     "ExploreThenProject",
     "FixedPenalty",
@@ -230,6 +235,7 @@ __all__ = [
     "ForecastLp",
     "FractionalKube",
     "GatedPenalty",
+    "Governed",
     "HpBanditLewa",
     "HpLewa",
     "Kube",

@@ -49,8 +49,8 @@ def judge(trace: Trace) -> Verdict:
         return Verdict(statement, None)
     constraint = "every round" if statement.every_round else "auto"
     numbers = trace.rounds * trace.game.actions * trace.game.constraints
-    if statement.every_round and (trace.game.reacts or numbers > MOST):
-        return Verdict(statement, None)  # what it would have shown is not kept, or too much
+    if statement.every_round and (trace.game.reacts or numbers > MOST or statement.each_action):
+        return Verdict(statement, None)  # what it would have shown is not kept, or too much, or not looked for
     if not all(h.feasible for h in hindsight(trace, constraint, statement.raised)):
         floors = f"the floors raised by {statement.raised:.4g}" if statement.raised else "the floor"
         when = " in every round" if statement.every_round else ""

@@ -1,21 +1,26 @@
 """The bounds for constraints that vary arbitrarily; docs/theory_adversarial.md, 2, has the statements and their proofs."""
 
-from math import log, sqrt
+from math import expm1, inf, log, sqrt
 
 from lewa.theory import parameters
 from lewa.theory.guarantees import (
     CONSTANT,
+    EACH_ACTION,
     EVERY_ROUND,
+    EXPECTED_INSIDE,
     FEASIBLE,
+    IN_ADVANCE,
     PATHWISE,
+    PROBABLE,
+    UNSEEN,
     Bound,
     Guarantee,
     Setting,
     conclude,
     none,
     one_action,
+    with_share,
 )
-from lewa.types import Vector
 
 STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no play meets the floors
 
@@ -23,11 +28,6 @@ STEEPEST = 100.0  # of the exponent of the price: a guard for worlds where no pl
 def adahedge(actions: int, rounds: int) -> float:
     """Return C = 1 + sqrt(1 + T ln K): AdaHedge's regret is at most C times the largest range of the gains."""
     return 1 + sqrt(1 + rounds * log(actions))
-
-
-def share_of_every_play(floor: Vector, slater: float) -> float:
-    """S/(max c0 + S): so much of any fixed play, mixed with the play that has slack S, meets the floors in every round."""
-    return slater / (float(floor.max()) + slater)
 
 
 def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -44,9 +44,32 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
     premises = (FEASIBLE, CONSTANT) if setting.constraints == "constant" and not setting.corruption else (EVERY_ROUND,)
     statement = conclude(Bound(C + y, V, V), T, floor, PATHWISE, source, premises)
     if setting.constraints == "arbitrary" or not (setting.constraints == "iid" or setting.corruption):
-        return (statement._replace(share=None if setting.slater is None else share_of_every_play(floor, setting.slater)),)
+        return (with_share(statement, floor, setting),)
     reason = (
         "proved only against plays that meet the floors in every round; noise makes every round's shortfall count, and one "
         "that meets them on average is not such a play"
     )
     return (none(source, reason), statement)
+
+
+def exp_bandit_lewa(learner: parameters.EtaRate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """E Regret <= C + y and E sum_t v_t <= ln((T + C + 1)/(1 - y))/rate, against mixtures of actions that never miss."""
+    floor, rate = learner.floor, learner.rate
+    if actions == 1:
+        return one_action(floor)
+    source, K, T = "ExpBanditLEWA", actions, rounds
+    C = sqrt(T) * (log(K) / learner.eta + K * learner.eta)
+    y = expm1(min(rate, STEEPEST)) * C
+    steep = log((T + C + 1) / (1 - y)) if y < 1 else inf
+    if steep > STEEPEST:
+        return (none(source, f"needs (exp(rate) - 1)*sqrt(T)*(ln(K)/eta + K*eta) < 1, got {rate=:.6g} and so {y:.6g}"),)
+    world, V = (EACH_ACTION, UNSEEN, IN_ADVANCE), steep / rate
+    statements = [conclude(Bound(C + y, V, V), T, floor, EXPECTED_INSIDE, source, world)]
+    if setting.epsilon is not None:
+        likely = (steep + log(1 / setting.epsilon)) / rate  # Markov's inequality
+        regret = "regret: only the trivial bound; the theorem bounds its expectation"
+        bound = Bound(inf, likely, likely)
+        statements.insert(0, conclude(bound, T, floor, PROBABLE, source, (EACH_ACTION, UNSEEN, regret), setting.epsilon))
+    if setting.constraints == "arbitrary":
+        return tuple(statements)
+    return none(source, "proved only against mixtures of actions that each meet the floors in every round"), *statements

@@ -10,6 +10,7 @@ from typing import Any
 
 from lewa.theory import paper, parameters, projected
 from lewa.theory.guarantees import (
+    EACH_ACTION,
     EVERY_ROUND,
     EXPECTED_INSIDE,
     FEASIBLE,
@@ -177,6 +178,7 @@ def _premises(inner: Any, slack: float, setting: Setting, inside: Setting) -> di
     premises = {
         FEASIBLE: reachable,
         EVERY_ROUND: EVERY_ROUND.replace("the floors", f"the floors raised by {slack:.4g}"),
+        EACH_ACTION: EACH_ACTION.replace("the floors", f"the floors raised by {slack:.4g}"),
     }
     if inside.slater:
         premises[paper.exceeded(inside)] = reachable

@@ -12,6 +12,7 @@ from lewa.theory.guarantees import (
     EXPECTED,
     EXPECTED_INSIDE,
     FEASIBLE,
+    IN_ADVANCE,
     MEAN,
     OBLIVIOUS,
     PROBABLE,
@@ -26,11 +27,11 @@ from lewa.theory.guarantees import (
     one_action,
     steady,
     width,
+    with_share,
 )
 from lewa.theory.paper import check_slater, exceeded
 from lewa.types import Vector
 
-IN_ADVANCE = "the comparator is fixed in advance"
 AFTERWARDS = "regret: only the trivial bound where the comparator is chosen after the game"
 
 
@@ -88,7 +89,7 @@ def _expected(
     if setting.constraints == "arbitrary":
         world = (EVERY_ROUND, UNSEEN, IN_ADVANCE)
         every_round = conclude(Bound(B, sqrt(A * (T + B))), T, floor, EXPECTED_INSIDE, source, world)
-        return none(source, _no_mean(B, T)), every_round
+        return none(source, _no_mean(B, T)), with_share(every_round, floor, setting)
     check_slater(floor, setting)
     C = setting.corruption or 0.0
     B += C * price  # a corrupted round costs at most the multipliers
@@ -141,7 +142,7 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
         every_round = conclude(
             Bound(B, sqrt(A * (T + B))), T, floor, PROBABLE, source, (EVERY_ROUND, UNSEEN), setting.epsilon
         )
-        return none(source, _no_mean(B, T)), every_round, *expected[1:]
+        return none(source, _no_mean(B, T)), with_share(every_round, floor, setting), *expected[1:]
     if not absorbs:
         return none(source, f"needs delta > 4*m*eta*K to absorb the noise, got {eta=:.6g}, {delta=:.6g}"), *expected
     C = setting.corruption or 0.0

@@ -9,12 +9,12 @@ from typing import Protocol
 import numpy as np
 
 from lewa.theory import paper, parameters
-from lewa.theory.bandit import IN_ADVANCE
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
     EXPECTED_INSIDE,
     FEASIBLE,
+    IN_ADVANCE,
     MEAN,
     OBLIVIOUS,
     PROBABLE,

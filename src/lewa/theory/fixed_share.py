@@ -22,6 +22,7 @@ from lewa.theory.guarantees import (
     none,
     one_action,
     steady,
+    with_share,
 )
 
 NAME = "Fixed-share LEWA"
@@ -59,7 +60,8 @@ def fixed_share_lewa(
 
     if setting.constraints == "arbitrary":
         V = capped(learner, K, T, S, 0.0, 0.0).violation
-        return (*ordinary, conclude(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round")))
+        sharp = conclude(Bound(B, V), T, floor, PATHWISE, SLATER, (EVERY_ROUND, f"{slack}, in every round"))
+        return (*ordinary, with_share(sharp, floor, setting))
     if setting.constraints == "constant":
         Lam, V = capped(learner, K, T, S, C, 0.0)
         sharper = conclude(Bound(B + sqrt(m) * Lam * C, V), T, floor, PATHWISE, SLATER + with_f, (slack, fixed))

@@ -4,11 +4,105 @@ docs/theory_delay.md, 1, has the proofs. Everything here is in the learner's uni
 a debt is a sum of shortfalls.
 """
 
-from math import log, sqrt
+from math import inf, log, sqrt
+from typing import Any
 
 import numpy as np
 
+from lewa.theory.guarantees import (
+    EVERY_ROUND,
+    EXPECTED,
+    PATHWISE,
+    PROBABLE,
+    UNSEEN,
+    Bound,
+    Guarantee,
+    Setting,
+    conclude,
+    one_action,
+    steady,
+)
 from lewa.types import Matrix, Vector
+
+USUAL = 100  # rounds at their worst: what a debt may be, if nobody says it
+
+
+def usual_rounds(horizon: int | None) -> float:
+    """Return how many rounds at their worst a debt may come to, if nobody says it: 100, or sqrt(T) if that is more."""
+    return max(USUAL, sqrt(horizon or 0))
+
+
+def governed(
+    inner: Any, actions: int, rounds: int, safe: tuple[float, float], debt: Vector, bandit: bool, setting: Setting
+) -> tuple[Guarantee, ...]:
+    """Hold every violation to its bound (G1), and add the safe rounds to what the learner inside regrets (G2).
+
+    `safe` is the number of the safe action, or -1, and the slack that it surely has; `bandit` says what the learner sees.
+    """
+    (action, slack), floor = safe, inner.floor
+    if actions == 1:
+        return one_action(floor)
+    if action < 0:
+        return tuple(
+            statement._replace(source=f"{statement.source}, not governed")
+            for statement in inner.guarantees(actions, rounds, setting)
+        )
+    sure = f"action {action:g} has at least the floor + {slack:g} of every constraint in every round"
+    world = [sure, _never_more(debt, bandit)]
+    inside = _of_every_path(inner, actions, rounds, setting)
+    if inside is not None and inside.violation is not None and inside.regret is not None:
+        helps = max(
+            safe_rounds(v, 0, float(b), c0, slack)
+            for v, b, c0 in zip(inside.violation, debt.tolist(), floor.tolist(), strict=True)
+        )
+        source = f"{inside.source}, governed (G1, G2)"
+        text = (
+            f"regret: at most {inside.regret:.6g} in the rounds of the learner inside, and {helps:.6g} safe rounds at 1 each"
+        )
+        bound = Bound(inside.regret + helps, tuple(debt.tolist()))
+        statement = conclude(
+            bound, rounds, floor, str(inside.kind), source, (*inside.assumptions, *world, text), inside.epsilon
+        )
+        both = (statement, _net(rounds, floor, debt, bandit, setting, world))
+        first = setting.constraints != "iid" and not setting.corruption and statement.regret is not None
+        return both if first else both[::-1]
+    return (_net(rounds, floor, debt, bandit, setting, world),)
+
+
+def _never_more(debt: Vector, bandit: bool) -> str:
+    values = " and ".join(f"{b:.4g}" for b in debt.tolist())
+    what = "the actions drawn" if bandit else "the plays"
+    return f"as revealed, {what} are never more than {values} behind the floors, at any time, on every path"
+
+
+def _of_every_path(inner: Any, actions: int, rounds: int, setting: Setting) -> Guarantee | None:
+    """Return what the learner inside has of any number of rounds up to T at once, against plays that always meet the floors.
+
+    How many rounds it plays depends on the past. A bound on every path, or with high probability against an opponent that
+    reacts, covers that: let the rounds that are missing pay nothing and meet the floors exactly, whatever is played.
+    """
+    question = Setting(constraints="arbitrary", adversary="adaptive", epsilon=setting.epsilon)
+    for statement in inner.guarantees(actions, rounds, question):
+        if statement.kind in (PATHWISE, PROBABLE) and EVERY_ROUND in statement.assumptions:
+            return statement
+    return None
+
+
+def _net(rounds: int, floor: Vector, debt: Vector, bandit: bool, setting: Setting, world: list[str]) -> Guarantee:
+    """State G1 alone: with a mean in question, or an action drawn, it is about expectations or a probability."""
+    because = (
+        "regret: only the trivial bound; nothing is proved of rounds as many as the governor leaves to the learner inside"
+    )
+    premises = [*world, *([UNSEEN] if bandit else []), because]
+    off, mean = setting.corruption or 0.0, setting.constraints == "iid" or bool(setting.corruption)
+    if mean:
+        premises.append(steady(setting))
+    kind, luck = (EXPECTED, 0.0) if mean or bandit else (PATHWISE, 0.0)
+    if kind == EXPECTED and setting.epsilon is not None:
+        kind, luck = PROBABLE, sqrt(rounds / 2 * log(floor.size / setting.epsilon))
+    bound = Bound(inf, tuple(b + luck + off for b in debt.tolist()))
+    epsilon = setting.epsilon if kind == PROBABLE else None
+    return conclude(bound, rounds, floor, kind, "governed (G1)", tuple(premises), epsilon)
 
 
 def safe_rounds(violation: float, open_most: int, debt: float, floor: float, slack: float) -> float:

@@ -22,8 +22,12 @@ CONSTANT = "the constraints are the same every round"
 MEAN = "given the past, the constraints revealed have a fixed mean"
 UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
 EVERY_ROUND = "against plays that meet the floors in every round, and if there is one; violation as revealed"
-ROUND_BY_ROUND = "in every round, and if there is one"  # what EVERY_ROUND and the same about raised floors have in common
+EACH_ACTION = (
+    "against mixtures of actions that each meet the floors in every round, and if there is one; violation as revealed"
+)
+ROUND_BY_ROUND = "in every round, and if there is one"  # what these two and the same about raised floors have in common
 OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
+IN_ADVANCE = "the comparator is fixed in advance"
 STILL = "given the past, rewards have a fixed mean"
 
 
@@ -60,6 +64,11 @@ class Guarantee(NamedTuple):
     def every_round(self) -> bool:
         """Whether it is about plays that meet the floors in every round."""
         return any(ROUND_BY_ROUND in text for text in self.assumptions)
+
+    @property
+    def each_action(self) -> bool:
+        """Whether it is about mixtures of actions that each meet the floors in every round."""
+        return any(text.startswith("against mixtures of actions") for text in self.assumptions)
 
 
 def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
@@ -168,6 +177,16 @@ def conclude(
 
 def _each(bound: float | tuple[float, ...], constraints: int) -> tuple[float, ...]:
     return bound if isinstance(bound, tuple) else (bound,) * constraints
+
+
+def with_share(statement: Guarantee, floor: Vector, setting: Setting) -> Guarantee:
+    """Add the share of every fixed play's reward that a bound against plays that always meet the floors comes to.
+
+    S/(max c0 + S) of any fixed play, mixed with a play that has slack S in every round, meets the floors in every round.
+    """
+    if statement.regret is None or setting.slater is None:
+        return statement
+    return statement._replace(share=setting.slater / (float(floor.max()) + setting.slater))
 
 
 def failed(**conditions: bool) -> str:

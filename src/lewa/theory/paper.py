@@ -27,6 +27,7 @@ from lewa.theory.guarantees import (
     one_action,
     steady,
     width,
+    with_share,
 )
 from lewa.types import Vector
 
@@ -78,7 +79,8 @@ def lewa(
     absorbs = theta > 1e-12 * eta
 
     if setting.constraints == "arbitrary":
-        return _where_constraints_vary(A, B, T, floor, name, with_f)
+        nothing, every_round = _where_constraints_vary(A, B, T, floor, name, with_f)
+        return nothing, with_share(every_round, floor, setting)
     C = setting.corruption or 0.0
     B += C * sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())  # a corrupted round costs at most the multipliers
     V = sqrt(A * (T + B)) + C

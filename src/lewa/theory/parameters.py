@@ -117,6 +117,13 @@ class Safe(Protocol):
     def margin(self) -> float: ...
 
 
+class EtaRate(Eta, Protocol):
+    """`eta` and `rate`: a primal step, and the rate of an exponential price."""
+
+    @property
+    def rate(self) -> float: ...
+
+
 class Rate(Floor, Protocol):
     """`rate`: the rate of an exponential price."""
 

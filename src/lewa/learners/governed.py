@@ -1,0 +1,180 @@
+"""Governed: any learner, with a safe action that is played while a debt would pass its bound."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+
+from lewa.feedback import Bandit, Full, feedback_kind
+from lewa.kernels import book, calls_for_safety, compiled_form, field_types, play_one, state_type
+from lewa.kernels import dispatch as rule
+from lewa.learners.base import Learner, check_problem, require
+from lewa.learners.safe_mixing import UNKNOWN, check_safe
+from lewa.learners.wrapper import Wrapper
+from lewa.theory import governed
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
+
+
+class Governed(Wrapper):
+    """The learner inside, with a safe action that is played while one more round at its worst would pass a debt's bound.
+
+    Box: with debts R = 0 at the start, in round t::
+
+        if R_j + c0_j > debt_j for some j:  play the safe action; the learner inside is not told of the answer
+        else:                               the learner inside plays, and learns
+        then:                               R_j = R_j + c0_j - x_j
+
+    where x is what the play met of the constraints, or the action drawn where that is all that is seen.
+
+    Order: it is decided before an action is drawn. To draw first and to refuse some actions would bias what the learner
+    inside sees. Answers are taken to come at once. For late ones take `lewa.Governor`, which reserves what is open: an
+    agent that is given NAME+governed takes NAME and a governor.
+
+    Parameters: those of the learner inside; safe = safe, the number of an action, or -1 if none is known: then nothing is
+    governed; margin = margin >= 0, by how much that action surely exceeds every floor; debt = debt, one number per
+    constraint, at least c0; c0 = floor, each in [0, 1].
+
+    Reading: debt = c0 max(100, sqrt(T)), the debt of so many rounds at their worst. If the safe action meets every floor in
+    every round, as it was revealed, no debt ever passes its bound, on every path (G1). The price is regret: each safe round
+    costs at most 1, and there are at most 1 + max_j [V_j - debt_j + c0_j]+/margin of them, if the learner inside misses
+    floor j by at most V_j in its own rounds at all times (G2). Proof: docs/theory_delay.md, 1.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 1.0]])
+    >>> learner = lewa.learners.make("lewa+governed", 2, 100_000, floor=0.5, safe=1, margin=0.5, debt=20)
+    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
+    >>> f"most behind {trace.observed_shortfall.max():.1f}, regret {lewa.regret(trace).max():.0f}"
+    'most behind 20.0, regret 1011'
+
+    Reference: docs/theory_delay.md.
+    """
+
+    safe: float
+    margin: float
+    debt: Vector
+
+    ending = "governed: a safe action holds every debt to a bound"
+
+    @classmethod
+    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+        require(not issubclass(kind, Governed), "a learner is governed once", learner=kind.__name__)
+        return {**field_types(kind), "safe": float, "margin": float, "debt": Vector}
+
+    @classmethod
+    def state_around(cls) -> dict[str, Any]:
+        return {"behind": Vector}  # (m,)  R
+
+    @classmethod
+    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+        form, state = compiled_form(kind), state_type(kind)
+        end, numbers = len(form._fields), len(state._fields)  # Numba takes a slice of a tuple by numbers that it knows
+
+        def inside(self: Any, s: Any) -> Any:
+            return form(*self[:end]), state(*s[:numbers])
+
+        return inside
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        safe: float = UNKNOWN,
+        margin: float = 0.0,
+        debt: object = None,
+        **settings: Any,
+    ) -> Self:
+        """debt = c0 max(100, sqrt(T)); the learner inside is tuned as ever"""
+        return cls.made_by(cls.kind.tuned, actions, horizon, floor, safe, margin, debt, **settings)
+
+    @classmethod
+    def made_by(
+        cls,
+        make: Callable[..., Learner],
+        actions: int,
+        horizon: int,
+        floor: object,
+        safe: float = UNKNOWN,
+        margin: float = 0.0,
+        debt: object = None,
+        **settings: Any,
+    ) -> Self:
+        K, T, c0 = check_problem(actions, horizon, floor)
+        check_safe(safe, margin, c0, K)
+        if "margin" in field_types(cls.kind):  # it is told of the same action
+            settings = {**settings, "safe": safe, "margin": margin}
+        bound = c0 * governed.usual_rounds(T) if debt is None else np.broadcast_to(np.asarray(debt, float), c0.shape)
+        learner = make(K, T, c0, **settings)
+        return cls(**{**learner.parameters, "safe": safe, "margin": margin, "debt": bound})
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        """The examples of the learner inside, with an action that is called for soon, and one without."""
+        examples = []
+        for n, (learner, actions) in enumerate(cls.kind.examples()):
+            own = learner.parameters
+            safe, margin = (own["safe"], own["margin"]) if "margin" in own else (float(min(n, actions - 1)), 0.0)
+            examples.append((cls(**{**own, "safe": safe, "margin": margin, "debt": 2 * learner.floor}), actions))
+        return examples
+
+    def inner(self) -> Learner:
+        """Return the learner inside."""
+        return self.kind(**{name: self.parameters[name] for name in field_types(self.kind)})
+
+    def check(self) -> None:
+        """The learner inside obeys its laws; a bound lets it play at least once."""
+        self.inner()
+        check_safe(self.safe, self.margin, self.floor)
+        enough = self.debt.shape == self.floor.shape and bool(
+            (self.debt >= self.floor).all() and np.isfinite(self.debt).all()
+        )
+        require(
+            enough,
+            "debt must be one number per constraint, at least its floor",
+            debt=self.debt.tolist(),
+            floor=self.floor.tolist(),
+        )
+
+    def start(self, actions: int) -> Any:
+        require(self.safe < actions, f"safe must be the index of an action, 0 .. {actions - 1}", safe=self.safe)
+        return state_type(type(self))(*self.inner().start(actions), np.zeros(self.floor.size))
+
+    def play(self, s: Any, p: Vector) -> None:
+        if self.safe >= 0 and calls_for_safety(s.behind, self.floor, self.debt):
+            play_one(p, int(self.safe))
+        else:
+            learner, state = rule.inside(self, s)
+            rule.play(learner, state, p)
+
+    def choose(self, s: Any, u: float) -> tuple[int, float]:
+        """Draw an action, where the learner inside draws by itself."""
+        if self.safe >= 0 and calls_for_safety(s.behind, self.floor, self.debt):
+            return int(self.safe), 1.0
+        learner, state = rule.inside(self, s)
+        return rule.choose(learner, state, u)
+
+    def charge(self, s: Any, action: int) -> None:
+        if self.safe < 0 or not calls_for_safety(s.behind, self.floor, self.debt):
+            learner, state = rule.inside(self, s)
+            rule.charge(learner, state, action)
+
+    def learn(self, s: Any, seen: Full | Bandit) -> None:
+        if self.safe < 0 or not calls_for_safety(s.behind, self.floor, self.debt):
+            learner, state = rule.inside(self, s)
+            rule.learn(learner, state, seen)
+        book(s.behind, self.floor, seen)
+
+    @property
+    def parent(self) -> Learner | None:
+        """That of the learner inside: with floor 0 there is no debt."""
+        return self.inner().parent
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        safe = float(list(order).index(int(self.safe))) if self.safe >= 0 else self.safe
+        return self.replace(**{**self.inner().relabelled(order).parameters, "safe": safe})
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        bandit = feedback_kind(self.kind).is_bandit
+        return governed.governed(self.inner(), actions, rounds, (self.safe, self.margin), self.debt, bandit, setting)

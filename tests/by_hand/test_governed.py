@@ -1,0 +1,181 @@
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+
+RNG = np.random.default_rng(8)
+T, K, FLOOR = 60, 3, (0.5, 0.4)
+REWARDS, KEPT = RNG.random((T, K)), RNG.random((T, K, 2)) * 0.6
+KEPT[:, 1], REWARDS[:, 1] = 0.75, 0.1  # the safe action
+DEBT = (1.2, 1.0)
+
+
+def by_hand(name: str, told: Any) -> tuple[list[list[float]], list[list[float]]]:
+    """Return the plays and the debts of a learner that is governed by a few lines of Python."""
+    inside = lewa.learners.make(name, K, T, FLOOR)
+    state, behind = lewa.functional.start(inside, K), np.zeros(2)
+    plays, debts = [], []
+    for t in range(T):
+        safe = bool((behind + FLOOR > DEBT).any())
+        p = np.eye(K)[1] if safe else lewa.functional.play(inside, state)
+        seen, met = told(inside, p, t)
+        if not safe:
+            state = lewa.functional.learn(inside, state, seen)
+        behind += np.array(FLOOR) - met
+        plays.append(p.tolist())
+        debts.append(behind.tolist())
+    return plays, debts
+
+
+def test_full_information_by_hand() -> None:
+    learner: Any = lewa.learners.make("lewa+governed", K, T, FLOOR, safe=1, margin=0.25, debt=1.2)
+    learner = learner.replace(debt=np.array(DEBT))
+    trace = lewa.play(learner, lewa.games.Table(REWARDS, KEPT), every_round=True)
+
+    def told(inside: Any, p: Any, t: int) -> Any:
+        seen = lewa.feedback.full_feedback(REWARDS[t], KEPT[t].T, p)
+        return seen, seen.met
+
+    plays, debts = by_hand("lewa", told)
+    np.testing.assert_allclose(trace.plays[0], plays, rtol=0, atol=1e-12)  # type: ignore[index]
+    assert np.max(debts, axis=0)[0] == pytest.approx(DEBT[0], abs=0.3)  # the bound is nearly reached
+    assert (np.array(debts) <= np.array(DEBT) + 1e-12).all()
+    assert 0 < np.mean([p == [0, 1, 0] for p in plays]) < 1
+
+
+@pytest.mark.parametrize("name", ["lewa-ix", "bandit-lewa", "squarecb-lewa"])
+def test_bandit_feedback_by_hand(name: str) -> None:
+    learner: Any = lewa.learners.make(f"{name}+governed", K, T, FLOOR, safe=1, margin=0.25, debt=1.2)
+    learner = learner.replace(debt=np.array(DEBT))
+    trace = lewa.play(learner, lewa.games.Table(REWARDS, KEPT), every_round=True)
+    drawn: Any = trace.actions
+    charges = "charged" in lewa.functional.start(lewa.learners.make(name, K, T, FLOOR), K)._fields
+    inside = lewa.learners.make(name, K, T, FLOOR)
+    state, behind = lewa.functional.start(inside, K), np.zeros(2)
+    for t, i in enumerate(drawn[0].tolist()):
+        safe = bool((behind + FLOOR > DEBT).any())
+        p = np.eye(K)[1] if safe else lewa.functional.play(inside, state)
+        np.testing.assert_allclose(trace.plays[0, t], p, rtol=0, atol=1e-12)  # type: ignore[index]
+        if not safe:
+            if charges:
+                state = lewa.functional.charge(inside, state, i)
+            charged = state.charged.copy() if charges else np.zeros(0)
+            seen = lewa.feedback.Bandit(i, float(p[i]), float(REWARDS[t, i]), KEPT[t, i].copy(), p, charged)
+            state = lewa.functional.learn(inside, state, seen)
+        behind += np.array(FLOOR) - KEPT[t, i]
+        assert (behind <= np.array(DEBT) + 1e-12).all()
+    np.testing.assert_allclose(trace.observed_shortfall[0, -1], behind, rtol=0, atol=1e-9)
+
+
+def test_the_agents_governor_and_the_wrapper_call_for_safe_play_in_the_same_rounds() -> None:
+    """One rule: with answers at once an agent with a governor makes the decisions of the wrapped learner."""
+    learner: Any = lewa.learners.make("squarecb-lewa+governed", K, T, FLOOR, safe=1, margin=0.25, debt=1.2)
+    player = lewa.Player(learner, K, 5)
+    limits = [lewa.at_least("a", FLOOR[0]), lewa.at_least("b", FLOOR[1])]
+    governor = lewa.Governor(1, sure={"a": 0.75, "b": 0.65}, debt={"a": 1.2, "b": 1.2})
+    agent = lewa.Agent([0, 1, 2], limits, governor=governor, seed=5, learner="squarecb-lewa+governed")
+    assert agent.setup.learner_name == "squarecb-lewa"
+    for t in range(T):
+        p = player.play()
+        decision, (i, chance) = agent.pull(), player.choose()
+        assert (decision.action, decision.probability) == (i, chance)
+        reward, (a, b) = float(REWARDS[t, i]), KEPT[t, i].tolist()
+        agent.update(decision, reward=reward, a=a, b=b)
+        player.learn(i, chance, reward, [a, b], p)
+    status: Any = agent.status().governor
+    assert 0 < status.safe < T
+    assert status.reserved == pytest.approx(tuple(player.state.behind), abs=1e-12)
+
+
+def test_tuning_and_refusals() -> None:
+    learner: Any = lewa.learners.make("lewa+governed", 3, 1_000_000, (0.5, 0.2))
+    assert learner.debt.tolist() == [500, 200]  # sqrt(T) rounds at their worst
+    assert lewa.learners.make("lewa+governed", 3, 100, 0.5).parameters["debt"].tolist() == [50]  # of 100 rounds
+    assert learner.safe == -1  # nothing is governed
+    assert learner.inner() == lewa.learners.make("lewa", 3, 1_000_000, (0.5, 0.2))
+    mixed: Any = lewa.learners.make("safe-mixing+governed", 3, 1000, 0.5, safe=2, margin=0.25)
+    assert (mixed.inner().safe, mixed.inner().margin) == (2, 0.25)  # both are told of one action
+    for settings, sentence in (
+        ({"safe": 3}, "safe must be the index of an action, 0 .. 2"),
+        ({"safe": 1, "margin": 0.6}, r"margin must lie between 0 and 1 - floor = 0.5"),
+        ({"safe": 1, "debt": 0.4}, "debt must be one number per constraint, at least its floor"),
+        ({"safe": 1, "debt": float("nan")}, "debt must be one number per constraint, at least its floor"),
+    ):
+        with pytest.raises(ValueError, match=sentence):
+            lewa.learners.make("lewa+governed", 3, 1000, 0.5, **settings)
+    with pytest.raises(ValueError, match="a learner is governed once"):
+        lewa.learners.make("lewa+governed+governed", 3, 1000, 0.5)
+    with pytest.raises(ValueError, match="has a governor, got governor='off'"):
+        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", governor="off")
+
+
+def test_the_guarantee_is_that_of_the_proofs() -> None:
+    T, debt = 1_000_000, 60_000.0
+    learner = lewa.learners.make("lewa+governed", 3, T, 0.5, safe=1, margin=0.25, debt=debt)
+    inside: Any = lewa.learners.make("lewa", 3, T, 0.5).guarantees(
+        3, T, lewa.Setting(constraints="arbitrary", adversary="adaptive")
+    )[1]
+    for constraints in ("arbitrary", "constant"):
+        said: Any = lewa.guarantee(learner, 3, T, constraints=constraints)
+        assert (said.kind, said.violation) == ("pathwise", (debt,))
+        assert said.regret == pytest.approx(inside.regret + 1 + (inside.violation[0] - debt + 0.5) / 0.25)
+    rare: Any = lewa.guarantee(
+        lewa.learners.make("lewa+governed", 3, T, 0.5, safe=1, margin=0.25, debt=inside.violation[0] + 0.5),
+        3,
+        T,
+        constraints="arbitrary",
+    )
+    assert rare.regret == inside.regret  # the safe action is never called for: the promise is free
+    mean: Any = lewa.guarantee(learner, 3, T)  # with noise the regret of so many rounds as are left is not known
+    assert (mean.kind, mean.violation, mean.regret) == ("expected [E V]+", (debt,), T)
+    assert "on every path" in mean.assumptions[1]
+    likely: Any = lewa.guarantee(learner, 3, T, epsilon=0.05)
+    assert likely.violation[0] == pytest.approx(debt + np.sqrt(T / 2 * np.log(1 / 0.05)))
+    plain: Any = lewa.guarantee(lewa.learners.make("lewa+governed", 3, T, 0.5), 3, T)
+    assert plain[:3] == lewa.guarantee(lewa.learners.make("lewa", 3, T, 0.5), 3, T)[:3]
+    assert "not governed" in plain.source
+    no_slack: Any = lewa.guarantee(
+        lewa.learners.make("lewa+governed", 3, T, 0.5, safe=1, debt=debt), 3, T, constraints="arbitrary"
+    )
+    assert (no_slack.violation, no_slack.regret) == ((debt,), T)
+
+
+def test_without_a_safe_action_the_learned_form_is_offered_with_its_bound() -> None:
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed")
+    status: Any = agent.status().governor
+    assert status.form == "learned"
+    assert status.promise[0].startswith("never more than ")
+    assert "/rho behind cost at most 0.5, with probability 0.95" in status.promise[0]
+    assert "(G5)" in status.promise[0]
+    told: Any = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", safe="a").status().governor
+    assert told.form == "sure"
+    assert lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)]).status().governor is None
+
+
+@pytest.mark.parametrize("name", ["lewa", "exp-lewa", "loss-bandit-lewa", "squarecb-lewa"])
+def test_on_every_path_debts_are_bounded_and_safe_rounds_counted(name: str) -> None:
+    """G1 and G2 on rounds that were drawn to be hard: constraints of 0 and 1, and rewards that want what is missed."""
+    rng, T, slack = np.random.default_rng(1), 80, 0.1
+    for _ in range(6):
+        floor = rng.choice([0.0, 0.3, 0.6, 0.9], size=2) * (1 - slack)
+        kept = (rng.random((T, 3, 2)) < rng.random()).astype(float)
+        kept[:, 2] = floor + slack
+        rewards = np.clip(1 - kept.mean(axis=2) + 0.1 * rng.random((T, 3)), 0, 1)
+        debt = np.maximum(floor, rng.random(2) * 4)
+        learner = lewa.learners.make(f"{name}+governed", 3, T, floor, safe=2, margin=slack).replace(debt=debt)
+        trace = lewa.play(learner, lewa.games.Table(rewards, kept), every_round=True)
+        plays, drawn = trace.plays[0], np.eye(3)[trace.actions[0]]  # type: ignore[index]
+        by = plays if name in ("lewa", "exp-lewa") else drawn
+        short = floor - np.einsum("tk,tkm->tm", by, kept)
+        assert (short.cumsum(axis=0) <= debt + 1e-9).all()
+        behind = np.vstack([np.zeros(2), short.cumsum(axis=0)[:-1]])
+        safe = (behind + floor > debt + 1e-12).any(axis=1)
+        assert (plays[safe] == [0, 0, 1]).all()
+        own = np.where(safe[:, np.newaxis], 0, short).cumsum(axis=0)
+        assert safe.sum() <= 1 + max(0, ((own - debt + floor) / slack).max())
+        if name in ("lewa", "exp-lewa"):  # a bound on every path, for the best play that meets the floors in every round
+            said: Any = lewa.guarantee(learner, 3, T, constraints="arbitrary")
+            if said.regret is not None:
+                assert lewa.regret(trace, "every round").max() <= said.regret + 1e-9
