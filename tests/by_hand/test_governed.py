@@ -86,7 +86,7 @@ def test_the_agents_governor_and_the_wrapper_call_for_safe_play_in_the_same_roun
         player.learn(i, chance, reward, [a, b], p)
     status: Any = agent.status().governor
     assert 0 < status.safe < T
-    assert status.reserved == pytest.approx(tuple(player.state.behind), abs=1e-12)
+    assert status.reserved == pytest.approx(tuple(player.state.governed_debt), abs=1e-12)
 
 
 def test_tuning_and_refusals() -> None:

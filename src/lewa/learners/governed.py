@@ -45,7 +45,7 @@ class Governed(Wrapper):
     >>> learner = lewa.learners.make("lewa+governed", 2, 100_000, floor=0.5, safe=1, margin=0.5, debt=20)
     >>> trace = lewa.play(learner, game, rounds=100_000, seeds=4)
     >>> f"most behind {trace.observed_shortfall.max():.1f}, regret {lewa.regret(trace).max():.0f}"
-    'most behind 20.0, regret 1011'
+    'most behind 19.8, regret 120'
 
     Reference: docs/theory_delay.md.
     """
@@ -63,7 +63,7 @@ class Governed(Wrapper):
 
     @classmethod
     def state_around(cls) -> dict[str, Any]:
-        return {"behind": Vector}  # (m,)  R
+        return {"governed_debt": Vector}  # (m,)  R
 
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
@@ -142,7 +142,7 @@ class Governed(Wrapper):
         return state_type(type(self))(*self.inner().start(actions), np.zeros(self.floor.size))
 
     def play(self, s: Any, p: Vector) -> None:
-        if self.safe >= 0 and calls_for_safety(s.behind, self.floor, self.debt):
+        if self.safe >= 0 and calls_for_safety(s.governed_debt, self.floor, self.debt):
             play_one(p, int(self.safe))
         else:
             learner, state = rule.inside(self, s)
@@ -150,21 +150,21 @@ class Governed(Wrapper):
 
     def choose(self, s: Any, u: float) -> tuple[int, float]:
         """Draw an action, where the learner inside draws by itself."""
-        if self.safe >= 0 and calls_for_safety(s.behind, self.floor, self.debt):
+        if self.safe >= 0 and calls_for_safety(s.governed_debt, self.floor, self.debt):
             return int(self.safe), 1.0
         learner, state = rule.inside(self, s)
         return rule.choose(learner, state, u)
 
     def charge(self, s: Any, action: int) -> None:
-        if self.safe < 0 or not calls_for_safety(s.behind, self.floor, self.debt):
+        if self.safe < 0 or not calls_for_safety(s.governed_debt, self.floor, self.debt):
             learner, state = rule.inside(self, s)
             rule.charge(learner, state, action)
 
     def learn(self, s: Any, seen: Full | Bandit) -> None:
-        if self.safe < 0 or not calls_for_safety(s.behind, self.floor, self.debt):
+        if self.safe < 0 or not calls_for_safety(s.governed_debt, self.floor, self.debt):
             learner, state = rule.inside(self, s)
             rule.learn(learner, state, seen)
-        book(s.behind, self.floor, seen)
+        book(s.governed_debt, self.floor, seen)
 
     @property
     def parent(self) -> Learner | None:
