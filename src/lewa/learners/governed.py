@@ -114,9 +114,11 @@ class Governed(Wrapper):
         """The examples of the learner inside, with an action that is called for soon, and one without."""
         examples = []
         for n, (learner, actions) in enumerate(cls.kind.examples()):
-            own = learner.parameters
-            safe, margin = (own["safe"], own["margin"]) if "margin" in own else (float(min(n, actions - 1)), 0.0)
-            examples.append((cls(**{**own, "safe": safe, "margin": margin, "debt": 2 * learner.floor}), actions))
+            parameters = learner.parameters
+            safe, margin = (
+                (parameters["safe"], parameters["margin"]) if "margin" in parameters else (float(min(n, actions - 1)), 0.0)
+            )
+            examples.append((cls(**{**parameters, "safe": safe, "margin": margin, "debt": 2 * learner.floor}), actions))
         return examples
 
     def inner(self) -> Learner:
