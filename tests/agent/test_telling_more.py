@@ -47,8 +47,9 @@ def test_a_horizon_and_a_safe_action_change_no_decision_until_the_governor_has_t
 @pytest.mark.parametrize("world", WORLDS)
 def test_known_prices_never_lower_the_reward_at_the_same_limit(world: str) -> None:
     """By more than the luck of exploring comes to: half a per cent of the mean of three runs, one per cent of each."""
-    prices = {"expected": {"cost": WORLDS[world][1]}}
-    plain, told = (np.array([run(world, seed, **more)[:2] for seed in range(3)]) for more in ({}, prices))
+    nothing: dict[str, Any] = {}
+    prices: dict[str, Any] = {"expected": {"cost": WORLDS[world][1]}}
+    plain, told = (np.array([run(world, seed, **more)[:2] for seed in range(3)]) for more in (nothing, prices))
     assert told[:, 0].mean() >= 0.995 * plain[:, 0].mean()
     assert (told[:, 0] >= 0.99 * plain[:, 0]).all()
     assert (told[:, 1] <= 1.002).all()

@@ -24,7 +24,7 @@ def test_twelve_rounds_by_hand() -> None:
         n += (1 + z) ** 2
         w = [exp(-0.7 / sqrt(n) * loss) for loss in losses]
         p = [x / sum(w) for x in w]
-        np.testing.assert_allclose(trace.plays[0, t], p, rtol=1e-12)  # type: ignore[index]
+        np.testing.assert_allclose(trace.plays[0, t], np.array(p), rtol=1e-12)  # type: ignore[index]
         v = max(0.0, *(c0 - c for c0, c in zip(floor, kept[t, i].tolist(), strict=True)))
         losses[i] += ((1 - rewards[t, i]) + z * v) / p[i]
         Q += v

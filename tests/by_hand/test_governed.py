@@ -39,7 +39,7 @@ def test_full_information_by_hand() -> None:
         return seen, seen.met
 
     plays, debts = by_hand("lewa", told)
-    np.testing.assert_allclose(trace.plays[0], plays, rtol=0, atol=1e-12)  # type: ignore[index]
+    np.testing.assert_allclose(trace.plays[0], np.array(plays), rtol=0, atol=1e-12)  # type: ignore[index]
     assert np.max(debts, axis=0)[0] == pytest.approx(DEBT[0], abs=0.3)  # the bound is nearly reached
     assert (np.array(debts) <= np.array(DEBT) + 1e-12).all()
     assert 0 < np.mean([p == [0, 1, 0] for p in plays]) < 1
@@ -171,7 +171,7 @@ def test_on_every_path_debts_are_bounded_and_safe_rounds_counted(name: str) -> N
         short = floor - np.einsum("tk,tkm->tm", by, kept)
         assert (short.cumsum(axis=0) <= debt + 1e-9).all()
         behind = np.vstack([np.zeros(2), short.cumsum(axis=0)[:-1]])
-        safe = (behind + floor > debt + 1e-12).any(axis=1)
+        safe = np.any(behind + floor > debt + 1e-12, axis=1, keepdims=True)[:, 0]
         assert (plays[safe] == [0, 0, 1]).all()
         own = np.where(safe[:, np.newaxis], 0, short).cumsum(axis=0)
         assert safe.sum() <= 1 + max(0, ((own - debt + floor) / slack).max())

@@ -14,7 +14,7 @@ from lewa.kernels.jit import INLINE, rule
 from lewa.types import Vector
 
 
-def exceeds(debt: Sequence[float], worst: Sequence[float], bound: Sequence[float]) -> bool:
+def exceeds(debt: Sequence[float] | Vector, worst: Sequence[float] | Vector, bound: Sequence[float] | Vector) -> bool:
     """Return whether one more round at its worst would take some debt beyond its bound."""
     for j in range(len(debt)):  # noqa: SIM110 (Numba compiles no generator)
         if debt[j] + worst[j] > bound[j]:

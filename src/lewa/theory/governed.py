@@ -82,7 +82,8 @@ def _of_every_path(inner: Any, actions: int, rounds: int, setting: Setting) -> G
     reacts, covers that: let the rounds that are missing pay nothing and meet the floors exactly, whatever is played.
     """
     question = Setting(constraints="arbitrary", adversary="adaptive", epsilon=setting.epsilon)
-    for statement in inner.guarantees(actions, rounds, question):
+    statements: tuple[Guarantee, ...] = inner.guarantees(actions, rounds, question)
+    for statement in statements:
         if statement.kind in (PATHWISE, PROBABLE) and EVERY_ROUND in statement.assumptions:
             return statement
     return None
