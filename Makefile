@@ -5,8 +5,9 @@ BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Python compiles what is imported, when it is; pip would compile everything.
 PIP_INSTALL = -m pip install --quiet --no-compile
+NICE = nice -n 10
 
-.PHONY: install reproduce test quick lint types tests wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test quick lint types tests compiled plain wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -25,24 +26,30 @@ install: $(VENV)/installed
 reproduce: install
 	$(BIN)/lewa reproduce
 
-# Everything that CI checks, two things at a time.
+# Everything that CI checks, side by side. What is compiled takes longest, so it starts first and the rest makes way for it.
 test: $(VENV)/tested
-	$(MAKE) --jobs 2 lint types wheel tests
+	$(MAKE) --jobs 3 --output-sync=target compiled plain lint types wheel
+
+tests: $(VENV)/tested
+	$(MAKE) --jobs 2 --output-sync=target compiled plain
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/tested
-	$(BIN)/mypy
+	$(NICE) $(BIN)/mypy
 
-# What can be checked without compiling: lint, types, and the tests that run as plain Python.
+# What can be checked without compiling, in a minute or so: not the tests that start servers and browsers.
 quick: lint types
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "plain and not slow"
 
-tests: $(VENV)/tested build/peers/installed
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m plain tests
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not plain"  # neighbours stay together: each learner is compiled once
+# The two parts of the tests, see tests/conftest.py. The compiled one is a single process: each learner is compiled once.
+compiled: $(VENV)/tested
+	$(BIN)/python -m pytest -p no:xdist -m compiled
+
+plain: $(VENV)/tested build/peers/installed
+	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -n 2 -m plain
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.

@@ -1,10 +1,11 @@
 """Settings of the whole suite, and its two parts.
 
-`make tests` runs the tests marked `plain` as plain Python (NUMBA_DISABLE_JIT=1), then all others compiled. A test is plain
-if it is in one of the folders below and not marked `compiled`. tests/test_without_jit.py ties the two parts: every learner
-plays the same either way.
+A test runs as plain Python (NUMBA_DISABLE_JIT=1) unless it is compiled: marked so, or in one of the files below, which take
+many rounds or are about compiled code. `make tests` runs both parts side by side, the compiled one in a single process, so
+that each learner is compiled once. tests/test_without_jit.py ties the two: every learner plays the same either way.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -15,18 +16,73 @@ from hypothesis import settings
 
 settings.register_profile("lewa", deadline=None)  # a deadline would be an assertion on noise
 settings.load_profile("lewa")
+gc.set_threshold(50_000, 20, 100)  # to compile makes many objects, few of them rubbish
 
-HERE = Path(__file__).parent
-NAMES = ("by_hand", "checks", "client", "data", "golden", "serve", "test_docstrings.py", "test_imports.py", "test_layout.py")
-PLAIN = {HERE / name for name in NAMES}
+ROOT = Path(__file__).parent.parent
+WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+COMPILED = {
+    ROOT / name
+    for name in (
+        "tests/agent/test_changes.py",
+        "tests/agent/test_status.py",
+        "tests/agent/test_units_and_tails.py",
+        "tests/bench",
+        "tests/games/test_games.py",
+        "tests/games/test_stories.py",
+        "tests/kernels/test_adahedge.py",
+        "tests/kernels/test_exponential.py",
+        "tests/kernels/test_lazy.py",
+        "tests/kernels/test_normal.py",
+        "tests/kernels/test_spread.py",
+        "tests/kernels/test_weights.py",
+        "tests/test_engine.py",
+        "tests/test_pains.py",
+        "tests/test_without_jit.py",
+        "tests/theorems/test_anytime_in_the_mean.py",
+        "tests/theorems/test_bandit_constant.py",
+        "tests/theorems/test_bandit_expected.py",
+        "tests/theorems/test_bandit_probable.py",
+        "tests/theorems/test_expected.py",
+        "tests/theorems/test_probable.py",
+        "tests/theorems/test_projected_probable.py",
+        "tests/theorems/test_rivals.py",
+        "src/lewa/games",
+        "src/lewa/learners",
+    )
+}
+# Plain, but not for `make quick`: they start servers, browsers or many processes.
+SLOW = {
+    ROOT / name
+    for name in (
+        "tests/fuzz",
+        "tests/lab/test_run.py",
+        "tests/paper/test_reproduce.py",
+        "tests/report/test_page_in_browser.py",
+        "tests/serve/test_commands.py",
+        "tests/serve/test_failures.py",
+        "tests/serve/test_fuzz.py",
+        "tests/serve/test_how_to.py",
+        "tests/serve/test_kill.py",
+        "tests/serve/test_page.py",
+        "tests/serve/test_replicas.py",
+        "tests/test_docs_site.py",
+        "tests/test_documents.py",
+    )
+}
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    compiled = item.get_closest_marker("compiled") is not None
-    if PLAIN & {item.path, *item.path.parents} and not compiled:
-        item.add_marker("plain")
-    if compiled and os.environ.get("NUMBA_DISABLE_JIT") == "1":
-        item.add_marker(pytest.mark.skip(reason="it is about compiled code"))
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        places = {item.path, *item.path.parents}
+        if item.get_closest_marker("compiled") is None and (COMPILED & places and item.get_closest_marker("plain") is None):
+            item.add_marker("compiled")
+        if item.get_closest_marker("compiled") is None:
+            item.add_marker("plain")
+        elif WITHOUT_JIT:
+            item.add_marker(pytest.mark.skip(reason="it is about compiled code, or takes many rounds"))
+        if SLOW & places:
+            item.add_marker("slow")
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 
 import lewa
 from lewa.checks import games, learners
@@ -24,13 +25,12 @@ GAMES: dict[str, Any] = {
 }
 
 
-# These take 100,000 rounds, or are about the compiled loop; all others say the same of plain Python.
-COMPILED = [
-    learners.extreme_rounds_leave_no_nan,
-    learners.multiplier_stays_between_zero_and_its_cap,
-    learners.loop_and_single_steps_agree,
-]
-PLAIN = [law for law in learners.LAWS.values() if law not in COMPILED]
+# These take 100,000 rounds, which are played compiled; all others are said of plain Python.
+LONG = [learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap]
+PLAIN = [law for law in learners.LAWS.values() if law not in LONG]
+# Each kind of feedback, and what the single steps of some learners do besides: contexts, charges, programs, projections.
+# The loop of every learner is compiled, here and in tests/test_without_jit.py; the single steps of all in `make falsify`.
+STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "squarecb-lewa", "fractional-kube", "thompson-lp"]
 
 
 @pytest.mark.parametrize("name", lewa.learners.ALL)
@@ -42,9 +42,17 @@ def test_learner(name: str) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", lewa.learners.ALL)
-def test_compiled_learner(name: str) -> None:
-    results = learners.check(lewa.learners.ALL[name], COMPILED)
-    assert len({result.law for result in results}) == 2 + len(COMPILED)
+def test_many_rounds_of_a_learner(name: str) -> None:
+    for learner, actions in lewa.learners.ALL[name].examples():
+        for law in LONG:
+            law(learner, actions)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", lewa.learners.ALL if HUNT else STEPS)
+def test_compiled_steps(name: str) -> None:
+    results = learners.check(lewa.learners.ALL[name], [learners.loop_and_single_steps_agree])
+    assert {result.law for result in results} == {"examples_are_given", "rule_compiles", "loop_and_single_steps_agree"}
     assert [result for result in results if result.sentence] == []
 
 
