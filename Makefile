@@ -66,9 +66,10 @@ wheel: $(VENV)/tested
 	build/wheel/env/bin/python $(PIP_INSTALL) build/wheel/lewa-*.whl
 	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
 
-# A long hunt for a counterexample to the pathwise bounds; HUNT says how many instances each law is tried on.
+# A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
+# what `make test` says of a few learners or of fewer rounds: the single steps of all, a million extreme rounds.
 falsify: $(VENV)/tested
-	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems
+	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems tests/checks/test_laws.py tests/test_engine.py
 
 # Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
 # load, as often on SQLite, and a quarter as often on PostgreSQL.

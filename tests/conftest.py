@@ -37,6 +37,7 @@ COMPILED = {
         "tests/kernels/test_weights.py",
         "tests/test_engine.py",
         "tests/test_pains.py",
+        "tests/test_play.py",
         "tests/test_without_jit.py",
         "tests/theorems/test_anytime_in_the_mean.py",
         "tests/theorems/test_bandit_constant.py",
