@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.theorems.instances import HUNT
 
 from lewa import functional
 from lewa.games import Bernoulli, Table
@@ -15,6 +14,7 @@ from lewa.kernels import DICE, keys, uniform
 from lewa.learners import ALL, BanditLewa, make
 from lewa.simulate.player import Player
 from lewa.simulate.run import play
+from tests.theorems.instances import HUNT
 
 GAME = Bernoulli([0.9, 0.6, 0.3, 0.5], [[0.2, 0.5, 0.9, 0.4]])
 
