@@ -35,6 +35,7 @@ from lewa.serve.store import StoreError
 COOKIE = "lewa_key"
 CALLS = "/v1/agents/{name}/"
 FORWARDED = "x-lewa-forwarded"
+MARK = FORWARDED.encode()
 NO_KEY = "this needs a key: Authorization: Bearer KEY"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -106,7 +107,7 @@ class App:
 
     def caller(self, request: Request, cookie: bool = False) -> Caller:
         """Return who calls; the page's cookie is taken only for what a page of this very service asks."""
-        word, _, token = request.headers.get("authorization", "").partition(" ")
+        word, _, token = _header(request, b"authorization").partition(" ")
         if word.lower() != "bearer":
             token = ""
             same = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
@@ -120,7 +121,7 @@ class App:
     async def read(self, request: Request) -> bytes:
         """Return the body, if it is not too large."""
         most = self.host.limits.body
-        length = request.headers.get("content-length", "0")
+        length = _header(request, b"content-length")
         if length.isdigit() and int(length) > most:
             raise RequestError(413, f"a body has at most {most} bytes, got {length}")
         body = b""
@@ -148,7 +149,7 @@ class App:
                 if route.writes and host.writer.lag() > host.limits.lag:
                     host.meters.shed.inc()
                     raise UnavailableError("commits are behind by more than a second")
-                call = Call(self.service, request, caller, body, FORWARDED in request.headers)
+                call = Call(self.service, request, caller, body, _header(request, MARK) != "")
                 try:
                     result = await route.handler(call)
                     response = result if isinstance(result, Response) else json_response(result, route.status)
@@ -192,6 +193,11 @@ class App:
             return stream(self.events, request, caller)
         except RequestError as error:
             return refusal(error, request)
+
+
+def _header(request: Request, name: bytes) -> str:
+    """Return a header of a request, or nothing, without making an object of all of them."""
+    return next((value.decode("latin-1") for key, value in request.scope["headers"] if key == name), "")
 
 
 def refusal(error: Exception, request: Request) -> Response:
