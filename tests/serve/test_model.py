@@ -200,8 +200,8 @@ class Surface(RuleBasedStateMachine):
 
 
 Surface.TestCase.settings = settings(
-    max_examples=150 if LONG else 6,
-    stateful_step_count=40 if LONG else 25,
+    max_examples=60 if LONG else 6,
+    stateful_step_count=30 if LONG else 25,
     deadline=None,
     database=None,
     suppress_health_check=list(HealthCheck),

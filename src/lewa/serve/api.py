@@ -130,18 +130,19 @@ async def feedback(call: Call) -> ToldList:
     """Tell what became known of decisions."""
     served = await call.served()
     answers: list[Any] = []
+    number = call.service.number
     for values in entries(call, _values, Values):
         if isinstance(values, str):
             answers.append((None, 0, values))
             continue
         decision = values.pop("decision", None)
-        words = [name for name, value in values.items() if isinstance(value, str)]
         if not isinstance(decision, str):
             answers.append((None, 0, "an entry names its decision by a text, as decide gave it"))
-        elif words:
-            answers.append((decision, 0, f"the {words[0]} of a decision is a number, got a text"))
+        elif str in map(type, values.values()):
+            word = next(name for name, value in values.items() if isinstance(value, str))
+            answers.append((decision, 0, f"the {word} of a decision is a number, got a text"))
         else:
-            answers.append((decision, call.service.number(served, decision), values))
+            answers.append((decision, number(served, decision), values))
     return ToldList(await call.service.feedback(served, answers))
 
 

@@ -116,7 +116,7 @@ class Fold:
     def _opened(self, number: int, at: int, made: DecisionBody) -> None:
         self.decisions = number
         self.open[number] = Open(at, made.a, {})
-        self.recent.decided(made.a)
+        self.recent.add_actions((made.a,))
         for spending in self.spendings:
             spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r))
 

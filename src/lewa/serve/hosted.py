@@ -14,7 +14,7 @@ from msgspec import UNSET
 from lewa.agent import Agent, Decision
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
-from lewa.serve.bodies import DecisionBody, agent_of, check_depth, check_reserve, plain_value, whole_play
+from lewa.serve.bodies import DecisionBody, Open, agent_of, check_depth, check_reserve, plain_value, whole_play
 from lewa.serve.caps import check_caps, within
 from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
@@ -104,7 +104,7 @@ class Hosted(Fold):
         return not self.spendings and self.agent.setup.context is None
 
     def decide_many(self, queries: Sequence[Query], at: int) -> tuple[list[Entry], list[tuple[int, DecisionBody]]]:
-        """Draw an action for each of some queries that ask for nothing special: the same as one after the other."""
+        """Draw for queries that ask for nothing special, of an agent `in_bulk`: the same as one after the other."""
         entries: list[Entry] = []
         made: list[tuple[int, DecisionBody]] = []
         while len(made) < len(queries):
@@ -116,11 +116,14 @@ class Hosted(Fold):
                 made.append((number, body))
                 continue
             by = "fallback" if self.agent.exposure.mode in ("shadow", "off") else "learner"
+            first = len(made)
             for query, drawn in zip(rest, self.agent.pull_many(size), strict=False):
                 body = self._body(drawn, query, by)
-                self._opened(drawn.id, at, body)
+                self.open[drawn.id] = Open(at, body.a, {})
                 entries.append(Entry("decision", drawn.id, encode(body).decode()))
                 made.append((drawn.id, body))
+            self.decisions = made[-1][0]
+            self.recent.add_actions([body.a for _, body in made[first:]])
         return entries, made
 
     def _body(self, drawn: Decision, query: Query, by: str) -> DecisionBody:

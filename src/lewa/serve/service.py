@@ -31,7 +31,8 @@ class Service:
     def number(self, served: Served, decision: object) -> int:
         """Return the number of a decision id, "NAME:NUMBER"; 0 if it is none of this agent's."""
         name, _, digits = str(decision).rpartition(":")
-        return int(digits) if name == served.name and digits.isascii() and digits.isdigit() and len(digits) < 16 else 0
+        fits = digits.isdigit() and digits.isascii() and len(digits) < 16 and name == served.hosted.setup.name
+        return int(digits) if fits else 0
 
     # Agents --------------------------------------------------------------------------------------------------------------
 
