@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 10
 
-.PHONY: install reproduce test quick lint types tests compiled plain wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test test-litellm quick lint types tests compiled plain wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -57,6 +57,16 @@ build/peers/installed: | $(VENV)/tested
 	rm -rf build/peers
 	$(BIN)/python $(PIP_INSTALL) --retries 1 --no-deps --ignore-requires-python --target build/peers \
 	  obp==0.5.7 safety-gymnasium==1.0.0 scikit-learn joblib threadpoolctl && touch $@ || rm -rf build/peers
+
+# LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere.
+build/litellm/installed: | $(VENV)/tested
+	$(PYTHON) -m venv build/litellm
+	build/litellm/bin/python $(PIP_INSTALL) litellm
+	ls -d $(CURDIR)/$(VENV)/lib/python3*/site-packages > $$(ls -d build/litellm/lib/python3*/site-packages)/lewa.pth
+	touch $@
+
+test-litellm: build/litellm/installed
+	NUMBA_DISABLE_JIT=1 PYTHONPATH=$(CURDIR)/src build/litellm/bin/python -m pytest -p no:cacheprovider tests/adapters/test_litellm.py
 
 # The wheel, alone, in a clean environment, with the core dependencies only.
 wheel: $(VENV)/tested

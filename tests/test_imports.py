@@ -10,7 +10,7 @@ ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
 MAY_IMPORT: dict[str, set[str]] = {
     "formatting": set(),
-    "notebook": {"types"},
+    "notebook": {"formatting", "types"},
     "plugins": set(),
     "schema": set(),
     "types": set(),

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from lewa.formatting import figure_text, printable_text
 from lewa.types import Vector
 
 Row: TypeAlias = Mapping[str, object]  # flat: numbers and texts by the name of their column
@@ -25,17 +26,17 @@ def frame(rows: Sequence[Row]) -> Any:
 
 def html_table(title: str, rows: Sequence[Row], notes: Iterable[str] = ()) -> str:
     """Return rows as an HTML table with a caption, and notes below it."""
-    head = "".join(f"<th>{escape(str(name))}</th>" for name in (rows[0] if rows else {}))
+    head = "".join(f"<th>{escape(printable_text(str(name)))}</th>" for name in (rows[0] if rows else {}))
     body = "".join(f"<tr>{''.join(f'<td>{escape(_text(cell))}</td>' for cell in row.values())}</tr>" for row in rows)
-    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    caption = f"<caption>{escape(title)}</caption>"
+    below = "".join(f"<p>{escape(printable_text(note))}</p>" for note in notes)
+    caption = f"<caption>{escape(printable_text(title))}</caption>"
     return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
 
 def _text(cell: object) -> str:
     if cell is None:
         return ""
-    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.4g}" if isinstance(cell, float) else printable_text(str(cell))
 
 
 class Curve(NamedTuple):
@@ -65,21 +66,21 @@ def figure(title: str, panels: Sequence[Panel]) -> Any:
     except ImportError:
         raise ValueError("a figure needs matplotlib: pip install 'lewa[lab]'") from None
     drawing = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
-    drawing.suptitle(plain_text(title))
+    drawing.suptitle(figure_text(title))
     for axes, panel in zip(drawing.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         for curve in panel.curves:
             _draw(axes, curve)
         if panel.limit is not None:
             axes.axhline(panel.limit, color="0.4", linestyle="--", linewidth=1)
-        axes.set_xlabel(plain_text(panel.across))
-        axes.set_ylabel(plain_text(panel.title))
+        axes.set_xlabel(figure_text(panel.across))
+        axes.set_ylabel(figure_text(panel.title))
         if any(curve.name for curve in panel.curves):
             axes.legend(frameon=False, fontsize="small")
     return drawing
 
 
 def _draw(axes: Any, curve: Curve) -> None:
-    label = plain_text(curve.name) or None
+    label = figure_text(curve.name) or None
     if curve.points:
         ends = None if curve.low is None or curve.high is None else np.stack([curve.y - curve.low, curve.high - curve.y])
         axes.errorbar(curve.x, curve.y, None if ends is None else np.maximum(ends, 0), fmt="o", markersize=4, label=label)
@@ -87,12 +88,6 @@ def _draw(axes: Any, curve: Curve) -> None:
     (line,) = axes.plot(curve.x, curve.y, label=label)
     if curve.low is not None and curve.high is not None:
         axes.fill_between(curve.x, curve.low, curve.high, color=line.get_color(), alpha=0.2, linewidth=0)
-
-
-def plain_text(text: str) -> str:
-    """Return a text that matplotlib shows as it is: no formula, no control character, and a legend hides no name."""
-    printable = "".join(mark if mark.isprintable() else " " for mark in text).replace("$", r"\$")
-    return f" {printable}" if printable.startswith("_") else printable
 
 
 def mean_curve(name: str, x: Vector, values: Any) -> Curve:

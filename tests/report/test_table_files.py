@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
+from lewa.formatting import csv_cell
 from lewa.lab.run import run_study
 from lewa.lab.storage import begin, read_measures
 from lewa.lab.study import parse
 from lewa.report.results import read_study
-from lewa.report.table_files import csv_table, csv_text, latex_table, latex_text
+from lewa.report.table_files import csv_table, latex_table, latex_text
 
 STUDY = """
 name = "labels"
@@ -63,8 +64,8 @@ def test_names_do_no_harm(folder: Path) -> None:
     assert "\n'=1+1," in csv_table(results)
     assert r"\textless{}script\textgreater{}\$x\_1\$ \textbackslash{}input" in latex_table(results)
     for text in ("=1+1", "+1", "-1", "@x", " =1", "\t=1", "\r=1"):
-        assert csv_text(text).startswith("'")
-    assert csv_text("a\x07b") == "a b"
+        assert csv_cell(text).startswith("'")
+    assert csv_cell("a\x07b") == "a b"
     assert latex_text("a\nb%") == r"a b\%"
 
 

@@ -1,7 +1,5 @@
 """lewa replay: learners on a table or on a bandit log."""
 
-import csv
-import io
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -38,6 +36,7 @@ from lewa.cli.shared import app, executor_at, out, print_json, say
 from lewa.data.columns import UNIT, Columns, Data
 from lewa.data.frames import as_data
 from lewa.data.log import Log, StreamedLog
+from lewa.formatting import csv_table
 from lewa.games import Table
 from lewa.report.summary import averages_on_log, in_units, summary, summary_of_log
 from lewa.report.tables import Line, print_log_summary, print_summary
@@ -181,6 +180,4 @@ def _text(result: Summary, content: Data, kind: str) -> str:
         regret = "" if learner["regret"] is None else learner["regret"]["mean"]
         short = [*learner["violation"]["mean"], *learner["positive_violation"]["mean"]]
         rows.append([name, result["rounds"], result["seeds"], learner["reward"]["mean"], regret, *short])
-    sink = io.StringIO()
-    csv.writer(sink, lineterminator="\n").writerows(rows)
-    return sink.getvalue()
+    return csv_table(rows)

@@ -20,7 +20,8 @@ FAILURE = (
     "Dashed: the claimed rate, from the first horizon on."
 )
 GROWTH = (
-    "Means over seeds at each horizon and the lines fitted to them, where all are positive, with their slopes. "
+    "Means over seeds at each horizon with their 95 % Student intervals, and the lines fitted to them, where all are "
+    "positive, with their slopes. "
     "Dashed: what is proved. In brackets the exponent that theory has."
 )
 

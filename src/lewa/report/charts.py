@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
+from lewa.formatting import figure_text, printable_text
+
 if TYPE_CHECKING:  # it is an extra
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
@@ -64,6 +66,7 @@ def short(value: float, digits: int = 3) -> str:
 
 def wrapped(name: str) -> str:
     """Return a label in lines that fit beside a panel."""
+    name = printable_text(name)
     return "\n".join(textwrap.wrap(name, WRAP, break_long_words=False, break_on_hyphens=False)) or name
 
 
@@ -73,7 +76,8 @@ def wide(label: str) -> float:
     from matplotlib.textpath import text_to_path
 
     font = FontProperties(family="DejaVu Sans", size=SIZE)
-    return max(float(text_to_path.get_text_width_height_descent(line, font, False)[0]) for line in label.split("\n"))
+    lines = map(printable_text, label.split("\n"))
+    return max(float(text_to_path.get_text_width_height_descent(line, font, False)[0]) for line in lines)
 
 
 def tall(label: str) -> float:
@@ -104,7 +108,7 @@ def bend(sizes: Sequence[float]) -> float | None:
 
 def entitle(axes: "Axes", title: str, size: tuple[float, float]) -> None:
     """Write what the panel shows above it."""
-    axes.text(0, 1 + 9 / size[1], title, transform=axes.transAxes, color=INK, size=SIZE + 1.5)
+    axes.text(0, 1 + 9 / size[1], figure_text(title), transform=axes.transAxes, color=INK, size=SIZE + 1.5)
 
 
 def rounds_axis(axes: "Axes", first: float, last: float, name: str = "round") -> None:
@@ -174,7 +178,7 @@ def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> 
             alpha=0.7,
             clip_on=False,
         )
-        label = axes.text(1 + 10 / width, place / height, text, transform=axes.transAxes, color=colour)
+        label = axes.text(1 + 10 / width, place / height, figure_text(text), transform=axes.transAxes, color=colour)
         label.set(va="center", linespacing=LEADING / SIZE / 1.2)
 
 
@@ -252,7 +256,7 @@ def _draw(panels: Sequence[Panel], files: bool, title: str = "") -> Drawing:
     figure = Figure(figsize=(whole[0] / POINT, whole[1] / POINT))
     figure.patch.set_visible(False)
     if title:
-        figure.text(8 / whole[0], 1 - 12 / whole[1], title, color=INK, size=SIZE + 2.5, va="center")
+        figure.text(8 / whole[0], 1 - 12 / whole[1], figure_text(title), color=INK, size=SIZE + 2.5, va="center")
     boxes = []
     down = head
     for row, high in zip(rows, heights, strict=True):

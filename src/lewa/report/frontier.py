@@ -1,13 +1,12 @@
 """A frontier on a terminal, as rows for a spreadsheet, and in files."""
 
-import csv
-import io
 from importlib.util import find_spec
 from pathlib import Path
 
 from rich.console import Console
 from rich.text import Text
 
+from lewa.formatting import csv_table
 from lewa.frontiers.result import Frontier, Point
 from lewa.frontiers.tables import sentences, tables
 from lewa.report.charts import draw
@@ -39,9 +38,7 @@ def spreadsheet(frontier: Frontier) -> str:
     head += [f"{name}{end}" for name in (frontier.reward.name, *names) for end in ("", " low", " high")]
     head += [f"{name} {kind}" for name in names for kind in ("net violation", "positive violation")]
     rows = [row for point in frontier.points for row in _spreadsheet_rows(frontier, point, names)]
-    out = io.StringIO()
-    csv.writer(out, lineterminator="\n").writerows([head, *rows])
-    return out.getvalue()
+    return csv_table([head, *rows])
 
 
 def _spreadsheet_rows(frontier: Frontier, point: Point, names: list[str]) -> list[list[str | float | None]]:

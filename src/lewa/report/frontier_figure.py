@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lewa.data.off_policy import Value
+from lewa.formatting import figure_text
 from lewa.frontiers.result import Frontier, Mean
 from lewa.report.charts import (
     COLOURS,
@@ -83,7 +84,7 @@ class BudgetPanel(NamedTuple):
         axes.set_xlim(limits)
         ticks(axes.xaxis, 5)
         ticks(axes.yaxis, 5)
-        axes.set_xlabel(self.across, labelpad=2)
+        axes.set_xlabel(figure_text(self.across), labelpad=2)
         entitle(axes, self.title, size)
         label_ends(axes, self._labels(), size)
         _name_points(axes, self.actions, size)
@@ -115,7 +116,9 @@ def _name_points(axes: "Axes", points: dict[str, tuple[float, float]], size: tup
             box = (left, bottom, left + w, bottom + h)
             if box[0] >= 0 and box[2] <= size[0] and not any(_overlap(box, other) for other in taken):
                 at = ((left + w / 2) / size[0], (bottom + h / 2) / size[1])
-                axes.text(*at, name, transform=axes.transAxes, color=MUTED, size=SMALL, ha="center", va="center")
+                axes.text(
+                    *at, figure_text(name), transform=axes.transAxes, color=MUTED, size=SMALL, ha="center", va="center"
+                )
                 taken.append(box)
                 break
 

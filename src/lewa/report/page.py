@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
+from html import escape as escape_marks
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 from xml.etree import ElementTree
@@ -116,6 +116,11 @@ def page(
         "</html>",
     ]
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def escape(text: str) -> str:
+    """Return a text that a page shows as it is, without control characters but the ends of lines."""
+    return escape_marks("\n".join(map(formatting.printable_text, text.split("\n"))))
 
 
 def markup(text: str) -> str:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lewa.formatting import figure_text
 from lewa.measures.rate_fit import RateFit
 from lewa.report.charts import (
     HEIGHT,
@@ -35,6 +36,7 @@ RANGE = 1e6  # from the largest value to the smallest that is told from zero
 DECADES = 3.0  # of rounds that are drawn: before them everything is small
 NEAR = 3.0  # times the highest curve: what is proved farther up is in the label, not drawn
 BENDING = ", symmetric log scale"
+BESIDE = 8.0  # points that the name of a vertical scale takes
 
 
 class Curve(NamedTuple):
@@ -66,6 +68,7 @@ class Point(NamedTuple):
     fit: RateFit | None
     beside: str = ""  # the exponent that theory has for it
     bounds: tuple[tuple[int, float], ...] = ()  # what is proved, by horizon
+    intervals: tuple[tuple[float, float], ...] = ()  # of the means over seeds; none for a single seed
 
 
 class Difference(NamedTuple):
@@ -155,6 +158,7 @@ class Growths(NamedTuple):
 
     title: str
     points: tuple[Point, ...]
+    across: str = ""  # what the vertical scale measures
 
     def _labels(self) -> list[Label]:
         labels = []
@@ -168,7 +172,7 @@ class Growths(NamedTuple):
         return max(HEIGHT, sum(tall(label[0]) for label in self._labels()))
 
     def margins(self) -> tuple[float, float]:
-        return LEFT, 14 + max(wide(label[0]) for label in self._labels())
+        return LEFT + BESIDE, 14 + max(wide(label[0]) for label in self._labels())
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         every = np.array([value for point in self.points for value in point.values])
@@ -182,6 +186,10 @@ class Growths(NamedTuple):
             axes.plot(
                 point.rounds, point.values, color=point.colour, marker="o", markersize=2.8, linestyle="none", clip_on=False
             )
+            if point.intervals:
+                low, high = np.array(point.intervals).T
+                least = low if bent is not None else np.maximum(low, every.min() / 10)  # 0 has no place on the scale
+                axes.vlines(point.rounds, least, high, color=point.colour, linewidth=1.0, clip_on=True)
             if point.fit is None:
                 axes.plot(point.rounds, point.values, color=point.colour, linewidth=0.5)
             else:
@@ -198,6 +206,7 @@ class Growths(NamedTuple):
             log_ticks(axes.yaxis)
         else:
             axes.set_yticks(*bent_ticks(axes.get_ylim(), bent))
+        axes.set_ylabel(figure_text(self.across), labelpad=2)
         entitle(axes, self.title + BENDING * (bent is not None), size)
         label_ends(axes, self._labels(), size)
 
@@ -234,7 +243,7 @@ class Differences(NamedTuple):
             axes.plot([row.low, row.high], [place, place], color=row.colour, linewidth=1.3, solid_capstyle="butt")
             axes.plot([row.mean], [place], color=row.colour, marker="o", markersize=3.6)
             for across, text, side in ((-8 / size[0], wrapped(row.name), "right"), (1 + 8 / size[0], interval, "left")):
-                label = axes.text(across, place, text, transform=axes.get_yaxis_transform(), color=row.colour)
+                label = axes.text(across, place, figure_text(text), transform=axes.get_yaxis_transform(), color=row.colour)
                 label.set(ha=side, va="center", linespacing=LEADING / SIZE / 1.2)
         if all(row.low == row.high == 0 for row in self.rows):
             axes.set_xlim(-1, 1)

@@ -15,6 +15,7 @@ from lewa.report.page import Folded, Part, Picture, slug
 from lewa.report.panels import Curve, Curves, Difference, Differences, Growths, Level, Point, Shares
 from lewa.report.results import Group, Result, Strand
 from lewa.report.study_tables import fit
+from lewa.report.table_files import interval
 from lewa.types import Indices
 
 MOST = 3  # constraints that have panels of their own
@@ -135,9 +136,12 @@ def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0
 
 
 def _growths(strands: Sequence[Strand], stated: Exponents) -> list[Panel]:
-    panels: list[Panel] = [Growths("Regret", tuple(_points(strand, "regret", 0, stated) for strand in strands))]
+    panels: list[Panel] = [
+        Growths("Regret", tuple(_points(strand, "regret", 0, stated) for strand in strands), "regret at T")
+    ]
     for j, title, having in _constraints(strands):
-        panels.append(Growths(f"Violation{title}", tuple(_points(strand, "violation", j, stated) for strand in having)))
+        points = tuple(_points(strand, "violation", j, stated) for strand in having)
+        panels.append(Growths(f"Violation{title}", points, "violation at T"))
     return panels
 
 
@@ -148,7 +152,22 @@ def _points(strand: Strand, measure: str, constraint: int, stated: Exponents) ->
     bounds = [(result.rounds, _bound(result, measure, constraint)) for result in results]
     proved = tuple((rounds, bound) for rounds, bound in bounds if bound is not None)
     theory = _theory(stated.get((measure, first.game, first.learner), []), proved)
-    return Point(strand.name, strand.colour, horizons, values, fit(results, measure, constraint), theory, proved)
+    intervals = _intervals(results, measure, constraint)
+    return Point(strand.name, strand.colour, horizons, values, fit(results, measure, constraint), theory, proved, intervals)
+
+
+def _intervals(results: Sequence[Result], measure: str, constraint: int) -> tuple[tuple[float, float], ...]:
+    """Return the Student interval of each mean; none where there is a single seed."""
+    ends = []
+    for result in results:
+        values = result.each(measure)
+        if values is None:
+            return ()
+        _, low, high = interval(values if values.ndim == 1 else values[:, constraint])
+        if low is None or high is None:
+            return ()
+        ends.append((low, high))
+    return tuple(ends)
 
 
 def _theory(stated: Sequence[float], bounds: Sequence[tuple[int, float]]) -> str:

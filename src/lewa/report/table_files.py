@@ -4,8 +4,6 @@ A cell has the mean over seeds and half of its 95 % Student interval. Names of t
 special character is escaped, in CSV no cell is taken for a formula.
 """
 
-import csv
-import io
 from collections.abc import Sequence
 from math import log10
 from pathlib import Path
@@ -13,6 +11,8 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import t as student
 
+from lewa.formatting import csv_table as csv_lines
+from lewa.formatting import printable_text
 from lewa.lab.names import short
 from lewa.lab.storage import write
 from lewa.report.results import Array, Result
@@ -49,16 +49,14 @@ def csv_table(results: Sequence[Result]) -> str:
     columns = _columns(results)
     head = ["game", "floor", "rounds", "learner", "seeds"]
     head += [f"{name}{end}" for name, _, _ in columns for end in ("", " low", " high")]
-    sink = io.StringIO()
-    rows: list[list[object]] = [list(map(csv_text, head))]
+    rows: list[list[object]] = [[*head]]
     for result in results:
-        row: list[object] = [csv_text(result.game), csv_text(short(result.floor)), result.rounds, csv_text(result.learner)]
+        row: list[object] = [result.game, short(result.floor), result.rounds, result.learner]
         row.append(len(result.rows))
         for _, measure, j in columns:
             row += ["" if end is None else end for end in interval(_values(result, measure, j))]
         rows.append(row)
-    csv.writer(sink, lineterminator="\n").writerows(rows)
-    return sink.getvalue()
+    return csv_lines(rows)
 
 
 def latex_table(results: Sequence[Result]) -> str:
@@ -78,15 +76,9 @@ def latex_table(results: Sequence[Result]) -> str:
     return "\n".join([*lines, "\\bottomrule", "\\end{tabular}", ""])
 
 
-def csv_text(text: str) -> str:
-    """Return a text that no spreadsheet takes for a formula, without control characters."""
-    printable = "".join(mark if mark.isprintable() else " " for mark in text)
-    return f"'{printable}" if printable.lstrip()[:1] in ("=", "+", "-", "@") else printable
-
-
 def latex_text(text: str) -> str:
     """Return a text that LaTeX prints as it is, without control characters."""
-    return "".join(LATEX.get(mark, mark) for mark in ("".join(m if m.isprintable() else " " for m in text)))
+    return "".join(LATEX.get(mark, mark) for mark in printable_text(text))
 
 
 def interval(values: Array | None) -> tuple[float | None, float | None, float | None]:

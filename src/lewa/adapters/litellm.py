@@ -1,0 +1,156 @@
+"""LiteLLM: a router asks the decision service which model to call, and the service is told what the call cost.
+
+    import litellm
+    from lewa.adapters.litellm import LewaRouting
+    from lewa.client import Client
+
+    router = litellm.Router(model_list=[
+        {"model_name": "chat", "litellm_params": {"model": "gpt-4o-mini"}},
+        {"model_name": "chat", "litellm_params": {"model": "gpt-4o"}},
+    ])
+    routing = LewaRouting(Client("http://127.0.0.1:8000", key), agent="router", router=router)
+    response = await router.acompletion(model="chat", messages=[...])
+    routing.feedback(response, reward=1.0)          # later, when it is known how good the answer was
+
+The actions of the agent are the deployments of the group, by `model_info["lewa_action"]` where you give that, else by
+`litellm_params["model"]`; of several deployments with one name any is taken. Those that LiteLLM takes for unhealthy are not
+available to the decision. When a call succeeds, its `response_cost` is the feedback for `cost`; when it fails, its decision
+is closed, and a retry is a new decision.
+"""
+
+import asyncio
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import count
+from threading import Lock
+from typing import Any
+
+from litellm.integrations.custom_logger import CustomLogger
+from litellm.types.router import CustomRoutingStrategyBase
+
+from lewa.client import Client, ServedDecision, Unavailable
+
+REMEMBERED = 100_000  # decisions whose call is not over, and responses that feedback finds again
+NUMBERS = count()
+MARK = "lewa_decision"  # the field of `model_info` by which a call finds its decision
+
+
+class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]  # they have no types
+    """Choose deployments of a LiteLLM router by an agent of the decision service, and settle what calls cost.
+
+    Parameters
+    ----------
+    client
+        A client of the service. Give it a fallback, the name of an action, for when the service does not answer.
+    agent
+        The name of the agent. Its actions are those of the router's deployments.
+    router
+        The router; only its asynchronous calls (`acompletion`, ...) can be routed.
+    cost
+        The name of the constraint that is told `response_cost`, in dollars; None tells nothing.
+    reward
+        Called with the response when a call succeeds: its reward. Without it rewards are told by `feedback`.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        agent: str,
+        router: Any,
+        *,
+        cost: str | None = "cost",
+        reward: Callable[[Any], float] | None = None,
+    ) -> None:
+        import litellm
+
+        super().__init__()
+        self.number = next(NUMBERS)  # LiteLLM drops a logger whose public numbers and texts are those of another
+        self._client, self._agent, self._router = client, agent, router
+        self._cost, self._reward, self._lock = cost, reward, Lock()
+        self._open: OrderedDict[str, ServedDecision] = OrderedDict()  # by the key of the decision
+        self._answered: OrderedDict[str, ServedDecision] = OrderedDict()  # by the id of the response
+        router.set_custom_routing_strategy(self)
+        litellm.logging_callback_manager.add_litellm_callback(self)
+
+    async def async_get_available_deployment(
+        self,
+        model: str,
+        messages: Any = None,
+        input: Any = None,  # noqa: A002  LiteLLM's name
+        specific_deployment: bool | None = False,
+        request_kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        """Return the deployment that the service decides for, of those that are healthy."""
+        healthy = await self._router.async_get_healthy_deployments(
+            model=model,
+            request_kwargs=request_kwargs or {},
+            messages=messages,
+            input=input,
+            specific_deployment=specific_deployment,
+        )
+        if isinstance(healthy, dict):  # the caller named one
+            return healthy
+        by_action: dict[str, list[dict[str, Any]]] = {}
+        for each in healthy:
+            by_action.setdefault(action_of(each), []).append(each)
+        decision = await asyncio.to_thread(self._client.decide, self._agent, available=sorted(by_action))
+        if decision.action not in by_action:
+            decision.close()
+            raise Unavailable(f"the agent {self._agent} chose {decision.action}, which is not among {', '.join(by_action)}")
+        deployment = random.choice(by_action[decision.action])
+        self._remember(self._open, decision.key, decision)
+        return {**deployment, "model_info": {**deployment.get("model_info", {}), MARK: decision.key}}
+
+    def get_available_deployment(self, *_: Any, **__: Any) -> Any:
+        """Refuse: a decision is waited for."""
+        raise ValueError("lewa routes asynchronous calls: use router.acompletion in place of router.completion")
+
+    async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Settle the cost of a call that succeeded."""
+        decision = self._take(kwargs)
+        if decision is None:
+            return
+        values: dict[str, float] = {}
+        if self._cost is not None and kwargs.get("response_cost") is not None:
+            values[self._cost] = float(kwargs["response_cost"])
+        if self._reward is not None:
+            values["reward"] = float(self._reward(response_obj))
+        if values:
+            decision.feedback(**values)
+        if getattr(response_obj, "id", None):
+            self._remember(self._answered, response_obj.id, decision)
+
+    async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+        """Close the decision of a call that failed."""
+        decision = self._take(kwargs)
+        if decision is not None:
+            decision.close()
+
+    def feedback(self, response: Any, **values: float) -> None:
+        """Tell what became known of a response, for instance its reward."""
+        with self._lock:
+            decision = self._answered.get(response if isinstance(response, str) else response.id)
+        if decision is None:
+            raise ValueError("this response was not routed here, or its call is not settled yet")
+        decision.feedback(**values)
+
+    def _remember(self, where: OrderedDict[str, ServedDecision], name: str, decision: ServedDecision) -> None:
+        with self._lock:
+            where[name] = decision
+            if len(where) > REMEMBERED:
+                where.popitem(last=False)
+
+    def _take(self, kwargs: Any) -> ServedDecision | None:
+        """Return the decision of a call, the first time that it is asked for."""
+        params = kwargs.get("litellm_params") or {}
+        info = params.get("model_info") or (params.get("metadata") or {}).get("model_info") or {}
+        with self._lock:
+            return self._open.pop(info.get(MARK, ""), None)
+
+
+def action_of(deployment: dict[str, Any]) -> str:
+    """Return the name of the action that a deployment is: the name that the user gave it, else its model."""
+    info = deployment.get("model_info") or {}
+    name = info.get("lewa_action") or deployment["litellm_params"]["model"]
+    return str(name)

@@ -1,0 +1,130 @@
+"""LiteLLM's router with its mock responses, no network, against the real service; `make test-litellm` runs it."""
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.serve.running import SETUP, Server, running
+
+from lewa.client import Client
+
+os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else it asks the network for prices
+litellm: Any = pytest.importorskip("litellm", reason="litellm is not installed: make test-litellm")
+pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
+
+MODELS = {"small": "gpt-4o-mini", "medium": "gpt-4o", "large": "gpt-4-turbo"}
+MESSAGES = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder: Path = tmp_path_factory.mktemp("service")
+    with running(f"sqlite:///{folder / 'store.sqlite3'}", folder) as server:
+        assert server.call("POST", "/v1/agents", SETUP)[0] == 201
+        yield server
+
+
+@pytest.fixture(scope="module")
+def loop() -> Iterator[asyncio.Runner]:
+    """One loop for all: LiteLLM's queue of what is to be logged stays with the first one."""
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+def deployments(*names: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "model_name": "chat",
+            "litellm_params": {"model": MODELS[name], "api_key": "none"},
+            "model_info": {"lewa_action": name},
+        }
+        for name in names
+    ]
+
+
+def counts(server: Server) -> tuple[int, int, int]:
+    status, body = server.call("GET", "/v1/agents/router/status")
+    assert status == 200
+    return body["decisions"], body["answered"], body["open"]
+
+
+async def until_settled(routing: Any) -> None:
+    """LiteLLM calls its loggers after the response is returned."""
+    for _ in range(200):
+        if not routing._open:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError("a decision is still open")
+
+
+def test_a_call_is_decided_settled_and_rewarded(server: Server, loop: asyncio.Runner) -> None:
+    from lewa.adapters.litellm import LewaRouting
+
+    before = counts(server)
+    with Client(f"http://127.0.0.1:{server.port}", server.key, timeout=20) as client:
+        router = litellm.Router(model_list=deployments("small", "medium", "large"))
+        routing = LewaRouting(client, "router", router)
+
+        async def calls() -> list[Any]:
+            responses = []
+            for n in range(4):
+                streamed = n == 3
+                mock: Any = {"mock_response": "word " * 40, "stream": streamed}
+                response = await router.acompletion(model="chat", messages=MESSAGES, **mock)
+                responses += [] if streamed else [response]
+                if streamed:
+                    _ = [piece async for piece in response]
+            await until_settled(routing)
+            return responses
+
+        responses = loop.run(calls())
+        for response in responses:
+            routing.feedback(response, reward=1.0)
+        assert client.flush(20)
+        assert client.refused == []
+        assert {response.model for response in responses} <= set(MODELS.values())
+        with pytest.raises(ValueError, match="was not routed here"):
+            routing.feedback("another", reward=1.0)
+        with pytest.raises(ValueError, match="lewa routes asynchronous calls"):
+            router.completion(model="chat", messages=MESSAGES, mock_response="word")
+    after = counts(server)
+    assert [now - then for now, then in zip(after, before, strict=True)] == [4, 3, 1]  # the stream has no reward yet
+    number = after[0]
+    story = str(server.call("GET", f"/v1/agents/router/decisions/{number}")[1])
+    assert "cost" in story
+
+
+def test_failed_calls_close_their_decisions_and_retries_are_new_ones(server: Server, loop: asyncio.Runner) -> None:
+    from lewa.adapters.litellm import LewaRouting
+
+    before = counts(server)
+    with Client(f"http://127.0.0.1:{server.port}", server.key, timeout=20) as client:
+        router = litellm.Router(model_list=deployments("small", "large"), num_retries=1, retry_after=0)
+        routing = LewaRouting(client, "router", router)
+
+        async def fail() -> None:
+            with pytest.raises(litellm.InternalServerError):
+                await router.acompletion(model="chat", messages=MESSAGES, mock_response="litellm.InternalServerError")
+            await until_settled(routing)
+
+        loop.run(fail())
+        assert client.flush(20)
+        assert client.refused == []
+    after = counts(server)
+    assert after[0] - before[0] == 2  # the call and its retry
+    assert after[2] == before[2]  # both are closed
+
+
+def test_a_choice_that_the_router_does_not_have_is_closed(loop: asyncio.Runner) -> None:
+    from lewa.adapters.litellm import LewaRouting
+
+    with Client("http://127.0.0.1:9", "none", timeout=0.05, fallback="medium") as client:
+        router = litellm.Router(model_list=deployments("small"), num_retries=0)
+        LewaRouting(client, "router", router)
+        with pytest.raises(Exception, match="chose medium, which is not among small"):
+            loop.run(router.acompletion(model="chat", messages=MESSAGES, mock_response="word"))
+        assert client.waiting == 1
+        client.close(0.01)
