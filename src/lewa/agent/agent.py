@@ -260,8 +260,8 @@ class Agent(ChangeMethods, AgentCore):
             i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
         multipliers = tuple(driver.multiplier.tolist())
         fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
-        masked = among is not None
-        charged = state.decide(i, propensity, driver.pending_play(play, not unmixed), masked)
+        masked, carried = among is not None, driver.pending_play(play, there, unmixed)
+        charged = state.decide(i, propensity, carried, masked, there)
         seen = (b"", (), None) if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
         return _new(Decision, fields + seen)
 

@@ -69,7 +69,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     learned_plays = list(plays) if driver.needs_play else repeat(None)
     charged = numbers[:, 1 + m :].copy()
     rows = list(charged) if driver.charges else repeat(driver.charged)
-    items = zip(indices, propensities, learned_plays, repeat(None), rows, repeat(NOTHING), strict=False)
+    items = zip(indices, propensities, learned_plays, repeat(None), rows, repeat(NOTHING), repeat(()), strict=False)
     state.open.add_many(t + 1, list(map(_new, repeat(Pending), items)), actions, charged)
     state.delays.draw_many(t + 1, n)
     state.rounds += n
@@ -129,10 +129,10 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     items: Any = list(map(state.open.get, numbers))
     if None in items or any(map(state.delays.is_safe, numbers)):
         return None
-    actions, propensities, plays, units, charges, _ = zip(*items, strict=True)
+    actions, propensities, plays, units, charges, _, asleep = zip(*items, strict=True)
     if type(decisions[0]) is Decision and not _fit(state, decisions, actions, propensities):
         return None
-    if not all(map(is_, units, repeat(None))):
+    if not all(map(is_, units, repeat(None))) or any(asleep):
         return None
     index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
     learned = _add(state, rows, index, chance)

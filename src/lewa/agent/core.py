@@ -95,7 +95,7 @@ class AgentCore:
         sees = state.setup.context is not None or bool(state.setup.policies)
         take_context(state.driver, sees, item, None if safe else i, state.exposure.learns)
         unmixed = there is None and state.exposure.plain_play
-        state.decide(i, propensity, state.driver.pending_play(play, not unmixed), masked)
+        state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
     def _change(self, change: Change) -> None:
         apply_change(self._state, change)

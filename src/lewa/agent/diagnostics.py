@@ -39,7 +39,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
         problems.extend(StatusWarning(code, text) for text in texts)
 
     warn("infeasible", _infeasible(state))
-    warn("masked-infeasible", _infeasible_among(state))
+    warn("masked-infeasible", _infeasible_among(state) or _infeasible_now(state))
     for f, name in enumerate(setup.fields):
         misfit = _misfit(state, f, name)
         warn("range", misfit)
@@ -78,6 +78,31 @@ def _infeasible_among(state: AgentState) -> list[str]:
         return []
     wishes = " and ".join(map(str, state.setup.constraints))
     return [f"no mixture of the actions that are not retired seems to keep {wishes}"]
+
+
+def _infeasible_now(state: AgentState) -> list[str]:
+    """Check that the actions which were there for the last decision can meet the constraints, by what is known of them.
+
+    An action of which nothing is known may have any mean. No confidence is asked for: this is to be said at once.
+    """
+    setup, count, total = state.setup, state.statistics.action_count[1:], state.statistics.action_sum[1:]
+    live = [i for i in range(len(setup.actions)) if i not in state.asleep]
+    if not state.asleep or not live:
+        return []
+    guess = state.prior_units[1:].copy()
+    for j, constraint in enumerate(setup.constraints):
+        if constraint.name not in setup.expected:
+            guess[j] = 1.0
+    means = np.clip(np.where(count > 0, total / np.maximum(count, 1), guess), 0, 1)[:, live]
+    best = best_fixed_play(np.zeros(len(live)), means, setup.learner.floor)
+    if best.feasible:
+        return []
+    pairs = zip(setup.constraints, best.reachable.tolist(), strict=True)
+    nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.own(unit):.3g}"))) for c, unit in pairs)
+    names = ", ".join(str(setup.actions[i]) for i in live)
+    wishes = " and ".join(map(str, setup.constraints))
+    best_known = f"at best, by their averages, {nearest}"
+    return [f"the actions available for the last decision ({names}) cannot keep {wishes}; {best_known}"]
 
 
 def _infeasible(state: AgentState) -> list[str]:

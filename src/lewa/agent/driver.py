@@ -5,10 +5,11 @@ from typing import Self
 import numpy as np
 
 from lewa.agent.exposure import Exposure
+from lewa.agent.pending import Pending
 from lewa.agent.records import Plain
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
-from lewa.feedback import NOTHING, Feedback
+from lewa.feedback import NOTHING, Bandit, Feedback
 from lewa.kernels import dump, load, state_type
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, State, Vector, Words
@@ -88,14 +89,22 @@ class Driver(Session):
         """What a decision carries that was charged nothing: what breaks even, so that its answer counts in full."""
         return 1 - self.learner.floor if self.charges else NOTHING
 
-    def pending_play(self, play: Vector, changed: bool) -> Vector | None:
-        """Return the play that an open decision carries, if the learner needs one; `changed`: not the learner's own."""
-        return self.play_to_learn(play, changed) if self.needs_play else None
+    def pending_play(self, play: Vector, available: Vector | None, unmixed: bool) -> Vector | None:
+        """Return the play that an open decision carries, if the learner needs one; `unmixed`: it is the learner's."""
+        return self.play_to_learn(play, available, unmixed) if self.needs_play else None
 
     def learn_action(self, action: int, propensity: float, units: Vector, play: Vector | None, charged: Vector) -> None:
         """Learn the units of the action drawn: the reward's, then one per constraint."""
         play = NO_PLAY if play is None else play
         self.steps.learn_bandit(self.memory, action, propensity, units.item(0), units[1:], play, charged)
+
+    def learn_among(self, pending: Pending, units: Vector, seen: Vector) -> None:
+        """Learn the same of a decision for which some actions were not there; `seen` counts the answers of each action."""
+        play = NO_PLAY if pending.play is None else pending.play
+        there = np.ones(self.actions)
+        there[list(pending.asleep)] = 0.0
+        answer = Bandit(pending.action, pending.propensity, units.item(0), units[1:], play, pending.charged)
+        self.learn(answer, there, [k for k in pending.asleep if seen[k] == 0])
 
     def learn_all(self, units: Matrix, play: Vector) -> None:
         """Learn the units of every action: the rewards, then one row per constraint."""

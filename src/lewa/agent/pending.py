@@ -24,6 +24,7 @@ class Pending(NamedTuple):
     units: Units | None = None  # what is known so far; None if nothing is
     charged: Vector = NOTHING  # what the learner charged its constraints at the draw
     features: Vector = NOTHING  # of the context that the action was drawn in
+    asleep: tuple[int, ...] = ()  # the actions that could not be drawn
 
     def known(self) -> list[int]:
         """Return the fields that are known."""

@@ -40,6 +40,7 @@ def to_plain(state: AgentState) -> Plain:
         "delays": state.delays.plain(),
         "segments": [segment.plain() for segment in state.segments],
         **({} if state.ledger is None else {"governor": state.ledger.plain()}),
+        **({"asleep": list(state.asleep)} if state.asleep else {}),
         "open": _plain_open(state),
     }
 
@@ -54,6 +55,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
     state.recent = Recent.from_plain(plain.get("recent"), fields)
     state.debt_base[:] = plain.get("debt", 0.0)
+    state.asleep = _places(plain.get("asleep", ()), K)
     state.exposure = Exposure.from_plain(plain.get("exposure")).check(K)
     changes = [record(change) for change in plain.get("changes", ())]
     state.changes = [change for change in changes if isinstance(change, Change)]
@@ -67,7 +69,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
     for number, action, propensity, play, units, *rest in _open_rows(plain["open"]):
-        charged, features = [*rest, (), ()][:2]
+        charged, features, asleep = [*rest, (), (), ()][:3]
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
             raise ValueError(
                 f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
@@ -80,17 +82,25 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         if booked.shape != state.driver.charged.shape:
             raise ValueError(f"decision {number} must carry {state.driver.charged.size} charges, got {booked.size}")
         check_features(state.driver.features, context)
-        state.open.restore(int(number), Pending(int(action), float(propensity), probabilities, known, booked, context))
+        gone = _places(asleep, K)
+        state.open.restore(int(number), Pending(int(action), float(propensity), probabilities, known, booked, context, gone))
     return state
+
+
+def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
+    if not all(0 <= k < actions for k in plain):
+        raise ValueError(f"the actions that were not there must be some of {actions}, got {brief(plain)}")
+    return tuple(map(int, plain))
 
 
 def _plain_open(state: AgentState) -> list[list[object]] | Plain:
     """Return the open decisions: a list each, or columns if they are many and nothing but numbers."""
     numbers, items = list(state.open), [pending for _, pending in state.open.items()]
     numeric = not state.driver.needs_play and not state.driver.features
-    if len(items) <= MANY or not numeric or not all(map(is_, map(itemgetter(3), items), repeat(None))):
+    told = not all(map(is_, map(itemgetter(3), items), repeat(None)))
+    if len(items) <= MANY or not numeric or told or any(map(itemgetter(6), items)):
         return list(map(_plain_pending, numbers, items))
-    actions, propensities, _, _, charges, _ = zip(*items, strict=True)
+    actions, propensities, _, _, charges, _, _ = zip(*items, strict=True)
     columns = {"number": numbers, "action": list(actions), "probability": list(propensities)}
     return {**columns, "charged": stack(charges).T.tolist()}
 
@@ -106,9 +116,9 @@ def _open_rows(plain: Any) -> Iterable[Any]:
 
 def _plain_pending(number: int, pending: Pending) -> list[object]:
     play = None if pending.play is None else pending.play.tolist()
-    units, charged = None, [pending.charged.tolist()] if pending.charged.size or pending.features.size else []
-    if pending.features.size:
-        charged.append(pending.features.tolist())
+    units, charged = None, [pending.charged.tolist(), pending.features.tolist(), list(pending.asleep)]
+    while charged and not charged[-1]:
+        charged.pop()
     if pending.units is not None:
         known = set(pending.known())
         units = [unit if f in known else None for f, unit in enumerate(pending.units.tolist())]

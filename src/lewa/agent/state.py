@@ -38,6 +38,7 @@ class AgentState:
         self.sees_all = not driver.feedback.is_bandit
         self.statistics = Statistics.empty(setup.scales, K)
         self.rounds, self.records = 0, 0
+        self.asleep: tuple[int, ...] = ()  # the actions that could not be drawn in the last decision
         self.open = OpenDecisions(fields, K, self.sees_all)
         self.counts = dict.fromkeys(COUNTS, 0)
         self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
@@ -78,14 +79,20 @@ class AgentState:
         twin._make_desk()
         return twin
 
-    def decide(self, action: int, propensity: float, play: Vector | None, masked: bool) -> Vector:
-        """Open one more decision; it may close the oldest ones. Return what the constraints were charged."""
+    def decide(
+        self, action: int, propensity: float, play: Vector | None, masked: bool, there: Vector | None = None
+    ) -> Vector:
+        """Open one more decision; it may close the oldest ones. Return what the constraints were charged.
+
+        `there` has 1 for each action that could be drawn, or is None if all could.
+        """
         self.rounds = t = self.rounds + 1
         safe = self.ledger is not None and self.ledger.book(t, action)
         if not safe:
             self.delays.draw(t)
         charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.unbooked
-        self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features)))
+        self.asleep = () if there is None else tuple(np.flatnonzero(there == 0).tolist())
+        self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features, self.asleep)))
         if masked:
             self.counts["masked"] += 1
         if len(self.open) > self._max_pending:
@@ -308,5 +315,7 @@ class AgentState:
         self.driver.see(pending.features)
         if self.sees_all and pending.play is not None:
             self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
+        elif pending.asleep:
+            self.driver.learn_among(pending, units, self.statistics.action_count[0])  # type: ignore[arg-type]
         else:
             self.driver.learn_action(pending.action, pending.propensity, units, pending.play, pending.charged)  # type: ignore[arg-type]

@@ -1,5 +1,6 @@
 """A session: one learner at work. Whatever plays a learner, a simulation, a replay or an application, holds one."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
+from lewa.engine.sleeping import hide, hide_weights, project, wake
 from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
 from lewa.kernels import DICE, keys, pack, uniform, unpack
 from lewa.learners.base import Learner
@@ -23,7 +25,7 @@ class Choice(NamedTuple):
     action: int
     propensity: float
     play: Vector  # (K,), or (0,) where the learner draws by itself and nobody asked for the play
-    masked: bool = False  # whether the play was restricted to the actions that are there
+    available: Vector | None = None  # 1 for each action that was there, or None if all were
     charged: Vector = NOTHING  # what the learner charged its constraints for the action
     features: Vector = NOTHING  # of the context that it was drawn in
 
@@ -96,22 +98,36 @@ class Session:
         if available is not None and not np.all(available):
             play = self.play_among(available)
             action = sample_action(play, self._uniform(t))
-            return Choice(action, float(play[action]), play, True, self.charge(action), self._features.copy())
+            there = np.array(available, dtype=np.float64)
+            return Choice(action, float(play[action]), play, there, self.charge(action), self._features.copy())
         if self.feedback is Feedback.BANDIT:
             play = self.play() if with_play else NO_PLAY
             return Choice(*self.steps.choose(self.memory, self.dice, t), play, features=self._features.copy())
         play = np.empty(self.actions)
         action, propensity = self.steps.choose(self.memory, self.dice, t, play)
-        return Choice(action, propensity, play, False, self.charge(action), self._features.copy())
+        return Choice(action, propensity, play, None, self.charge(action), self._features.copy())
 
     def play_among(self, available: ArrayLike) -> Vector:
-        """Return the play over the available actions: the learner's, if it knows masks, or its play in proportion."""
+        """Return the play over the available actions.
+
+        It is the learner's own, if it knows masks. Else it is the play that the learner makes where the others have no
+        weight, and that of a learner that projects is projected once more.
+        """
         if self._available is None:
-            return restrict(self.play(), available)
+            play = restrict(self._play_hidden(available), available)
+            return project(play, self.state, self.learner.floor)
         self._available[:] = available
         play = self.play()
         self._available[:] = 1.0
         return restrict(play, available)
+
+    def _play_hidden(self, available: ArrayLike) -> Vector:
+        """Return the play that the learner makes where the other actions have no weight; its exploration counts them."""
+        before = self.memory.copy()
+        hide(self.state, np.array(available, dtype=np.float64))
+        play = self.play()
+        self.memory[:] = before
+        return play
 
     @property
     def charged(self) -> Vector:
@@ -130,33 +146,42 @@ class Session:
         with np.errstate(over="ignore"):  # the stream wraps around
             return float(plain(self.dice[0], t))
 
-    def play_to_learn(self, play: Vector, masked: bool) -> Vector:
+    def play_to_learn(self, play: Vector, available: ArrayLike | None, unmixed: bool = True) -> Vector:
         """Return the play that the feedback to a choice carries; ask for it before the learner learns anything else.
 
         A learner that sees every action learns what the play met from which the action was drawn, masked or not. A dense
-        learner divides by probabilities. Where actions were missing, that of the action drawn is its propensity, which
-        the feedback carries too; the others are those of the learner's own play. One that draws by itself needs none.
+        learner divides by probabilities. Where actions were missing, or the play was not the learner's `unmixed` one, that of the
+        action drawn is its propensity, which the feedback carries too; the others are those of the learner's play, with no
+        weight for what was missing. One that draws by itself needs none.
         """
         if self.feedback is Feedback.BANDIT:
             return NO_PLAY
-        return self.play() if masked and self.feedback is Feedback.DENSE else play
+        if self.feedback is Feedback.FULL or (unmixed and available is None):
+            return play
+        return self.play() if available is None else self._play_hidden(available)
 
     def answer(self, choice: Choice, rewards: Vector, constraints: Matrix) -> Full | Bandit:
         """Return what a choice teaches in a round with these rewards and constraints, in arrays that are kept."""
-        i, play = choice.action, self.play_to_learn(choice.play, choice.masked)
+        i, play = choice.action, self.play_to_learn(choice.play, choice.available)
         if self.feedback is Feedback.FULL:
             return full_feedback(rewards.copy(), constraints.copy(), play)
         return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play, choice.charged)
 
-    def learn(self, seen: Full | Bandit) -> None:
+    def learn(self, seen: Full | Bandit, available: ArrayLike | None = None, unknown: Sequence[int] = ()) -> None:
         """Learn from one round, in place. The feedback is not checked: `check_feedback` does that.
 
-        A learner that looks at contexts must have seen the features of that round last: see `see`.
+        A learner that looks at contexts must have seen the features of that round last: see `see`. Of a round in which
+        actions were missing, some of them perhaps `unknown`, a bandit learner learns as engine/sleeping.py says.
         """
         if isinstance(seen, Full):
             self.steps.learn_full(self.memory, *seen)
-        else:
+        elif available is None or self._available is not None:
             self.steps.learn_bandit(self.memory, *seen)
+        else:
+            there, before = np.array(available, dtype=np.float64), unpack(type(self.learner), self.memory.copy())[1]
+            hide_weights(self.state, there)
+            self.steps.learn_bandit(self.memory, *seen)
+            wake(self.state, before, seen, there == 0, unknown)
 
 
 def dice_of(seed: int) -> Words:

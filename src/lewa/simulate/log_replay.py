@@ -134,7 +134,7 @@ def _walk(
                 plays[start : row + 1] = p
             if row < log.rows:
                 i, reward, constraints = int(log.action[row]), float(log.reward[row]), log.constraint_values[row]
-                to_learn = session.play_to_learn(p, masked=False)
+                to_learn = session.play_to_learn(p, None)
                 session.learn(Bandit(i, float(p[i]), reward, constraints, to_learn, session.charge(i)))
                 walk.reward.append(reward)
                 walk.met.append(constraints)

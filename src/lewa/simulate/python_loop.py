@@ -4,7 +4,7 @@ import numpy as np
 
 from lewa.blocks import Block, Lazy
 from lewa.engine.records import Record, RoundHistory, RunningSums, Window, new_history
-from lewa.engine.session import Session
+from lewa.engine.session import Choice, Session
 from lewa.feedback import Bandit, Feedback, Full
 from lewa.game import Game
 from lewa.types import Matrix, Vector, Words
@@ -15,7 +15,7 @@ class PythonLoop:
 
     def __init__(self, session: Session, game: Game, key: Words) -> None:
         self.session, self.game, self.key = session, game, key
-        self.waiting: dict[int, list[tuple[Full | Bandit, Vector]]] = {}  # by the round after which it is learned
+        self.waiting: dict[int, list[tuple[Full | Bandit, Choice]]] = {}  # by the round after which it is learned
 
     def __call__(self, memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         """Play rounds in a row."""
@@ -36,10 +36,10 @@ class PythonLoop:
                 history.plays[t] = choice.play
             if arrives[t] >= start + t:
                 seen = session.answer(choice, nature.rewards[t], nature.constraints[t])
-                self.waiting.setdefault(arrives[t], []).append((seen, choice.features))
-            for seen, features in self.waiting.pop(start + t, ()):
-                session.see(features)
-                session.learn(seen)
+                self.waiting.setdefault(arrives[t], []).append((seen, choice))
+            for seen, made in self.waiting.pop(start + t, ()):
+                session.see(made.features)
+                session.learn(seen, made.available)
         add_up(session, nature, record, history)
 
 

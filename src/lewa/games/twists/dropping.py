@@ -18,11 +18,10 @@ class Dropping(Twist):
     """The game, with actions that drop out and come back.
 
     Time is cut into spells of `spell` rounds, and in each every action is missing with the probability `missing`; but one
-    always stays. The learner's play is restricted to the actions that are there, as `lewa.Agent` does it: the others keep
-    their proportions, or are uniform if it was sure of one that is missing. What is learned is the same too: a learner
-    that sees every action learns what the restricted play met, and one that sees the action drawn learns the propensity
-    that it had then. Regret is still against the best fixed play, all actions being there. No theorem here is about
-    that, so nothing is proved.
+    always stays. The learner plays over the actions that are there, as in `lewa.Agent`; it is uniform over them if it was
+    sure of one that is missing. What is learned is the same too: a learner that sees every action learns what this play
+    met, and one that sees the action drawn learns the propensity that it had then, while the missing ones sleep. Regret is
+    still against the best fixed play, all actions being there. No theorem here is about that, so nothing is proved.
 
     >>> import lewa
     >>> game = lewa.games.Dropping(lewa.games.Bernoulli(), missing=0.5, spell=100)

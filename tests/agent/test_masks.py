@@ -1,0 +1,185 @@
+"""Actions that are not there, with every learner: the trial of an action that is declared and comes later."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from lewa.agent import Agent, Record, at_most
+from lewa.engine.session import Session, dice_of
+from lewa.engine.sleeping import ENTRY, hide_weights, project
+from lewa.feedback import NOTHING, Bandit, feedback_kind
+from lewa.kernels import no_tilt, normalize, ones, refresh, state_type
+from lewa.kernels import project as project_weights
+from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
+
+QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
+LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300
+APART = {"exp4-lewa", "ucb1"}  # weights of policies; and no constraints, but 50 tries for whatever it does not know
+BANDIT = sorted({name for name in ALL if feedback_kind(ALL[name]).is_bandit} - APART)
+KNOW_MASKS = {name for name in BANDIT if "available" in state_type(ALL[name])._fields}
+
+
+def run(name: str, actions: tuple[str, ...], rounds: int, away: int) -> tuple[list[bool], list[float]]:
+    """Return whether `new` was drawn, and what was spent, decision by decision; `new` is away at first."""
+    agent, dice = Agent(actions, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=ROUNDS), np.random.default_rng(1)
+    drawn, spent = [], []
+    for t in range(rounds):
+        decision = agent.pull(available=["good", "cheap"] if t < away else None)
+        action = str(decision.action)
+        drawn.append(action == "new")
+        spent.append(COST[action])
+        agent.update(decision, reward=float(dice.random() < QUALITY[action]), cost=COST[action])
+    return drawn, spent
+
+
+@cache
+def trial(name: str) -> tuple[list[bool], list[float]]:
+    return run(name, tuple(QUALITY), ROUNDS, AWAY)
+
+
+@pytest.mark.parametrize("name", BANDIT)
+def test_an_action_that_was_away_returns_within_twice_its_later_share(name: str) -> None:
+    drawn, _ = trial(name)
+    first, later = np.mean(drawn[AWAY : AWAY + FIRST]), np.mean(drawn[AWAY + FIRST :])
+    assert not any(drawn[:AWAY])
+    assert first <= 2 * later + 0.07  # and so often anybody has to try what nobody has tried
+
+
+@pytest.mark.parametrize("name", BANDIT)
+def test_the_line_is_kept_while_an_action_is_away_as_it_is_without_that_action(name: str) -> None:
+    _, spent = trial(name)
+    alone = LIMIT if name in KNOW_MASKS else np.mean(run(name, ("good", "cheap"), AWAY, 0)[1])
+    whole = LIMIT if name in KNOW_MASKS else np.mean(run(name, tuple(QUALITY), ROUNDS, 0)[1])
+    assert np.mean(spent[:AWAY]) <= max(LIMIT, alone) + 0.03
+    assert np.mean(spent) <= max(LIMIT, whole) + 0.03
+
+
+# Laws --------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["bandit-op-ewa", "bandit-safe-mixing", "lewa-ix", "lewa-ucb", "loss-bandit-lewa"])
+def test_a_learner_among_some_actions_is_the_learner_that_has_these_alone(name: str) -> None:
+    learner = make(name, actions=3, horizon=200, floor=(0.6, 0.2))
+    some, alone = Session(learner, 4, dice_of(3)), Session(learner, 3, dice_of(3))
+    there, dice = np.array([1.0, 0.0, 1.0, 1.0]), np.random.default_rng(5)
+    places = np.flatnonzero(there)
+    for t in range(150):
+        one, other = some.choose(t, there), alone.choose(t, with_play=True)
+        assert one.play[places] == pytest.approx(other.play, abs=1e-7)
+        assert one.play[1] == 0
+        rewards, constraints = dice.random(4), dice.random((2, 4))
+        k = int(np.flatnonzero(places == one.action)[0])
+        other = other._replace(action=k, propensity=float(other.play[k]))
+        some.learn(some.answer(one, rewards, constraints), one.available)
+        alone.learn(alone.answer(other, rewards[places], constraints[:, places]))
+    assert some.multiplier == pytest.approx(alone.multiplier, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ["bandit-lewa", "bandit-op-ewa", "exp3-p", "lewa-ix", "lewa-ix+doubling", "lewa-ucb"])
+def test_an_action_that_sleeps_keeps_its_share(name: str) -> None:
+    session = Session(make(name, actions=3, horizon=2000, floor=0.5), 3, dice_of(0))
+    dice = np.random.default_rng(0)
+    for t in range(40):
+        session.learn(session.answer(session.choose(t, with_play=True), dice.random(3), dice.random((1, 3))))
+    share = session.state.weights.value[1] / session.state.weights.head[0]
+    for t in range(40, 60):
+        choice = session.choose(t, [1, 0, 1], with_play=True)
+        session.learn(session.answer(choice, dice.random(3), dice.random((1, 3))), choice.available)
+    assert session.state.weights.value[1] / session.state.weights.head[0] == pytest.approx(share, rel=1e-9)
+
+
+def test_an_unknown_action_loses_its_first_share_slowly_and_not_all_of_it() -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.4)], learner="loss-bandit-lewa", horizon=1000)
+    shares = []
+    for _ in range(250):
+        agent.update(agent.pull(available=["a", "b"]), reward=0.5, cost=0.4)
+        weights = agent.snapshot()["state"]["learner"]["weights"]["value"]
+        shares.append(weights[2] / sum(weights))
+    assert shares[0] == pytest.approx(0.98 / 2.98)
+    assert (np.diff(shares) < 1e-12).all()
+    assert shares[-1] == pytest.approx(ENTRY)
+
+
+def test_the_play_is_projected_as_the_learner_projects_its_weights() -> None:
+    dice, floor = np.random.default_rng(2), np.array([0.55, 0.45])
+    state = BanditOpEwa.tuned(5, 100, floor).start(5)
+    for _ in range(20):
+        state.upper[:] = dice.random((2, 5))
+        state.upper[:, 0] = 0.9, 0.8
+        weights = ones(5)
+        weights.log[:] = 4 * dice.random(5)
+        refresh(weights)
+        before, after = np.empty(5), np.empty(5)
+        normalize(weights, before)
+        project_weights(weights, state.upper, floor, no_tilt(5, 2))
+        normalize(weights, after)
+        made = project(before, state, floor)
+        assert made == pytest.approx(after, abs=1e-5)
+        assert (state.upper @ made >= floor - 1e-9).all()
+
+
+def test_where_no_play_keeps_the_line_the_nearest_is_played() -> None:
+    state = BanditOpEwa.tuned(3, 100, 0.6).start(3)
+    state.upper[:] = [0.2, 0.9, 0.3]
+    assert project(np.array([0.5, 0.0, 0.5]), state, np.array([0.6])) == pytest.approx([0, 0, 1])
+
+
+def test_weights_that_are_summed_in_a_tree_are_hidden_too() -> None:
+    learner = LossBanditLewa.tuned(1000, 10**6, 0.5)
+    session, there = Session(learner, 1000, dice_of(1)), np.ones(1000)
+    there[:990] = 0.0
+    hide_weights(session.state, there)
+    twin = session.copy().state.weights
+    refresh(twin)
+    assert np.allclose(session.state.weights.tree, twin.tree)
+    assert {session.choose(t).action for t in range(200)} == set(range(990, 1000))
+    other = Session(learner, 1000, dice_of(1))
+    other.learn(Bandit(999, 0.1, 0.5, np.array([0.5]), NOTHING), there)
+    assert other.play()[:990].sum() == pytest.approx(0.99)
+
+
+# The agent ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["auto", "loss-bandit-lewa", "lewa-ucb"])
+def test_a_late_answer_is_learned_among_the_actions_that_were_there(name: str) -> None:
+    agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500), np.random.default_rng(3)
+    records: list[Record] = []
+    for t in range(60):
+        records.append(agent.pull(available=["a", "b"] if t % 2 else None))
+        if t >= 10:
+            reward, cost = dice.random(2).tolist()
+            records.append(agent.update(t - 9, reward=reward, cost=cost))
+        if t == 30:
+            agent = Agent.restore(agent.snapshot())
+    twin = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500).replay(records)
+    assert twin.snapshot() == agent.snapshot()
+    twin.update_many([(n, {"reward": 0.5, "cost": 0.2}) for n in range(52, 60)])
+    for n in range(52, 60):
+        agent.update(n, reward=0.5, cost=0.2)
+    assert twin.snapshot() == agent.snapshot()
+
+
+def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line() -> None:
+    agent = Agent(["dear", "cheap", "new"], [at_most("cost", 0.4)], learner="lewa-ix", horizon=500)
+    for _ in range(60):
+        decision = agent.pull()
+        agent.update(decision, reward=0.5, cost=0.9 if decision.action == "dear" else 0.1)
+
+    def codes() -> list[str]:
+        return [warning.code for warning in agent.status().warnings if warning.code == "masked-infeasible"]
+
+    assert codes() == []
+    agent.pull(available=["dear"])
+    assert codes() == ["masked-infeasible"]
+    assert "(dear) cannot keep cost at most 0.4" in str(agent.status())
+    assert Agent.restore(agent.snapshot()).status().warnings == agent.status().warnings
+    agent.pull(available=["dear", "cheap"])
+    assert codes() == []
+    known = Agent(["dear", "cheap"], [at_most("cost", 0.4)], expected={"cost": [0.9, 0.1]})
+    known.pull(available=["dear"])
+    assert [warning.code for warning in known.status().warnings] == ["masked-infeasible"]
+    unknown = Agent(["x", "y"], [at_most("cost", 0.4)])
+    unknown.pull(available=["x"])
+    assert not unknown.status().warnings
