@@ -98,7 +98,7 @@ def _infeasible_now(state: AgentState) -> list[str]:
     if best.feasible:
         return []
     pairs = zip(setup.constraints, best.reachable.tolist(), strict=True)
-    nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.own(unit):.3g}"))) for c, unit in pairs)
+    nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.to_user(unit):.3g}"))) for c, unit in pairs)
     names = ", ".join(str(setup.actions[i]) for i in live)
     wishes = " and ".join(map(str, setup.constraints))
     best_known = f"at best, by their averages, {nearest}"

@@ -150,9 +150,9 @@ class Session:
         """Return the play that the feedback to a choice carries; ask for it before the learner learns anything else.
 
         A learner that sees every action learns what the play met from which the action was drawn, masked or not. A dense
-        learner divides by probabilities. Where actions were missing, or the play was not the learner's `unmixed` one, that of the
-        action drawn is its propensity, which the feedback carries too; the others are those of the learner's play, with no
-        weight for what was missing. One that draws by itself needs none.
+        learner divides by probabilities. Where actions were missing, or the play was not the learner's `unmixed` one, that
+        of the action drawn is its propensity, which the feedback carries too; the others are those of the learner's play,
+        with no weight for what was missing. One that draws by itself needs none.
         """
         if self.feedback is Feedback.BANDIT:
             return NO_PLAY
