@@ -53,13 +53,13 @@ def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[i
     """
     action, propensity = seen.action, seen.propensity
     for name in ("losses", "gain", "sums"):
-        if hasattr(s, name) and _adds_estimates(s, name):
+        if hasattr(s, name) and _adds_estimates(s, name, gone.size):
             total, former = getattr(s, name), getattr(before, name)
             total[..., gone] = former[..., gone] + propensity * (total[..., [action]] - former[..., [action]])
     if hasattr(s, "upper"):  # what is known of the other actions stays
         others = np.arange(gone.size) != action
         s.upper[:, others] = before.upper[:, others]
-    if hasattr(s, "losses"):
+    if hasattr(s, "losses") and s.losses.size == gone.size:
         _weigh_losses(s, gone, unknown)
     elif _has_weights(s, gone.size) and (s.weights.log[gone] < HIDDEN / 2).all():  # else it was started afresh
         growth = _log_sum(s.weights.log[~gone]) - _log_sum(before.weights.log[~gone])
@@ -128,8 +128,10 @@ def _has_weights(s: Any, actions: int) -> bool:
     return hasattr(s, "weights") and hasattr(s.weights, "log") and bool(s.weights.log.size == actions)
 
 
-def _adds_estimates(s: Any, name: str) -> bool:
-    """Whether this array adds up estimates that were divided by propensities."""
+def _adds_estimates(s: Any, name: str, actions: int) -> bool:
+    """Whether this array adds up estimates of each action that were divided by propensities."""
+    if getattr(s, name).shape[-1:] != (actions,):  # of policies
+        return False
     if name == "sums":
         return not hasattr(s, "drawn")  # where draws are counted, these are sums of what was seen
     return name == "losses" or hasattr(s, "leader")  # elsewhere `gain` is room for one round
