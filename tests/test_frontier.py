@@ -439,7 +439,7 @@ def test_games_are_taken_as_they_are() -> None:
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "no points": ({"points": 0}, "points must be an integer of at least 1, got 0"),
+    "no points": ({"points": 0}, "points must be an integer from 1 to 10000, got 0"),
     "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
     "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
     "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines fixes every constraint, so none is left to vary"),

@@ -34,6 +34,7 @@ from lewa.theory.guarantees import (
     none,
 )
 from lewa.types import Vector
+from lewa.validation import short_repr
 
 # Never advised, beside the printed boxes: EWA and some rivals are blind to constraints, of the penalties and other rivals
 # nothing is proved, and epochs only add rounds of exploration to bandit OP-EWA.
@@ -159,8 +160,8 @@ def advise(
     >>> advice.learner.name, round(advice.learner.guarantee.regret)
     ('exp-lewa', 482)
     """
-    if feedback not in ("full", "bandit"):
-        raise ValueError(f"feedback must be 'full' or 'bandit', got {feedback!r}")
+    if not isinstance(feedback, str) or feedback not in ("full", "bandit"):
+        raise ValueError(f"feedback must be 'full' or 'bandit', got {short_repr(feedback)}")
     _, _, line = check_problem(actions, 1 if horizon is None else horizon, floor)
     setting = checked(Setting(constraints, adversary, epsilon, slater, None, corruption))
     if slater is not None and slater > 1 - line.max():

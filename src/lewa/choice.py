@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from lewa.advice import PRACTICE, advise
 from lewa.theory.guarantees import Setting
+from lewa.validation import short_repr
 
 GOALS = ("practice", "proved")
 ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
@@ -68,10 +69,10 @@ def choose_learner(
     >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
     LearnerChoice(name='anytime-op-ewa', settings={'epsilon': 1e-06})
     """
-    if feedback not in PRACTICE:
-        raise ValueError(f"feedback must be 'bandit' or 'full', got {feedback!r}")
-    if goal not in GOALS:
-        raise ValueError(f"goal must be 'practice' or 'proved', got {goal!r}")
+    if not isinstance(feedback, str) or feedback not in PRACTICE:
+        raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
+    if not isinstance(goal, str) or goal not in GOALS:
+        raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal == "proved":
         floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
         return _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())

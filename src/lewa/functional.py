@@ -13,12 +13,13 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lewa import feedback
 from lewa.engine.check_feedback import check_features, check_feedback
 from lewa.engine.session import NO_DICE, Session, check_learner
-from lewa.feedback import Bandit, Full, full_feedback
+from lewa.feedback import Bandit, Full
 from lewa.learners.base import Learner
 from lewa.types import State, Vector
-from lewa.validation import as_count, short_repr
+from lewa.validation import as_count, as_floats, short_repr
 
 __all__ = ["Bandit", "Full", "charge", "full_feedback", "learn", "play", "see", "start"]
 
@@ -34,6 +35,12 @@ def see(learner: Learner, state: State, features: ArrayLike) -> State:
     session = _session(learner, state)
     session.see(check_features(session.features, features))
     return session.state
+
+
+def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> Full:
+    """Return what a learner with full information sees of a round: rewards (K,), constraints (m, K), and its own play."""
+    r, c, p = (as_floats(*item) for item in (("rewards", rewards), ("constraints", constraints), ("play", play)))
+    return feedback.full_feedback(r, c, p)
 
 
 def play(learner: Learner, state: State) -> Vector:

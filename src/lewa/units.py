@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from lewa.validation import short_repr
+
 Number = TypeVar("Number", float, np.ndarray[Any, np.dtype[np.float64]])
 
 
@@ -38,11 +40,11 @@ def as_range(name: str, of: Any) -> tuple[float, float]:
     try:
         low, high = (as_number(f"the range of {name}", end) for end in of)
     except TypeError:
-        raise ValueError(f"the range of {name} must be two numbers (low, high), got {of!r}") from None
+        raise ValueError(f"the range of {name} must be two numbers (low, high), got {short_repr(of)}") from None
     except ValueError as wrong:
         if "unpack" not in str(wrong):
             raise
-        raise ValueError(f"the range of {name} must be two numbers (low, high), got {of!r}") from None
+        raise ValueError(f"the range of {name} must be two numbers (low, high), got {short_repr(of)}") from None
     if not low < high or not isfinite(high - low):
         raise ValueError(f"the range of {name} must be (low, high) with low < high, got ({low:g}, {high:g})")
     return low, high
@@ -55,7 +57,7 @@ def as_number(name: str, value: Any) -> float:
             raise TypeError
         number = float(value)
     except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
+        raise ValueError(f"{name} must be a number, got {short_repr(value)}") from None
     if not isfinite(number):
         raise ValueError(f"{name} must be a finite number, got {number}")
     return number

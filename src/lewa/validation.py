@@ -8,6 +8,8 @@ import numpy as np
 
 from lewa.types import Vector
 
+LARGEST_WHOLE = 2**53  # up to here every whole number is a float
+
 
 def nearest(word: str, words: list[str]) -> str:
     """Return '; did you mean X?' if some word X is close, otherwise a list of all words."""
@@ -16,8 +18,11 @@ def nearest(word: str, words: list[str]) -> str:
 
 
 def short_repr(value: object) -> str:
-    """Return the repr of a value, shortened if it is long."""
-    text = " ".join(repr(value).split())
+    """Return the repr of a value in one line, shortened if it is long."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # an integer of more digits than Python writes out
+        text = f"a {type(value).__name__} too long to print"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -30,7 +35,19 @@ def as_count(name: str, value: object, least: int = 1) -> int:
     whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if isinstance(value, bool | np.bool_) or not whole or int(value) < least:  # type: ignore[call-overload]
         raise ValueError(f"{name} must be an integer of at least {least}, got {short_repr(value)}")
+    if int(value) > LARGEST_WHOLE:  # type: ignore[call-overload]
+        raise ValueError(f"{name} must be at most {LARGEST_WHOLE}, got {short_repr(value)}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def as_floats(name: str, values: object, what: str = "numbers") -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the values as float64; refuse what is no array of numbers, and one that hides some of them."""
+    try:
+        if np.ma.is_masked(values):
+            raise ValueError
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} must be {what}, got {short_repr(values)}") from None
 
 
 def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -38,10 +55,7 @@ def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dty
 
     `first` is the index of the first row, if the values are a slice of a larger array.
     """
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be finite numbers in [0, 1], got {short_repr(values)}") from None
+    array = as_floats(name, values, "finite numbers in [0, 1]")
     wrong = ~((array >= 0) & (array <= 1))  # true for NaN too
     if wrong.any():
         where = tuple(int(k) for k in np.argwhere(wrong)[0])

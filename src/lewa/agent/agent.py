@@ -20,7 +20,7 @@ from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
 from lewa.context import Column
 from lewa.types import Vector
-from lewa.validation import nearest
+from lewa.validation import as_count, nearest
 
 _new = tuple.__new__  # a named tuple in half the time
 
@@ -273,7 +273,7 @@ class Agent(ChangeMethods, AgentCore):
         n : int
             The number of decisions.
         """
-        count = setup.whole_number("n", n, least=0)
+        count = as_count("n", n, least=0)
         with self._lock:
             self._check_running()
             state, made = self._state, list[Decision]()

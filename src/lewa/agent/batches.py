@@ -9,11 +9,12 @@ import numpy as np
 
 from lewa.agent.errors import ClosedError
 from lewa.agent.pending import Pending, stack
-from lewa.agent.records import Decision, Feedback, Input, brief
+from lewa.agent.records import Decision, Feedback, Input
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import add_many
 from lewa.feedback import NOTHING
 from lewa.types import Indices, Matrix, Vector
+from lewa.validation import short_repr
 
 Answer = tuple[Decision | int, Mapping[str, Input]]  # a decision, or its number, and values by name
 
@@ -88,7 +89,7 @@ def room(state: AgentState) -> int:
 def check_pairs(answers: object) -> Sequence[Answer]:
     """Return answers; refuse what is no sequence of a decision and values by name."""
     if isinstance(answers, str | bytes) or not isinstance(answers, Sequence):
-        raise ValueError(f"answers must be a list of (decision, values), got {brief(answers)}")
+        raise ValueError(f"answers must be a list of (decision, values), got {short_repr(answers)}")
     if (
         set(map(type, answers)) <= {tuple}
         and set(map(len, answers)) <= {2}
@@ -97,7 +98,7 @@ def check_pairs(answers: object) -> Sequence[Answer]:
         return answers
     for item in answers:
         if type(item) is not tuple or len(item) != 2 or not isinstance(item[1], Mapping):
-            raise ValueError(f"an answer must be a pair (decision, {{...}}), got {brief(item)}")
+            raise ValueError(f"an answer must be a pair (decision, {{...}}), got {short_repr(item)}")
     return answers
 
 

@@ -10,11 +10,11 @@ from lewa.agent.constraint import Constraint, checked
 from lewa.agent.current_guarantee import cut
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
-from lewa.agent.records import Change, brief
+from lewa.agent.records import Change
 from lewa.agent.setup import Setup, as_actions, clipped_unit, field_index, refuse_infeasible
 from lewa.engine.extend import extend
 from lewa.units import as_number, as_range
-from lewa.validation import nearest
+from lewa.validation import nearest, short_repr
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 def apply_change(state: "AgentState", change: Change) -> None:
     """Change the agent's state; refuse what breaks a law, and leave the state as it was then."""
     if not isinstance(change.who, str) or not isinstance(change.why, str):
-        raise ValueError(f"who and why must be texts, got {brief(change.who)} and {brief(change.why)}")
+        raise ValueError(f"who and why must be texts, got {short_repr(change.who)} and {short_repr(change.why)}")
     if change.decisions != state.rounds:
         raise ValueError(
-            f"the change was made after {brief(change.decisions)} decisions, this agent has made {state.rounds}"
+            f"the change was made after {short_repr(change.decisions)} decisions, this agent has made {state.rounds}"
         )
     if change.what not in CHANGES:
-        raise ValueError(f"there is no change {brief(change.what)}{nearest(str(change.what), list(CHANGES))}")
+        raise ValueError(f"there is no change {short_repr(change.what)}{nearest(str(change.what), list(CHANGES))}")
     segment = cut(state, change)
     CHANGES[change.what](state, change)
     if segment is not None:
@@ -100,7 +100,7 @@ def _add(state: "AgentState", change: Change) -> None:
     if label is None:
         raise ValueError("an action that is added needs a label, got None")
     if not isinstance(options, Mapping) or set(options) - {"like", "expected", "share"}:
-        raise ValueError(f"add_action takes one of like, expected and share, got {brief(options)}")
+        raise ValueError(f"add_action takes one of like, expected and share, got {short_repr(options)}")
     if label in setup.actions:
         again = (
             "is retired: a name is never used again" if state.index(label) in state.exposure.retired else "is there already"
@@ -197,5 +197,5 @@ CHANGES = {
 def _constraint(setup: Setup, name: object) -> int:
     names = [constraint.name for constraint in setup.constraints]
     if name not in names:
-        raise ValueError(f"there is no constraint {brief(name)}{nearest(str(name), names)}")
+        raise ValueError(f"there is no constraint {short_repr(name)}{nearest(str(name), names)}")
     return names.index(str(name))

@@ -8,7 +8,8 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any
 
-from lewa.agent.records import Change, Decision, Feedback, Record, brief, record
+from lewa.agent.records import Change, Decision, Feedback, Record, record
+from lewa.validation import short_repr
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
@@ -41,7 +42,7 @@ def from_text(text: str) -> Record:
         kind, *fields = json.loads(text)
         item: Record = _READERS[kind](*fields)
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"a line must hold a decision, a feedback or a change, got {brief(text)}") from None
+        raise ValueError(f"a line must hold a decision, a feedback or a change, got {short_repr(text)}") from None
     return item
 
 

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from lewa.agent.driver import Driver
-from lewa.agent.records import Decision, brief
+from lewa.agent.records import Decision
 from lewa.context import MOST_FEATURES, Context, as_context
 from lewa.engine.check_feedback import check_features
 from lewa.learners import names, settings_of
 from lewa.types import Vector
+from lewa.validation import short_repr
 
 
 def declare(columns: object, settings: object) -> Context | None:
@@ -46,7 +47,7 @@ def as_json_value(context: object) -> object:
     try:
         return json.loads(json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value))
     except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"a context that is kept must be made of texts and numbers, got {brief(context)}") from None
+        raise ValueError(f"a context that is kept must be made of texts and numbers, got {short_repr(context)}") from None
 
 
 def _plain_value(value: object) -> object:
@@ -59,7 +60,7 @@ def encode(context: Context | None, values: object) -> Vector | None:
     """Return the features of a context; None where none is declared. Refuse one that is missing, or not declared."""
     if context is None:
         if values is not None:
-            raise ValueError(f"this agent has no context: declare it by Agent(..., context=[...]), got {brief(values)}")
+            raise ValueError(f"this agent has no context: declare it by Agent(..., context=[...]), got {short_repr(values)}")
         return None
     if values is None:
         raise ValueError(f"this agent decides by a context: pull(context=...) with {', '.join(context.names)}, got none")
@@ -90,8 +91,8 @@ def _check_charges(twin: Driver, features: Vector, decision: Decision, action: i
     charged = twin.unbooked if action is None else twin.charge(action)
     if tuple(charged.tolist()) != decision.charged:
         raise ValueError(
-            f"decision {decision.id} was charged {brief(decision.charged)}, this agent would have charged "
-            f"{brief(tuple(charged.tolist()))}: the record is of another agent"
+            f"decision {decision.id} was charged {short_repr(decision.charged)}, this agent would have charged "
+            f"{short_repr(tuple(charged.tolist()))}: the record is of another agent"
         )
 
 

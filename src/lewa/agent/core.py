@@ -21,13 +21,13 @@ from lewa.agent.misfits import Misfits
 from lewa.agent.pending import Pending
 from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
-from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, brief, record
+from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
 from lewa.types import Vector
 from lewa.units import as_number
-from lewa.validation import nearest
+from lewa.validation import as_count, nearest, short_repr
 
 VERSION = 1  # of what is saved
 log = logging.getLogger("lewa.agent")
@@ -68,6 +68,8 @@ class AgentCore:
 
     def replay(self, records: Iterable[Record | Plain]) -> Self:
         """Take over records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
+        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+            raise ValueError(f"records must be a sequence of records, got {short_repr(records)}")
         for item in records:
             self.apply(item)
         return self
@@ -141,14 +143,15 @@ class AgentCore:
     def _check_next(self, decision: Decision) -> tuple[int, float, Vector]:
         """Return action, propensity and play of a recorded decision, if it can be the next one here."""
         number = self._state.rounds + 1
+        check_types(decision)
         if decision.id != number or decision.round != number:
             raise ValueError(
-                f"the next decision here is {number}, got the record of {brief(decision.id)}: records go in order"
+                f"the next decision here is {number}, got the record of {short_repr(decision.id)}: records go in order"
             )
         self._state.check_size(decision)
         i = self._index.get(decision.action)
         if i is None:
-            raise ValueError(f"there is no action {brief(decision.action)}: the record is of another agent")
+            raise ValueError(f"there is no action {short_repr(decision.action)}: the record is of another agent")
         if decision.available is not None:
             self._among(decision.available)
         propensity, play = as_number("the probability", decision.probability), np.array(decision.play)
@@ -158,7 +161,7 @@ class AgentCore:
             return i, propensity, play
         if not (play.size and play.min() >= 0 and abs(play.sum() - 1) < 1e-9 > abs(play[i] - propensity)):
             raise ValueError(
-                f"the play must be a distribution that gives the action {propensity}, got {brief(decision.play)}"
+                f"the play must be a distribution that gives the action {propensity}, got {short_repr(decision.play)}"
             )
         return i, propensity, play
 
@@ -170,11 +173,13 @@ class AgentCore:
     def _among(self, available: Iterable[Label]) -> list[int] | None:
         """Return the indices of the available actions, or None if these are all."""
         if isinstance(available, str | bytes) or not isinstance(available, Iterable):
-            raise ValueError(f"available must be a list of actions, got {brief(available)}")
+            raise ValueError(f"available must be a list of actions, got {short_repr(available)}")
         labels = list(available)
         for label in labels:
-            if label not in self._index:
-                raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, self._actions)))}")
+            if not isinstance(label, str | int) or label not in self._index:
+                raise ValueError(
+                    f"there is no action {short_repr(label)}{nearest(str(label), list(map(str, self._actions)))}"
+                )
         if not labels:
             raise ValueError("available must name at least one action, got none")
         among = sorted({self._index[label] for label in labels})
@@ -199,6 +204,8 @@ class AgentCore:
             self._check_running()
             if self._journal is not None:
                 raise ValueError(f"this agent already has a journal, {self._journal.path}")
+            if not isinstance(path, str | os.PathLike):
+                raise ValueError(f"the journal must be a path, got {short_repr(path)}")
             journal = Journal(path, sync, new=True)
             journal.begin(self._plain(self._state))
             self._adopt(journal, plays)
@@ -301,10 +308,10 @@ class AgentCore:
         """Return the agent that a snapshot was taken of; it goes on bit for bit."""
         if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
             version = plain.get("version") if isinstance(plain, Mapping) else None
-            raise ValueError(f"agents of version {VERSION} can be restored, got version {brief(version)}")
+            raise ValueError(f"agents of version {VERSION} can be restored, got version {short_repr(version)}")
         try:
             restored = saved_state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
-            restored.records = setup.whole_number("records", plain.get("records", 0), least=0)
+            restored.records = as_count("records", plain.get("records", 0), least=0)
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ValueError(f"the saved agent is not complete: {error!r}") from None
         except OverflowError as error:

@@ -7,11 +7,11 @@ from math import isfinite
 import numpy as np
 
 from lewa.agent.constraint import Constraint
-from lewa.agent.records import Label, Plain, brief
+from lewa.agent.records import Label, Plain
 from lewa.theory.governed import usual_rounds, weighted_least, weighted_level
 from lewa.types import Matrix, Vector
 from lewa.units import as_number
-from lewa.validation import nearest
+from lewa.validation import nearest, short_repr
 
 SURE, MEAN, WEIGHTED, LEARNED = "sure", "mean", "weighted", "learned"
 
@@ -67,7 +67,7 @@ class Governor:
 def governor_from_plain(plain: object) -> Governor:
     """Return what `Governor.plain` wrote."""
     if not isinstance(plain, Mapping) or set(plain) - set(Governor.__dataclass_fields__):
-        raise ValueError(f"a governor has the fields {', '.join(Governor.__dataclass_fields__)}, got {brief(plain)}")
+        raise ValueError(f"a governor has the fields {', '.join(Governor.__dataclass_fields__)}, got {short_repr(plain)}")
     safe = plain.get("safe")
     if isinstance(safe, list):
         safe = dict(safe)
@@ -92,11 +92,12 @@ def as_governor(governor: object, safe: Label | None) -> Governor | None:
         if safe is not None and governor.safe not in (None, safe):
             raise ValueError(f"the safe action must be named once, got safe={safe!r} and a governor with {governor.safe!r}")
         return governor if safe is None else Governor(**{**governor.__dict__, "safe": safe})
-    if governor == "learned" and safe is None:
+    name = governor if isinstance(governor, str) else ""
+    if name == "learned" and safe is None:
         return Governor()
-    if governor not in ("auto", "off"):
-        raise ValueError(f"governor must be a Governor, 'auto', 'learned' or 'off', got {brief(governor)}")
-    return None if safe is None or governor == "off" else Governor(safe)
+    if name not in ("auto", "off"):
+        raise ValueError(f"governor must be a Governor, 'auto', 'learned' or 'off', got {short_repr(governor)}")
+    return None if safe is None or name == "off" else Governor(safe)
 
 
 class Rule:
@@ -136,14 +137,14 @@ class Rule:
 
     def _check_names(self, values: object) -> None:
         if not isinstance(values, Mapping):
-            raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {brief(values)}")
+            raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {short_repr(values)}")
         for name in values:
             if name not in self.names:
-                raise ValueError(f"there is no constraint {brief(name)}{nearest(str(name), self.names)}")
+                raise ValueError(f"there is no constraint {short_repr(name)}{nearest(str(name), self.names)}")
 
     def _index(self, label: object) -> int:
-        if label not in self.actions:
-            raise ValueError(f"there is no action {brief(label)}{nearest(str(label), list(map(str, self.actions)))}")
+        if not isinstance(label, str | int) or label not in self.actions:
+            raise ValueError(f"there is no action {short_repr(label)}{nearest(str(label), list(map(str, self.actions)))}")
         return self.actions.index(label)
 
     def _sure_values(self) -> Matrix:
@@ -161,7 +162,9 @@ class Rule:
                 limit = self.constraints[j].limit
                 values[j, single] = limit if sure is None else as_number(f"the sure {name}", sure)
             elif sure is not None:
-                raise ValueError(f"the sure {name} is one number for a safe action, else one per action, got {brief(sure)}")
+                raise ValueError(
+                    f"the sure {name} is one number for a safe action, else one per action, got {short_repr(sure)}"
+                )
         return values
 
     def _mixture(self) -> Vector | None:
@@ -173,7 +176,7 @@ class Rule:
         for label, share in (safe if isinstance(safe, Mapping) else {safe: 1.0}).items():
             play[self._index(label)] = as_number(f"the share of {label!r}", share)
         if play.min() < 0 or not abs(play.sum() - 1) < 1e-9:
-            raise ValueError(f"a safe mixture must have shares of at least 0 that sum to 1, got {brief(safe)}")
+            raise ValueError(f"a safe mixture must have shares of at least 0 that sum to 1, got {short_repr(safe)}")
         shares: Vector = play / play.sum()
         return shares
 
@@ -214,7 +217,7 @@ class Rule:
             return SURE
         if not all(isfinite(slack) for slack in self.slack):
             missing = [name for name, slack in zip(self.names, self.slack, strict=True) if not isfinite(slack)]
-            raise ValueError(f"what {brief(wish.safe)} has in the mean must be told for {', '.join(missing)}: mean=...")
+            raise ValueError(f"what {short_repr(wish.safe)} has in the mean must be told for {', '.join(missing)}: mean=...")
         if min(self.slack) <= 0:
             raise ValueError(self._refusal(j=int(np.argmin(self.slack)), what="in the mean, with slack,"))
         return MEAN

@@ -14,7 +14,8 @@ from typing import IO, NamedTuple
 
 from lewa.agent import files
 from lewa.agent.compact import from_text
-from lewa.agent.records import Plain, Record, brief
+from lewa.agent.records import Plain, Record
+from lewa.validation import short_repr
 
 try:
     import fcntl
@@ -51,7 +52,7 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], sync: str, new: bool) -> None:
         """Open and lock the file; a new one must not be there yet, or be empty."""
         if sync not in SYNCS:
-            raise ValueError(f"sync must be 'every', 'batch' or 'never', got {brief(sync)}")
+            raise ValueError(f"sync must be 'every', 'batch' or 'never', got {short_repr(sync)}")
         self.path, self.sync = os.path.realpath(path), sync
         flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)
         self._file = os.open(self.path, flags, 0o666)
@@ -155,7 +156,7 @@ def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, Plain]:
     except ValueError:
         raise ValueError(f"{path} is no journal, or only the beginning of its first line") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != 1:
-        raise ValueError(f"{path} is no journal of version 1: it begins with {brief(head)}")
+        raise ValueError(f"{path} is no journal of version 1: it begins with {short_repr(head)}")
     return str(head.get("key")), snapshot
 
 

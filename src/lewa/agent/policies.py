@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from lewa.agent.records import Label, brief
+from lewa.agent.records import Label
 from lewa.types import Vector
-from lewa.validation import nearest
+from lewa.validation import nearest, short_repr
 
 Policy = Callable[[Any], object]  # from a context to an action, or to chances of actions
 SUM = 1e-6  # by which chances may miss 1
@@ -20,9 +20,9 @@ def as_policies(policies: object) -> tuple[tuple[str, ...], dict[str, Policy]]:
     elif isinstance(policies, Iterable) and not isinstance(policies, str | bytes):
         names, functions = tuple(policies), {}
     else:
-        raise ValueError(f"policies must be functions by name, or a list of names, got {brief(policies)}")
+        raise ValueError(f"policies must be functions by name, or a list of names, got {short_repr(policies)}")
     if not names or len(set(names)) < len(names) or not all(isinstance(name, str) and name for name in names):
-        raise ValueError(f"policies must have distinct names, at least one, got {brief(list(names))}")
+        raise ValueError(f"policies must have distinct names, at least one, got {short_repr(list(names))}")
     return names, functions
 
 
@@ -50,7 +50,7 @@ def advise(
     """
     entries = {} if advice is None else advice
     if not isinstance(entries, Mapping):
-        raise ValueError(f"advice is an action or chances by policy, of {', '.join(names)}, got {brief(advice)}")
+        raise ValueError(f"advice is an action or chances by policy, of {', '.join(names)}, got {short_repr(advice)}")
     for name in entries:
         if name not in names:
             raise ValueError(f"there is no policy {name!r}{nearest(str(name), list(names))}")
@@ -79,7 +79,7 @@ def _chances(name: str, advice: object, actions: Sequence[Label]) -> Vector:
     except (TypeError, OverflowError):
         chances = np.full(1, np.nan)
     if chances.shape != (len(actions),) or not (chances >= 0).all() or not abs(chances.sum() - 1) <= SUM:
-        raise ValueError(f"the advice of {name} must be an action, or chances that sum to 1, got {brief(advice)}")
+        raise ValueError(f"the advice of {name} must be an action, or chances that sum to 1, got {short_repr(advice)}")
     total: Vector = chances / chances.sum()
     return total
 

@@ -9,6 +9,7 @@ from lewa.agent.records import Plain
 from lewa.agent.statistics import WINDOW, Statistics, add_recent
 from lewa.measures.confidence_sequence import interval, least_reach
 from lewa.types import Matrix, Vector
+from lewa.validation import short_repr
 
 BLOCK = 400  # answers of an action that are compared with those before them
 FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
@@ -61,9 +62,12 @@ class Recent:
         """Return what `plain` wrote; nothing, for a file that was written before there was a window."""
         recent = cls(fields)
         if plain is not None:
-            recent.count[:], recent.smooth[:] = plain["count"], plain["smooth"]
-            for row, values in zip(recent.values, plain["values"], strict=True):
-                row[: len(values)] = values
+            try:
+                recent.count[:], recent.smooth[:] = plain["count"], plain["smooth"]
+                for row, values in zip(recent.values, plain["values"], strict=True):
+                    row[: len(values)] = values
+            except (TypeError, ValueError):
+                raise ValueError(f"the recent values must be numbers, a row per field, got {short_repr(plain)}") from None
         return recent
 
 

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
+from lewa.validation import short_repr
+
 VERSION = 1
 
 Label = str | int
@@ -104,16 +106,16 @@ def record(plain: object) -> Record:
     Feedback(decision=3, values={'cost': 0.25}, closed=False)
     """
     if not isinstance(plain, Mapping) or plain.get("kind") not in KINDS:
-        raise ValueError(f"a record must be a decision, a feedback or a change, got {brief(plain)}")
+        raise ValueError(f"a record must be a decision, a feedback or a change, got {short_repr(plain)}")
     if plain.get("version") != VERSION:
-        raise ValueError(f"records of version {VERSION} can be read, got version {brief(plain.get('version'))}")
+        raise ValueError(f"records of version {VERSION} can be read, got version {short_repr(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
     names = [_public(name) for name in KINDS[plain["kind"]]._fields]
     if not set(names) - OPTIONAL <= set(fields) <= set(names):
         raise ValueError(f"a {plain['kind']} has the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
     agent = fields.setdefault("agent", None)
     if agent is not None and not isinstance(agent, str):
-        raise ValueError(f"the agent of a {plain['kind']} is a name, got {brief(agent)}")
+        raise ValueError(f"the agent of a {plain['kind']} is a name, got {short_repr(agent)}")
     if plain["kind"] == "change":
         return Change(**fields)
     return _decision(fields) if plain["kind"] == "decision" else _feedback(fields)
@@ -125,30 +127,32 @@ def _decision(fields: Plain) -> Decision:
         lists = {"play_bytes": play_to_bytes(fields.pop("play")), "multipliers": tuple(fields["multipliers"])}
         context = {"features_bytes": play_to_bytes(fields.pop("features", ())), "charged": tuple(fields.get("charged", ()))}
     except (TypeError, OverflowError):
-        raise ValueError(f"play, multipliers and available of a decision are lists, got {brief(fields)}") from None
+        raise ValueError(f"play, multipliers and available of a decision are lists, got {short_repr(fields)}") from None
     return Decision(**{**fields, **lists, **context, "available": available})
 
 
 def _feedback(fields: Plain) -> Feedback:
     values = fields["values"]
     if not isinstance(values, Mapping):
-        raise ValueError(f"the values of a feedback must map names to numbers, got {brief(values)}")
+        raise ValueError(f"the values of a feedback must map names to numbers, got {short_repr(values)}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
     return Feedback(fields["decision"], values, fields["closed"], fields["agent"])
+
+
+def check_types(decision: Decision) -> None:
+    """Refuse a decision that no agent can have made, as its fields are of other types."""
+    right = type(decision.id) is type(decision.round) is int and isinstance(decision.action, str | int)
+    for data in (decision.play_bytes, decision.features_bytes):
+        right = right and type(data) is bytes and len(data) % 8 == 0
+    right = right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple)
+    if not right:
+        fields = {name: short_repr(value) for name, value in decision._asdict().items()}
+        raise ValueError(f"a decision must have the fields that an agent gave it, got {short_repr(fields)}")
 
 
 def play_to_bytes(play: Iterable[float]) -> bytes:
     """Return a play in the form in which a decision carries it."""
     return array("d", play).tobytes()
-
-
-def brief(value: object) -> str:
-    """Return the text of a value, cut if it is long."""
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of more digits than Python writes out
-        text = f"a {type(value).__name__} too long to print"
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def as_json(change: Change) -> Change:
@@ -162,7 +166,9 @@ def as_json(change: Change) -> Change:
         text = json.dumps(fields, ensure_ascii=False, default=_plain_value)
         text.encode()  # refuses half a character
     except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"a change must consist of texts and numbers that JSON can hold, got {brief(change)}") from None
+        raise ValueError(
+            f"a change must consist of texts and numbers that JSON can hold, got {short_repr(change)}"
+        ) from None
     return Change(**json.loads(text))
 
 

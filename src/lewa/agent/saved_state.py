@@ -14,11 +14,12 @@ from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import Pending, Units, stack
 from lewa.agent.recent import Recent, Shift
-from lewa.agent.records import Change, Plain, brief, record
-from lewa.agent.setup import Setup, whole_number
+from lewa.agent.records import Change, Plain, record
+from lewa.agent.setup import Setup
 from lewa.agent.state import COUNTS, AgentState
 from lewa.agent.statistics import Statistics
 from lewa.engine.check_feedback import check_features
+from lewa.validation import as_count, short_repr
 
 MANY = 1000  # open decisions above which they are saved in columns
 
@@ -50,9 +51,9 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     K, fields = len(setup.actions), len(setup.fields)
     dice = np.array([int(plain["dice"], 16)], dtype=np.uint64)
     state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
-    state.rounds = whole_number("round", plain["round"], least=0)
+    state.rounds = as_count("round", plain["round"], least=0)
     state.statistics = Statistics.from_plain(plain["book"], fields, K)
-    state.counts = {name: whole_number(name, plain["counts"][name], least=0) for name in COUNTS}
+    state.counts = {name: as_count(name, plain["counts"][name], least=0) for name in COUNTS}
     state.recent = Recent.from_plain(plain.get("recent"), fields)
     state.debt_base[:] = plain.get("debt", 0.0)
     state.asleep = _places(plain.get("asleep", ()), K)
@@ -72,7 +73,8 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         charged, features, asleep = [*rest, (), (), ()][:3]
         if not (1 <= number <= state.rounds and 0 <= action < K and 0 < propensity <= 1):
             raise ValueError(
-                f"decision {brief(number)} of action {brief(action)} with probability {brief(propensity)} cannot be open"
+                f"decision {short_repr(number)} of action {short_repr(action)} with probability "
+                f"{short_repr(propensity)} cannot be open"
             )
         probabilities = None if play is None or not state.driver.needs_play else np.array(play, dtype=np.float64)
         if probabilities is None and state.driver.needs_play:
@@ -131,5 +133,5 @@ def _units_from_plain(plain: Sequence[float | Sequence[float] | None], fields: i
     missing: object = np.nan if width is None else [np.nan] * width
     units = np.array([missing if unit is None else unit for unit in plain], dtype=np.float64)
     if units.shape != ((fields,) if width is None else (fields, width)):
-        raise ValueError(f"the units of a decision are of another shape than its values, got {brief(plain)}")
+        raise ValueError(f"the units of a decision are of another shape than its values, got {short_repr(plain)}")
     return units

@@ -11,7 +11,7 @@ from lewa.agent import constraint as constraints_
 from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
 from lewa.agent.groups import expand
-from lewa.agent.records import Label, Plain, brief
+from lewa.agent.records import Label, Plain
 from lewa.choice import ANYTIME, choose_learner
 from lewa.context import Context, as_context
 from lewa.feedback import feedback_kind
@@ -21,9 +21,7 @@ from lewa.learners.base import Learner
 from lewa.measures import best_fixed_play
 from lewa.types import Matrix
 from lewa.units import Scale, as_number, as_range
-from lewa.validation import nearest
-
-LARGEST_WHOLE = 2**53  # up to here every whole number is a float
+from lewa.validation import LARGEST_WHOLE, as_count, nearest, short_repr
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,16 @@ class Setup:
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
-            raise ValueError(f"seed must be an integer of at least 0, got {brief(self.seed)}")
+            raise ValueError(f"seed must be an integer of at least 0, got {short_repr(self.seed)}")
         if self.agent_name is not None and not (isinstance(self.agent_name, str) and self.agent_name):
-            raise ValueError(f"the name of an agent must be a text of at least one letter, got {brief(self.agent_name)}")
-        expire_after = None if self.expire_after is None else whole_number("expire_after", self.expire_after)
+            raise ValueError(
+                f"the name of an agent must be a text of at least one letter, got {short_repr(self.agent_name)}"
+            )
+        expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
         for name, value in {
             "reward_range": as_range("the reward", self.reward_range),
             "seed": int(self.seed),
-            "max_pending": whole_number("max_pending", self.max_pending),
+            "max_pending": as_count("max_pending", self.max_pending),
             "expire_after": expire_after,
         }.items():
             object.__setattr__(self, name, value)
@@ -167,13 +167,15 @@ def make_learner(
     """
     name, feedback, goal, settings, features, policies = wish
     floor = [constraint.floor for constraint in constraints]
-    if feedback not in ANYTIME:
-        raise ValueError(f"feedback must be 'bandit' or 'full', got {brief(feedback)}")
+    if not isinstance(feedback, str) or feedback not in ANYTIME:
+        raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
     if not isinstance(name, str):
-        raise ValueError(f"learner must be a name of lewa.learners.ALL, or 'auto', got {brief(name)}")
+        raise ValueError(f"learner must be a name of lewa.learners.ALL, or 'auto', got {short_repr(name)}")
     if settings is not None and not isinstance(settings, Mapping):
-        raise ValueError(f"settings must be a mapping of names to values, got {brief(settings)}")
+        raise ValueError(f"settings must be a mapping of names to values, got {short_repr(settings)}")
     options: dict[str, object] = dict(settings or {})
+    if not all(isinstance(key, str) for key in options):
+        raise ValueError(f"settings must be a mapping of names to values, got {short_repr(settings)}")
     if policies:
         name, options["policies"] = mixing_learner(name, feedback, horizon), policies
     elif name == "auto":
@@ -213,21 +215,24 @@ def tuning_prior(
 def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
     """Return the labels of the actions, or refuse them with a sentence."""
     if isinstance(actions, str | bytes) or not isinstance(actions, Sequence):
-        raise ValueError(f"actions must be a list of names, got {brief(actions)}")
+        raise ValueError(f"actions must be a list of names, got {short_repr(actions)}")
     for label in actions:
         if isinstance(label, bool) or not isinstance(label, str | int):
-            raise ValueError(f"the name of an action must be a string or an integer, got {brief(label)}")
+            raise ValueError(f"the name of an action must be a string or an integer, got {short_repr(label)}")
     if not actions or len(set(actions)) < len(actions):
-        raise ValueError(f"actions must have distinct names, at least one, got {brief(list(actions))}")
+        raise ValueError(f"actions must have distinct names, at least one, got {short_repr(list(actions))}")
     return tuple(actions)
 
 
 def as_constraints(constraints: Constraint | Sequence[Constraint], context: Context | None = None) -> tuple[Constraint, ...]:
     """Return the constraints, at least one and of different names, or refuse them with a sentence."""
-    items = (constraints,) if isinstance(constraints, Constraint) else constraints
-    if not isinstance(items, Iterable) or not (items := tuple(items)) or not all(isinstance(c, Constraint) for c in items):
+    try:
+        items = (constraints,) if isinstance(constraints, Constraint) else tuple(constraints)
+    except TypeError:
+        items = ()
+    if not items or not all(isinstance(item, Constraint) for item in items):
         raise ValueError(
-            f"constraints must be a list of at_most(...) and at_least(...), at least one, got {brief(constraints)}"
+            f"constraints must be a list of at_most(...) and at_least(...), at least one, got {short_repr(constraints)}"
         )
     items = expand(items, context)
     names = [constraint.name for constraint in items]
@@ -238,18 +243,7 @@ def as_constraints(constraints: Constraint | Sequence[Constraint], context: Cont
 
 def as_horizon(horizon: float | None) -> int | None:
     """Return the horizon as a whole number, or None."""
-    return None if horizon is None else whole_number("horizon", horizon)
-
-
-def whole_number(name: str, value: object, least: int = 1) -> int:
-    """Return an integer of at least `least`; a float that is one will do."""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, Integral) or (number := int(value)) < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {brief(value)}")
-    if number > LARGEST_WHOLE:
-        raise ValueError(f"{name} must be at most {LARGEST_WHOLE}, got {brief(value)}")
-    return number
+    return None if horizon is None else as_count("horizon", horizon)
 
 
 def as_policy(unanswered: str | Mapping[str, float], names: Sequence[str]) -> dict[str, float] | None:
@@ -257,7 +251,9 @@ def as_policy(unanswered: str | Mapping[str, float], names: Sequence[str]) -> di
     if isinstance(unanswered, str) and unanswered in ("charge", "expire"):
         return {} if unanswered == "charge" else None
     if not isinstance(unanswered, Mapping):
-        raise ValueError(f"unanswered must be 'charge', 'expire' or a mapping of names to values, got {brief(unanswered)}")
+        raise ValueError(
+            f"unanswered must be 'charge', 'expire' or a mapping of names to values, got {short_repr(unanswered)}"
+        )
     return {_field(name, names): as_number(f"the unanswered {name}", value) for name, value in unanswered.items()}
 
 
@@ -266,11 +262,11 @@ def as_expected(
 ) -> dict[str, tuple[float, ...]]:
     """Return the values per action that are known in advance, by name."""
     if expected is not None and not isinstance(expected, Mapping):
-        raise ValueError(f"expected must map each name to one value per action, got {brief(expected)}")
+        raise ValueError(f"expected must map each name to one value per action, got {short_repr(expected)}")
     numbers: dict[str, tuple[float, ...]] = {}
     for name, values in (expected or {}).items():
         if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-            raise ValueError(f"the expected {name} must be {len(actions)} numbers, one per action, got {brief(values)}")
+            raise ValueError(f"the expected {name} must be {len(actions)} numbers, one per action, got {short_repr(values)}")
         numbers[_field(name, names)] = tuple(as_number(f"the expected {name}", value) for value in values)
         if len(numbers[name]) != len(actions):
             raise ValueError(f"the expected {name} must be {len(actions)} numbers, one per action, got {len(numbers[name])}")

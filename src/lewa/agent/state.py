@@ -16,14 +16,14 @@ from lewa.agent.exposure import Exposure
 from lewa.agent.groups import spread
 from lewa.agent.pending import OpenDecisions, Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_shift
-from lewa.agent.records import Change, Decision, Input, Label, Record, Value, brief
+from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import STEP, Statistics, add_action
 from lewa.agent.values import single_value, vector_value
 from lewa.kernels import DICE, keys
 from lewa.types import State, Vector
 from lewa.units import Scale
-from lewa.validation import nearest
+from lewa.validation import nearest, short_repr
 
 _new = tuple.__new__  # a named tuple in half the time
 COUNTS = ("answered", "late", "masked", "charged", "expired")
@@ -107,29 +107,35 @@ class AgentState:
         number = decision.id if isinstance(decision, Decision) else decision
         if type(number) is not int:
             if isinstance(number, bool) or not isinstance(number, int | np.integer):
-                raise UnknownError(f"pass a decision or its number, got {brief(decision)}")
+                raise UnknownError(f"pass a decision or its number, got {short_repr(decision)}")
             number = int(number)
         pending = self.open.get(number)
         if pending is None:
             if not 1 <= number <= self.rounds:
-                raise UnknownError(f"decision {brief(number)} does not belong to this agent, which has made {self.rounds}")
+                raise UnknownError(
+                    f"decision {short_repr(number)} does not belong to this agent, which has made {self.rounds}"
+                )
             raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
         if isinstance(decision, Decision):
             self.check_name(decision)
             self.check_size(decision)
             if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
-                raise UnknownError(f"decision {number} of this agent is another one than {brief(decision)}")
+                raise UnknownError(f"decision {number} of this agent is another one than {short_repr(decision)}")
         return number
 
     def check_name(self, item: Record) -> None:
         """Refuse a decision of another agent, and an answer or a change that was made to another one."""
         if item.agent != self.setup.agent_name:
-            kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {brief(item[0])}"
+            kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {short_repr(item[0])}"
             theirs, ours = ("without a name" if name is None else repr(name) for name in (item.agent, self.setup.agent_name))
             raise UnknownError(f"{kind} is of another agent, {theirs}; this agent is {ours}")
 
     def check_size(self, decision: Decision) -> None:
         """Refuse a decision that was made among another number of actions."""
+        if type(decision.play_bytes) is not bytes:
+            raise UnknownError(
+                f"pass a decision as pull returned it, got one whose play is {short_repr(decision.play_bytes)}"
+            )
         size, K = len(decision.play_bytes) // 8, self.driver.actions
         added = sum(change.what == "add" for change in self.changes)
         if size and not K - added <= size <= K:

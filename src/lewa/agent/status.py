@@ -1,6 +1,6 @@
 """How an agent stands: its constraints, its regret, what is proved about it, and what looks wrong."""
 
-from math import log, sqrt
+from math import isfinite, log, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -121,7 +121,8 @@ class Status(NamedTuple):
         lists["segments"] = [segment.plain() for segment in self.segments]
         lists["governor"] = self.governor and self.governor.plain()
         lists["codes"] = [warning.code for warning in self.warnings]
-        return {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
+        status = {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
+        return {name: _finite(value) for name, value in status.items()}
 
     def metrics(self, agent: str = "") -> str:
         """Return the status as Prometheus reads it, with the agent's name as a label."""
@@ -337,3 +338,12 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
         "about the mean of the plays, not the values told, and for one number of rounds fixed in advance; for the values of "
         f"the actions drawn add sqrt((T/2) ln(1/eps)): {', '.join(added)}, each with probability {1 - epsilon:g}"
     )
+
+
+def _finite(value: Any) -> Any:
+    """Return a value as JSON has it: a number that no float holds, of values at the end of what floats hold, is null."""
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, dict):
+        return {name: _finite(item) for name, item in value.items()}
+    return type(value)(map(_finite, value)) if type(value) in (list, tuple) else value

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lewa.agent.records import Input, brief
+from lewa.agent.records import Input
 from lewa.agent.setup import Setup
 from lewa.types import Vector
 from lewa.units import as_number
+from lewa.validation import short_repr
 
 
 def single_value(setup: Setup, name: str, value: Input) -> float:
     """Return a value of the action drawn."""
     if _shape(value):
         learner = setup.learner_name
-        raise ValueError(f"{learner} learns from the action taken, so {name} must be one number, got {brief(value)}")
+        raise ValueError(f"{learner} learns from the action taken, so {name} must be one number, got {short_repr(value)}")
     return as_number(name, value)
 
 
@@ -23,7 +24,9 @@ def vector_value(setup: Setup, name: str, value: Input) -> Vector:
     labels = setup.actions
     if _shape(value) != (len(labels),):
         learner, K = setup.learner_name, len(labels)
-        raise ValueError(f"{learner} sees every action, so {name} must be {K} numbers, one per action, got {brief(value)}")
+        raise ValueError(
+            f"{learner} sees every action, so {name} must be {K} numbers, one per action, got {short_repr(value)}"
+        )
     if not np.ma.is_masked(value):
         numbers = np.array([np.nan if np.ndim(item) else item for item in value])  # type: ignore[union-attr, arg-type]
         if numbers.dtype.kind in "fiu" and np.isfinite(numbers).all():

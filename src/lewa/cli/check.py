@@ -39,7 +39,11 @@ def find(name: str) -> Any:
     if ":" not in name:
         return games.find(name) if name in games.names() else learners.find(name)
     kind = import_class(name)
-    if hasattr(kind, "learn") and not isinstance(kind, type):
+    try:
+        learns = hasattr(kind, "learn")
+    except Exception as error:  # a class of the user's may do anything when it is looked at
+        raise ValueError(f"{name} cannot be examined: {type(error).__name__}: {error}") from None
+    if learns and not isinstance(kind, type):
         raise ValueError(f"{name} must be a class of learners, got {kind!r}")
     return kind
 

@@ -54,11 +54,11 @@ def _check_file(path: Path) -> None:
             raise ValueError(f"{path} is a folder: name a {KINDS} file in it")
         is_file = path.is_file()
     except OSError as error:
-        raise ValueError(f"there is no file {path}: {error.strerror}") from None
+        raise ValueError(f"there is no file {_one_line(path)}: {error.strerror}") from None
     if not is_file:
-        raise ValueError(f"there is no file {path}")
+        raise ValueError(f"there is no file {_one_line(path)}")
     if path.suffix not in (".npz", ".csv", ".parquet") and path.suffixes[-2:] != [".csv", ".gz"]:
-        raise ValueError(f"a table must be a {KINDS} file, got {path.name}")
+        raise ValueError(f"a table must be a {KINDS} file, got {_one_line(path.name)}")
 
 
 @contextmanager
@@ -205,3 +205,8 @@ def _to_numpy(column: "pa.ChunkedArray") -> Labels:
 
 def _objects(array: Labels) -> Labels:
     return array if array.dtype.kind == "O" else array[:0]
+
+
+def _one_line(path: object) -> str:
+    """Return a path as text; a name may have line breaks in it."""
+    return " ".join(str(path).split())

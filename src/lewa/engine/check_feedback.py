@@ -5,7 +5,7 @@ import numpy as np
 from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind
 from lewa.learners.base import Learner
 from lewa.types import Vector
-from lewa.validation import in_unit, plain, short_repr
+from lewa.validation import as_floats, in_unit, plain, short_repr
 
 
 def check_feedback(learner: Learner, actions: int, seen: object) -> Full | Bandit:
@@ -28,11 +28,10 @@ def _bandit(learner: Learner, actions: int, seen: Bandit) -> Bandit:
     dense = feedback_kind(type(learner)) is Feedback.DENSE
     reward, constraints = in_unit("reward", seen.reward), in_unit("constraints", seen.constraints)
     play = check_distribution(seen.play) if dense else np.zeros(0)
-    charged = check_charged(learner, actions, seen.charged)
-    _check_shapes(
-        reward=(reward, ()), constraints=(constraints, (learner.floor.size,)), play=(play, (actions,) if dense else (0,))
-    )
-    propensity = float(in_unit("the propensity", seen.propensity))
+    charged, chance = check_charged(learner, actions, seen.charged), in_unit("the propensity", seen.propensity)
+    _check_shapes(reward=(reward, ()), propensity=(chance, ()), constraints=(constraints, (learner.floor.size,)))
+    _check_shapes(play=(play, (actions,) if dense else (0,)))
+    propensity = float(chance)
     _check_action(learner, actions, seen.action, propensity, play)
     return Bandit(int(seen.action), propensity, float(reward), plain(constraints), plain(play), charged)
 
@@ -66,7 +65,7 @@ def check_distribution(play: object) -> Vector:
 def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     """Return what the learner charged at the draw; refuse another shape than that of its state, and what is not finite."""
     expected: Vector = getattr(learner.start(actions), "charged", NOTHING)
-    values = np.asarray(charged, dtype=np.float64)
+    values = as_floats("charged", charged)
     if values.shape != expected.shape or not np.isfinite(values).all():
         raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {charged}")
     charges: Vector = plain(values)
@@ -75,7 +74,7 @@ def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
 
 def check_features(expected: int, features: object) -> Vector:
     """Return the features of a context; refuse another number than the learner looks at, and what is not finite."""
-    values = np.asarray(features, dtype=np.float64)
+    values = as_floats("features", features)
     if values.shape != (expected,) or not np.isfinite(values).all():
         raise ValueError(f"features must be {expected} finite numbers, got {short_repr(features)}")
     return values

@@ -23,7 +23,7 @@ from lewa.games.table import Table
 from lewa.simulate.arguments import as_seeds
 from lewa.validation import short_repr
 
-POINTS = 9
+POINTS, MOST_POINTS = 9, 10_000
 
 
 def frontier(
@@ -97,8 +97,8 @@ def frontier(
     'squarecb-lewa: 0.699 answered for 0.0040 dollars'
     """
     named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context), executor)
-    if isinstance(points, bool) or not isinstance(points, int) or points < 1:
-        raise ValueError(f"points must be an integer of at least 1, got {short_repr(points)}")
+    if isinstance(points, bool) or not isinstance(points, int) or not 1 <= points <= MOST_POINTS:
+        raise ValueError(f"points must be an integer from 1 to {MOST_POINTS}, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
     names, game = texts("learners", learner), named.game
@@ -111,7 +111,7 @@ def frontier(
         how = Replays(names, as_seeds(seeds), goal, progress, executor)
         return _with_context(of_table(named, game, limits, level, how), named, limits)
     if names != ["auto"]:
-        raise ValueError(f"the frontier of a log replays no learner; use `lewa replay`, got {', '.join(names)}")
+        raise ValueError(f"the frontier of a log replays no learner; use `lewa replay`, got {short_repr(names)}")
     evidence: Evidence = (
         RowsInMemory(named, game, folds) if isinstance(game, Log) else RowsInParts(named, game, folds, executor, progress)
     )

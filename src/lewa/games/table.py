@@ -113,9 +113,11 @@ class Table(FixedRewards):
 
 
 def _numbers(name: str, values: object) -> Numbers:
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} must be numbers, got an array with masked ones")
     try:
         array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be numbers in rows of equal length") from None
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must be numbers, got {array.dtype}")

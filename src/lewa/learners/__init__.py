@@ -178,7 +178,7 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
         if setting not in known:
             raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, known)}")
         if setting not in ("tuning", "means", "rewards") and not isinstance(value, Real):
-            raise ValueError(f"{setting} must be a number, got {value!r}")
+            raise ValueError(f"{setting} must be a number, got {short_repr(value)}")
     if issubclass(kind, Wrapper):
         return kind.made_by(partial(make, name.rpartition("+")[0]), actions, horizon, floor, **settings)
     if tuning := _tuning(name):

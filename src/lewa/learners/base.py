@@ -1,8 +1,9 @@
 """What a learner is, in one page, and the laws its parameters obey."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from lewa.kernels import field_types
 from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
-from lewa.validation import as_floor, in_unit
+from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, in_unit, short_repr
 
 
 class Tuning(NamedTuple):
@@ -48,6 +49,8 @@ class Learner:
         super().__init_subclass__()
         for name in ("__eq__", "__hash__"):  # those that a dataclass gets would ask for the truth value of an array
             setattr(cls, name, vars(Learner)[name])
+        if "guarantees" in vars(cls):
+            cls.guarantees = _with_checked_sizes(cls.guarantees)  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         for name, kind in field_types(type(self)).items():
@@ -187,7 +190,12 @@ LARGEST = 1e100  # of a step size: no number of rounds then overflows a logarith
 def require(law: bool, sentence: str, **values: object) -> None:
     """Refuse parameters that break a law, with the law and the values in one sentence."""
     if not law:
-        raise ValueError(f"{sentence}, got " + ", ".join(f"{name}={value}" for name, value in values.items()))
+        raise ValueError(f"{sentence}, got " + ", ".join(f"{name}={_text(value)}" for name, value in values.items()))
+
+
+def _text(value: object) -> str:
+    """Return a value in one line."""
+    return short_repr(value) if isinstance(value, int) else " ".join(str(value).split())
 
 
 def check_whole(**values: object) -> None:
@@ -195,6 +203,7 @@ def check_whole(**values: object) -> None:
     for name, value in values.items():
         whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
         require(whole, f"{name} must be an integer of at least 1", **{name: value})
+        require(cast(int, value) <= LARGEST_WHOLE, f"{name} must be at most {LARGEST_WHOLE}", **{name: value})
 
 
 def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:
@@ -261,16 +270,29 @@ def log_actions(actions: int) -> float:
     return float(np.log(max(actions, 2)))
 
 
+def _with_checked_sizes(guarantees: Callable[..., tuple[Guarantee, ...]]) -> Callable[..., tuple[Guarantee, ...]]:
+    """Refuse numbers of actions and rounds that are none before the theorems of a learner compute with them."""
+
+    @wraps(guarantees)
+    def checked(self: Learner, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        check_whole(actions=actions, rounds=rounds)
+        if not isinstance(setting, Setting):
+            raise TypeError(f"setting must be a lewa.Setting, got {short_repr(setting)}")
+        return guarantees(self, actions, rounds, setting)
+
+    return checked
+
+
 def _number(name: str, value: object) -> float:
-    require(isinstance(value, Real), f"{name} must be a number", **{name: repr(value)})
-    return float(value)  # type: ignore[arg-type]
+    require(isinstance(value, Real), f"{name} must be a number", **{name: short_repr(value)})
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except OverflowError:
+        raise ValueError(f"{name} must be a number that a float holds, got {name}={short_repr(value)}") from None
 
 
 def _array(name: str, value: object) -> Vector:
     """Return a vector or a matrix as a copy that nobody writes to."""
-    try:
-        array = np.array(as_floor(value) if name == "floor" else value, dtype=np.float64)
-    except TypeError:
-        raise ValueError(f"{name} must be numbers, got {name}={value!r}") from None
+    array = np.array(as_floor(value) if name == "floor" else as_floats(name, value))
     array.setflags(write=False)
     return array

@@ -13,7 +13,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.kernels import NATURE, keys
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
-from lewa.measures.trace import Trace
+from lewa.measures.trace import Trace, check_trace
 from lewa.types import Cube, Matrix, Vector
 from lewa.validation import in_unit
 
@@ -30,7 +30,7 @@ def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tu
     that seed held ("trace"), the constraints of every round ("every round"), or, by "auto", the true mean where the game
     knows it and else that of the trace. The floors are those of the trace, `raised` by so much where they are not 0.
     """
-    cache = CACHE.setdefault(trace, {})
+    cache = CACHE.setdefault(check_trace(trace), {})
     if (constraint, raised) not in cache:
         floor = raise_floor(trace.floor, raised)
         if constraint == "every round":
@@ -160,6 +160,7 @@ def violation(trace: Trace, realised: bool = False) -> Matrix:
 
     `realised` takes the constraints that were revealed, of the action drawn under bandit feedback, for the mean c.
     """
+    check_trace(trace)
     net: Matrix = np.maximum((trace.observed_shortfall if realised else trace.shortfall)[:, -1], 0.0)
     return net
 
@@ -172,7 +173,7 @@ def violation_curve(trace: Trace) -> Cube:
 
 def positive_violation(trace: Trace) -> Matrix:
     """Return sum_t [floor - p_t.c]+ after the last round, (S, m): nothing makes up for a round below the line."""
-    return trace.positive[:, -1]
+    return check_trace(trace).positive[:, -1]
 
 
 def certificate(trace: Trace) -> Matrix:

@@ -9,6 +9,7 @@ from lewa import notebook
 from lewa.game import Game
 from lewa.theory.guarantees import Guarantee
 from lewa.types import Cube, Indices, Matrix, State, Vector
+from lewa.validation import short_repr
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,3 +112,10 @@ class Trace:
         from lewa.measures.verdict import judge
 
         return judge(self).guarantee
+
+
+def check_trace(trace: Trace) -> Trace:
+    """Return the trace; refuse what is none."""
+    if not isinstance(trace, Trace):
+        raise TypeError(f"trace must be what lewa.play returned, got {short_repr(trace)}")
+    return trace

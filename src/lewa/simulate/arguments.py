@@ -58,8 +58,13 @@ def _floor_of(learner: Learner | str, game: str) -> Vector:
     return check_learner(learner).floor
 
 
+MOST_SEEDS = 10_000_000
+
+
 def as_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
     """Return the seeds themselves, from their number or from a list of them."""
+    if isinstance(seeds, int | float) and seeds > MOST_SEEDS:
+        raise ValueError(f"seeds must be at most {MOST_SEEDS}, got {short_repr(seeds)}")
     try:
         names = tuple(map(index, seeds)) if isinstance(seeds, Iterable) else tuple(range(as_count("seeds", seeds)))
     except (TypeError, ValueError):

@@ -64,7 +64,7 @@ def replay(
         if floor is not None:
             raise ValueError(f"a limit is given by floor or by lines, got floor={floor!r} and lines={lines!r}")
         floor = _floors(named, lines)
-    if learner == "auto" and floor is not None:
+    if isinstance(learner, str) and learner == "auto" and floor is not None:
         feedback, rounds = ("full", game.length) if isinstance(game, Table) else ("bandit", game.rounds)
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None

@@ -4,11 +4,11 @@ A bound is printed only where its conditions hold. The trivial ones are applied 
 number of rounds T, violation never more than floor * T. Where a theorem says no more than that, nothing is proved.
 """
 
-from numbers import Integral
+from numbers import Real
 from typing import Any, NamedTuple
 
 from lewa.types import Vector
-from lewa.validation import nearest
+from lewa.validation import as_count, nearest, short_repr
 
 TINY = 1e-300  # the least epsilon that is spoken of
 
@@ -90,9 +90,9 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     >>> round(lewa.guarantee(learner, actions=10, rounds=100_000).regret, 1)  # 2 sqrt(T ln K)
     959.7
     """
-    for name, value in (("actions", actions), ("rounds", rounds)):
-        if not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be an integer of at least 1, got {value}")
+    actions, rounds = as_count("actions", actions), as_count("rounds", rounds)
+    if not hasattr(learner, "guarantees") or isinstance(learner, type):
+        raise TypeError(f"learner must be an object such as lewa.learners.Lewa.tuned(...), got {short_repr(learner)}")
     for name in setting:
         if name not in Setting._fields:
             raise ValueError(f"a setting has no field {name!r}{nearest(name, list(Setting._fields))}")
@@ -102,10 +102,14 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
 
 def checked(setting: Setting) -> Setting:
     """Return the setting, or refuse one that makes no sense."""
-    if setting.constraints not in ("constant", "iid", "arbitrary"):
-        raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {setting.constraints!r}")
-    if setting.adversary not in ("oblivious", "adaptive"):
-        raise ValueError(f"adversary must be 'oblivious' or 'adaptive', got {setting.adversary!r}")
+    for name in ("epsilon", "slater", "variation", "corruption"):
+        value = getattr(setting, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+            raise ValueError(f"{name} must be a number, got {short_repr(value)}")
+    if not isinstance(setting.constraints, str) or setting.constraints not in ("constant", "iid", "arbitrary"):
+        raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {short_repr(setting.constraints)}")
+    if not isinstance(setting.adversary, str) or setting.adversary not in ("oblivious", "adaptive"):
+        raise ValueError(f"adversary must be 'oblivious' or 'adaptive', got {short_repr(setting.adversary)}")
     if setting.epsilon is not None and not 0 < setting.epsilon < 1:
         raise ValueError(f"epsilon must lie strictly between 0 and 1, got {setting.epsilon}")
     if setting.slater is not None and not 0 < setting.slater <= 1:

@@ -1,0 +1,202 @@
+"""Every public function and constructor answers what does not belong there with one sentence, or takes it as it is."""
+
+import inspect
+import json
+import pickle
+import traceback
+from collections.abc import Callable, Iterator
+from functools import partial
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.cli.check import find
+from lewa.data.log import Log
+
+PACKAGE = Path(lewa.__file__).parent
+WRONG: dict[str, Any] = {
+    "None": None,
+    "a word": "x",
+    "two lines": "two\nlines",
+    "an empty list": [],
+    "a list of lists": [[1, 2], [3]],
+    "an object": object(),
+    "nan": nan,
+    "-1": -1,
+    "a huge integer": 10**400,
+    "a masked array": np.ma.masked_array([0.5] * 3, [False, True, False]),
+    "a matrix": np.zeros((2, 2)),
+    "a complex number": 1j,
+    "bytes": b"x",
+    "a dictionary": {1: 2},
+}
+LEARNER, BANDIT = lewa.learners.make("lewa", 3, 100, 0.6), lewa.learners.make("bandit-lewa", 3, 100, 0.6)
+GAME = lewa.games.Table([[1, 0, 0.5]] * 4, [0.2, 0.9, 0.7])
+LOG = Log(np.arange(6) % 3, np.full(6, 1 / 3), np.ones(6), np.ones((6, 1)), 3)
+COLUMNS = {"action": ["a", "b"] * 4, "propensity": [0.5] * 8, "reward": [0.5, 0.25] * 4, "c": [0.25, 0.75] * 4}
+AGENT: dict[str, Any] = {"actions": ["a", "b"], "constraints": [lewa.at_most("cost", 0.4)]}
+STATE = lewa.functional.start(LEARNER, 3)
+TRACE = lewa.play(LEARNER, GAME, 4)
+# The right arguments of each public function: one after the other is replaced by something wrong.
+RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "Agent": (
+        lewa.Agent,
+        {
+            **AGENT,
+            **{"reward_range": (0, 1), "horizon": 100, "learner": "auto", "seed": 0, "settings": None, "feedback": "bandit"},
+            **{"max_pending": 10, "expire_after": None, "unanswered": "charge", "expected": None, "goal": "practice"},
+            **{"name": "x", "safe": None, "governor": "auto", "context": None, "journal": None},
+        },
+    ),
+    "at_most": (lewa.at_most, {"name": "cost", "limit": 0.4, "range": (0, 1)}),
+    "at_least": (lewa.at_least, {"name": "cost", "limit": 0.4, "range": (0, 1)}),
+    "number": (lewa.number, {"name": "x", "range": (0, 1), "knots": 0}),
+    "category": (lewa.category, {"name": "x", "levels": ["a", "b"], "buckets": 0}),
+    "text": (lewa.text, {"name": "x", "size": 8}),
+    "vector": (lewa.vector, {"name": "x", "size": 3}),
+    "Player": (lewa.Player, {"learner": BANDIT, "actions": 3, "seed": 0}),
+    "play": (lewa.play, {"learner": LEARNER, "game": GAME, "rounds": 4, "seeds": 1}),
+    "replay": (lewa.replay, {"data": LOG, "learner": BANDIT, "seeds": 1}),
+    "frontier": (
+        lewa.frontier,
+        {
+            **{"data": COLUMNS, "points": 2, "budgets": None, "lines": None, "level": 0.95, "folds": "auto", "seeds": 1},
+            **{"reward": None, "at_most": (), "at_least": (), "action": None, "round": None, "propensity": None},
+            **{"learner": "auto", "goal": "practice", "context": ()},
+        },
+    ),
+    "advise": (lewa.advise, {"feedback": "full", "actions": 2, "horizon": 100, "floor": 0.5, "epsilon": 0.1, "slater": 0.1}),
+    "guarantee": (lewa.guarantee, {"learner": LEARNER, "actions": 3, "rounds": 100, "epsilon": 0.1, "constraints": "iid"}),
+    "guarantees": (LEARNER.guarantees, {"actions": 3, "rounds": 100, "setting": lewa.Setting()}),
+    "judge": (lewa.judge, {"trace": TRACE}),
+    "regret": (lewa.regret, {"trace": TRACE}),
+    "violation": (lewa.violation, {"trace": TRACE}),
+    "positive_violation": (lewa.positive_violation, {"trace": TRACE}),
+    "hindsight": (lewa.hindsight, {"trace": TRACE}),
+    "best_fixed_play": (lewa.measures.best_fixed_play, {"rewards": [1, 0], "constraints": [[0, 1]], "floor": 0.5}),
+    "learners.make": (lewa.learners.make, {"name": "lewa", "actions": 3, "horizon": 100, "floor": 0.5}),
+    "learners.make, a setting": (
+        lewa.learners.make,
+        {"name": "lewa", "actions": 3, "horizon": 100, "floor": 0.5, "eta": 0.1},
+    ),
+    "learners.find": (lewa.learners.find, {"name": "lewa"}),
+    "Lewa.tuned": (lewa.learners.Lewa.tuned, {"actions": 3, "horizon": 100, "floor": 0.5}),
+    "Lewa": (lewa.learners.Lewa, {"eta": 0.1, "delta": 0.1, "mu": 0.1, "floor": 0.5}),
+    "games.make": (lewa.games.make, {"name": "radio", "floor": 0.5, "rounds": 10}),
+    "games.facts": (lewa.games.facts, {"game": GAME, "floor": 0.5, "rounds": 4}),
+    "Bernoulli": (lewa.games.Bernoulli, {"rewards": (0.9, 0.1), "constraints": ((0.2, 0.9),)}),
+    "Table": (lewa.games.Table, {"rewards": [[1, 0]], "constraints": [[0, 1]]}),
+    "Log": (Log, {"action": [0, 1], "propensity": [0.5, 0.5], "reward": [1, 1], "constraints": [[1], [1]], "actions": 2}),
+    "checks.check": (lewa.checks.check, {"subject": lewa.learners.Lewa}),
+    "functional.start": (lewa.functional.start, {"learner": LEARNER, "actions": 3}),
+    "functional.play": (lewa.functional.play, {"learner": LEARNER, "state": STATE}),
+    "functional.full_feedback": (
+        lewa.functional.full_feedback,
+        {"rewards": [1, 0, 0], "constraints": [[1, 0, 0]], "play": [1, 0, 0]},
+    ),
+}
+
+
+def cases() -> Iterator[tuple[str, str]]:
+    return ((name, argument) for name, (_, right) in RIGHT.items() for argument in right)
+
+
+def complaint(call: Callable[[], object]) -> str | None:
+    """Return why a call is not answered well; None if it is refused in one sentence of this package, or returns."""
+    try:
+        call()
+    except (ValueError, TypeError) as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        if not Path(last.filename).is_relative_to(PACKAGE) or not (last.line or "").startswith("raise "):
+            return f"{Path(last.filename).name}:{last.lineno} {type(error).__name__}: {error}"
+        return f"several lines: {error}" if "\n" in str(error) else None
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return f"{Path(last.filename).name}:{last.lineno} {type(error).__name__}: {error}"
+    return None
+
+
+@pytest.mark.parametrize(("name", "argument"), list(cases()))
+def test_what_does_not_belong_there_gets_one_sentence(
+    name: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where "x" is a journal's name
+    function, right = RIGHT[name]
+    complaints = {what: complaint(partial(function, **{**right, argument: wrong})) for what, wrong in WRONG.items()}
+    assert {what: text for what, text in complaints.items() if text} == {}
+
+
+def test_the_right_arguments_are_right() -> None:
+    for name, (function, right) in RIGHT.items():
+        if name != "checks.check":
+            function(**right)
+        assert set(right) <= set(inspect.signature(function).parameters) | {"epsilon", "constraints", "eta"}, name
+
+
+def test_no_public_function_is_left_out() -> None:
+    functions = {name for name in lewa.__all__ if callable(getattr(lewa, name))}
+    assert functions - set(RIGHT) == {"Governor", "Guarantee", "Setting", "Trace"}  # records, without laws of their own
+
+
+# What is wrong in other ways
+
+
+def test_a_number_that_no_float_holds_is_null_in_a_status() -> None:
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 5e307, range=(1e300, 1e308))], reward_range=(1e300, 1e308))
+    with np.errstate(over="ignore", invalid="ignore"):  # plain Python warns where compiled code does not
+        for value in (1e12, 1e308, 1e308, 1e308):
+            agent.update(agent.pull(), reward=value, cost=value)
+    status = json.loads(json.dumps(agent.status().plain(), allow_nan=False))
+    assert status["constraints"][0]["average"] is None
+    assert str(agent.status())
+
+
+def test_a_refused_call_changes_nothing() -> None:
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)])
+    decision = agent.pull()
+    before = agent.snapshot()
+    wrong: list[tuple[Callable[[], object], str]] = [
+        (lambda: agent.replay(None), "records must be a sequence of records, got None"),  # type: ignore[arg-type]
+        (lambda: agent.replay("x"), "records must be a sequence of records, got 'x'"),  # type: ignore[arg-type]
+        (lambda: agent.replay([decision._replace(action=[])]), "a decision must have the fields that an agent gave it"),  # type: ignore[arg-type]
+        (lambda: agent.replay([decision._replace(features_bytes=0.5)]), "a decision must have the fields"),  # type: ignore[arg-type]
+        (lambda: agent.replay([decision._replace(id=np.zeros((2, 2)))]), "a decision must have the fields"),  # type: ignore[arg-type]
+        (lambda: agent.update(decision._replace(play_bytes=None), reward=1), "pass a decision as pull returned it"),  # type: ignore[arg-type]
+        (lambda: agent.pull(available=[[1, 2]]), r"there is no action \[1, 2\]"),  # type: ignore[list-item]
+    ]
+    for call, sentence in wrong:
+        with pytest.raises(ValueError, match=sentence):
+            call()
+    assert agent.snapshot() == before
+
+
+@pytest.mark.parametrize("wrong", [[[1]], "x", None, 10**400])
+def test_a_window_that_is_none_is_refused(wrong: object) -> None:
+    snapshot = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)]).snapshot()
+    snapshot["state"]["recent"]["values"] = [wrong, wrong]
+    with pytest.raises(ValueError, match=r"the recent values must be numbers|too large|is not complete") as refused:
+        lewa.Agent.restore(snapshot)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_class_that_cannot_be_looked_at_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "class M(type):\n    def __getattr__(self, n): raise RuntimeError(n)\nclass Thing(metaclass=M): pass\n"
+    (tmp_path / "hostile_class.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError, match="hostile_class:Thing cannot be examined: RuntimeError: learn"):
+        find("hostile_class:Thing")
+
+
+def test_a_player_that_refuses_an_answer_is_as_it_was() -> None:
+    player = lewa.Player(BANDIT, 3, 1)
+    action, propensity = player.choose()
+    before = pickle.dumps((player.state, player.rounds))
+    for wrong in WRONG.values():
+        for call in ((action, wrong, 0.5, 0.5), (action, propensity, wrong, 0.5), (wrong, propensity, 0.5, 0.5)):
+            with pytest.raises(ValueError, match=r"^.+$"):
+                player.learn(*call)
+    assert pickle.dumps((player.state, player.rounds)) == before
