@@ -91,7 +91,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
 
 def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
     if not all(0 <= k < actions for k in plain):
-        raise ValueError(f"the actions that were not there must be some of {actions}, got {brief(plain)}")
+        raise ValueError(f"the actions that were not there must be some of {actions}, got {short_repr(plain)}")
     return tuple(map(int, plain))
 
 
