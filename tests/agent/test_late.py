@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lewa import Agent, Setting, at_least
+from lewa.agent import ClosedError
 from lewa.agent.delays import DelayCounter
 from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
 from lewa.theory import delayed
@@ -170,3 +171,48 @@ def test_segments_are_named_with_what_is_proved_of_each() -> None:
     again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
     assert again.status().segments == (first, second)
     assert json.loads(json.dumps(agent.status().plain()))["segments"][0]["last"] == 3000
+
+
+@pytest.mark.parametrize("learner", ["loss-bandit-lewa", "auto", "lewa"])
+def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_decisions(learner: str) -> None:
+    """However late and in whatever order answers come, what is learned is the same: bad news cannot come late."""
+    horizon = None if learner == "auto" else 4000
+    wish: dict[str, Any] = {"learner": learner, "horizon": horizon, "learn": "close", "expire_after": 10}
+    dice = np.random.default_rng(2)
+    values = dice.random((300, 2, 2))
+    agents = [Agent(["a", "b"], [at_least("c", 0.5)], **wish) for _ in range(3)]
+    for agent, patience in zip(agents, (0, 3, 9), strict=True):
+        waiting: list[Any] = []
+        for t in range(300):
+            waiting.append(agent.pull())
+            # The worse an answer, the later it comes.
+            for decision in [d for d in waiting if t - d.id + 1 >= patience * (values[d.id - 1, 0, 0] < 0.5)]:
+                waiting.remove(decision)
+                r, c = values[decision.id - 1].tolist()
+                i = "ab".index(str(decision.action))
+                whole = {"reward": r, "c": c} if learner == "lewa" else {"reward": r[i], "c": c[i]}
+                agent.update(decision, **whole)
+                with pytest.raises(ClosedError, match="was reported before"):
+                    agent.update(decision, **whole)
+    states = [agent._state for agent in agents]
+    assert states[0].driver.plain() == states[1].driver.plain() == states[2].driver.plain()
+    assert [state.delays.so_far()[:4] for state in states] == [states[0].delays.so_far()[:4]] * 3
+    assert {state.counts["charged"] for state in states} == {0}
+    assert {state.counts["answered"] for state in states} == {290}
+    again = Agent.restore(json.loads(json.dumps(agents[1].snapshot())))
+    assert again.setup.learns_at_close
+    assert again.pull() == agents[1].pull()
+
+
+def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
+    wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}, "learn": "close", "expire_after": 5}
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=4000, **wish)
+    answer_late(agent, 4000, 2, vector=False)
+    status = agent.status()
+    assert status.guarantee.regret is not None
+    assert delayed.AT_CLOSE in status.guarantee.assumptions
+    assert delayed.APART not in status.guarantee.assumptions
+    assert agent._state.delays.so_far().most_open == 6
+    for wrong, sentence in (("late", "learn must be 'answer' or 'close'"), ("close", "learn='close' needs expire_after")):
+        with pytest.raises(ValueError, match=sentence):
+            Agent(["a", "b"], [at_least("c", 0.5)], learn=wrong)

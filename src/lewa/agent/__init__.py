@@ -9,6 +9,7 @@ from lewa.agent.governor_status import GovernorStatus
 from lewa.agent.journal import read_journal
 from lewa.agent.records import Change, Decision, Feedback, Record, record
 from lewa.agent.status import Certificate, ConstraintStatus, Status
+from lewa.agent.watch import VerdictChange
 
 __all__ = [
     "LARGEST_PLAY",
@@ -26,6 +27,7 @@ __all__ = [
     "Status",
     "StoppedError",
     "UnknownError",
+    "VerdictChange",
     "at_least",
     "at_most",
     "read_journal",

@@ -9,7 +9,7 @@ from lewa.agent import contexts, setup
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
-from lewa.agent.core import AgentCore
+from lewa.agent.core import AgentCore, log
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor, split_governed
@@ -18,6 +18,7 @@ from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
+from lewa.agent.watch import VerdictCallback, announce
 from lewa.context import Column
 from lewa.types import Vector
 from lewa.validation import as_count, nearest
@@ -50,8 +51,9 @@ class Agent(ChangeMethods, AgentCore):
         For "auto": the learner that keeps its constraints and earns most on data, or the one with the least proved bound.
     settings : mapping, optional
         Settings of the learner's tuning, by name.
-    feedback : "bandit" or "full"
-        For "auto": whether only the outcome of the action taken is seen, or one value per action.
+    feedback : "bandit" or "full", optional
+        Whether only the outcome of the action taken is seen, or one value per action. By default what the learner
+        sees; "auto" takes a learner for "bandit".
     max_pending : int
         The largest number of open decisions; a further one closes the oldest.
     expire_after : int, optional
@@ -60,6 +62,10 @@ class Agent(ChangeMethods, AgentCore):
         What to do with values that a closed decision lacks. "charge" fills in the average of its action so far, or the
         worst of the range if nothing is known; "expire" leaves the decision out; a mapping fills in these values,
         {"reward": 0}, and charges the rest.
+    learn : "answer" or "close"
+        When an answer is learned: as soon as it is whole, or when its decision is closed, `expire_after` decisions later.
+        "close" is for answers that come sooner or later depending on what they say: learned at fixed times, they keep
+        the theorems that ask for arrivals which depend on no outcome.
     expected : mapping, optional
         Values per action that are known in advance, by name. The learner starts from them, they are filled in until
         something was seen, and constraints that no mixture of them meets are refused.
@@ -79,6 +85,10 @@ class Agent(ChangeMethods, AgentCore):
         given; "learned" learns what is safe; a `Governor` says more.
     name : str, optional
         The name of the agent. Its decisions carry it, and an answer to a decision of another agent is refused.
+    on_verdict : callable, optional
+        Called with a `VerdictChange` when the verdict on a constraint has changed, outside of the agent's lock, by the
+        call that brought the answer; verdicts are looked at every 100 answers, and after a change. What it raises is
+        logged. An agent that was opened or loaded has the attribute `on_verdict` to set.
     journal : path, optional
         A new file to which every record is written before the call that made it returns: see `start_journal`. After a
         crash `Agent.open` goes on with it.
@@ -110,11 +120,12 @@ class Agent(ChangeMethods, AgentCore):
         seed: int = 0,
         *,
         settings: Mapping[str, object] | None = None,
-        feedback: str = "bandit",
+        feedback: str | None = None,
         goal: str = "practice",
         max_pending: int = 10_000,
         expire_after: int | None = None,
         unanswered: str | Mapping[str, float] = "charge",
+        learn: str = "answer",
         expected: Mapping[str, Sequence[float]] | None = None,
         context: Column | Sequence[Column] | None = None,
         policies: Mapping[str, Policy] | Sequence[str] | None = None,
@@ -122,6 +133,7 @@ class Agent(ChangeMethods, AgentCore):
         safe: Label | None = None,
         governor: Governor | str = "auto",
         name: str | None = None,
+        on_verdict: VerdictCallback | None = None,
         journal: str | os.PathLike[str] | None = None,
         sync: str = "batch",
         plays: bool = False,
@@ -159,11 +171,13 @@ class Agent(ChangeMethods, AgentCore):
                     context=columns,
                     policies=advisers,
                     keep_context=bool(keep_context),
+                    learns_at_close=setup.as_learning_time(learn),
                 )
             )
         )
         self._policies = functions
         self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
+        self.on_verdict = setup.as_callback(on_verdict)
         if journal is not None:
             self.start_journal(journal, sync, plays)
 
@@ -303,7 +317,10 @@ class Agent(ChangeMethods, AgentCore):
                     for number, values in check_answers(state, items)
                 ]
             self._note_all(records)
-            return records
+            due = self._watch.is_due(len(records))
+        if due:
+            self._look()
+        return records
 
     def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
         """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.
@@ -332,7 +349,10 @@ class Agent(ChangeMethods, AgentCore):
                 constraints["reward"] = reward
             feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
             self._note(feedback)
-            return feedback
+            due = self._watch.is_due()
+        if due:
+            self._look()
+        return feedback
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
         with self._lock:
@@ -340,7 +360,9 @@ class Agent(ChangeMethods, AgentCore):
             change = as_json(Change(what, name, value, self._state.rounds, who, why, self._name))
             self._change(change)
             self._note(change)
-            return change
+        log.info("%s", change)
+        self._look()
+        return change
 
     def close(self, decision: Decision | int) -> Feedback:
         """Treat a decision as unanswered from now on: no more will be told of it."""
@@ -354,4 +376,8 @@ class Agent(ChangeMethods, AgentCore):
 
     def status(self) -> Status:
         """Return how the agent stands: each constraint with its average and band, regret, guarantee, and warnings."""
-        return report(self._copy(), self._misfits)
+        status = report(self._copy(), self._misfits)
+        with self._lock:
+            problems = self._watch.new_warnings(list(status.warnings))
+        announce([], problems, self._name, None)
+        return status

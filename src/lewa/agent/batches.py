@@ -110,9 +110,9 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
         number = state.find(decision)
         if number not in known:
             known[number] = set(state.open[number].known())
-        values_told = known[number]
-        if len(values_told) == len(state.setup.fields):
+        elif len(known[number]) == len(state.setup.fields):
             raise ClosedError(f"decision {number} is answered twice in one batch; nothing was changed")
+        values_told = known[number]
         numbers = state.check_values(number, values, tuple(values_told))
         values_told.update(state.setup.fields.index(name) for name in numbers)
         checked.append((number, numbers))
@@ -121,7 +121,7 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
 
 def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | None":
     """Take in whole answers of one number each; None, and nothing has changed, if they are not all like that."""
-    if state.sees_all or not in_bulk(state) or not answers:
+    if state.sees_all or state.setup.learns_at_close or not in_bulk(state) or not answers:
         return None
     decisions, values_told = zip(*answers, strict=True)
     numbers, rows = _numbers(state, decisions), _rows(state, values_told)

@@ -25,6 +25,7 @@ from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, 
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
+from lewa.agent.watch import VerdictCallback, Watch, announce
 from lewa.types import Vector
 from lewa.units import as_number
 from lewa.validation import as_count, nearest, short_repr
@@ -36,12 +37,15 @@ log = logging.getLogger("lewa.agent")
 class AgentCore:
     """What an agent is to its records. `Agent` adds the verbs that make them."""
 
+    on_verdict: VerdictCallback | None  # called with a `VerdictChange`; it may be set at any time
+
     def _begin(self, state: AgentState) -> None:
         self._state, self._lock = state, Lock()
         self._journal: Journal | None = None
         self._stopped: str | None = None  # why nothing changes this agent any more
         self._policies: dict[str, Policy] = {}  # functions, which are never saved
         self._misfits = Misfits()  # of contexts that this process has seen
+        self._watch, self.on_verdict = Watch(state), None
         self._know_actions()
         forks.watch(self)
 
@@ -98,6 +102,12 @@ class AgentCore:
         take_context(state.driver, sees, item, None if safe else i, state.exposure.learns)
         unmixed = there is None and state.exposure.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
+
+    def _look(self) -> None:
+        """Say what is new of verdicts and warnings, outside of the lock."""
+        with self._lock:
+            changes, problems = self._watch.look(self._state)
+        announce(changes, problems, self._name, self.on_verdict)
 
     def _change(self, change: Change) -> None:
         apply_change(self._state, change)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
+from lewa.theory.delayed import APART, AT_CLOSE
 from lewa.theory.guarantees import Guarantee, guarantee, none
 
 if TYPE_CHECKING:
@@ -105,4 +106,8 @@ def current_guarantee(state: "AgentState") -> Guarantee:
         reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
         why = "the theorem is about rounds answered at once, with all actions, by values in their range"
         return none(name, f"{why}; of {state.rounds} decisions and their values {reasons}")
-    return with_safe_rounds(statements[0], setup.learner.floor, made + late.missing + safe, safe)
+    statement = statements[0]
+    if setup.learns_at_close:  # arrivals are then the closes
+        assumptions = tuple(AT_CLOSE if text == APART else text for text in statement.assumptions)
+        statement = statement._replace(assumptions=assumptions)
+    return with_safe_rounds(statement, setup.learner.floor, made + late.missing + safe, safe)

@@ -6,6 +6,7 @@ import numpy as np
 
 from lewa.agent.constraint import Constraint
 from lewa.agent.debt_ledger import governor_problems
+from lewa.agent.recent import Shift
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play
 from lewa.measures.confidence_sequence import interval
@@ -47,6 +48,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
             warn("near-limit", _near_limit(state, f))
     warn("shift", _shifts(state))
     warn("governor", [] if state.ledger is None else governor_problems(state.ledger))
+    warn("no-effect", _without_effect(state))
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
         text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
         warn("horizon", [text])
@@ -57,14 +59,30 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     return problems
 
 
+def _without_effect(state: AgentState) -> list[str]:
+    """Name what the learner was asked for that makes no difference, or is not what its name suggests."""
+    name, learner, problems = state.setup.learner_name, state.setup.learner, []
+    if name.endswith("+tightened") and getattr(learner, "slack", None) == 0:
+        text = (
+            f"{name} has slack 0 and plays as {name.removesuffix('+tightened')} does: no slack is proved to be enough for "
+        )
+        problems.append(text + f"{state.setup.horizon} decisions; settings={{'slack': ...}} gives one")
+    if state.sees_all and not state.counts["answered"]:
+        problems.append(f"{name} sees every action: an answer has one value per action, not that of the action taken alone")
+    return problems
+
+
 def _shifts(state: AgentState) -> list[str]:
     """Name the changes that were found in what actions give, during the last decisions."""
-    return [
+    return [shift_text(shift) for shift in state.shifts if shift.decision > state.rounds - LATELY]
+
+
+def shift_text(shift: Shift) -> str:
+    """Return a change in what an action gives as a sentence."""
+    return (
         f"the {shift.quantity} of {shift.action!r} changed from {shift.before:.4g} to {shift.after:.4g}; this was found at "
         f"decision {shift.decision}"
-        for shift in state.shifts
-        if shift.decision > state.rounds - LATELY
-    ]
+    )
 
 
 def _infeasible_among(state: AgentState) -> list[str]:

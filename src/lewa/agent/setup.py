@@ -43,6 +43,7 @@ class Setup:
     context: Context | None = None  # the columns that are known of each request
     policies: tuple[str, ...] = ()  # the names of those that give advice
     keep_context: bool = False  # whether decisions record the context as it was given
+    learns_at_close: bool = False  # whole answers wait for the close of their decision
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -52,6 +53,10 @@ class Setup:
                 f"the name of an agent must be a text of at least one letter, got {short_repr(self.agent_name)}"
             )
         expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
+        if self.learns_at_close and expire_after is None:
+            raise ValueError(
+                "learn='close' needs expire_after, the decisions after which one is closed, got expire_after=None"
+            )
         for name, value in {
             "reward_range": as_range("the reward", self.reward_range),
             "seed": int(self.seed),
@@ -91,6 +96,8 @@ class Setup:
             del plain["policies"]
         if not plain["keep_context"]:
             del plain["keep_context"]
+        if plain.pop("learns_at_close"):
+            plain["learn"] = "close"
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
@@ -118,6 +125,7 @@ def from_plain(plain: Plain) -> Setup:
         context=columns,
         policies=tuple(plain.get("policies", ())),
         keep_context=plain.get("keep_context") is True,
+        learns_at_close=as_learning_time(plain.get("learn", "answer")),
     )
 
 
@@ -151,7 +159,7 @@ class Wish(NamedTuple):
     """What a user says of the learner."""
 
     name: str  # of a learner, or "auto"
-    feedback: str
+    feedback: str | None  # None: what the learner sees; bandit for "auto"
     goal: str
     settings: Mapping[str, object] | None
     features: int = 0  # of the context, if there is one
@@ -165,7 +173,8 @@ def make_learner(
 
     `prior` is what is expected of each action, for a learner whose tuning has use for it.
     """
-    name, feedback, goal, settings, features, policies = wish
+    name, kind, goal, settings, features, policies = wish
+    feedback = "bandit" if kind is None else kind
     floor = [constraint.floor for constraint in constraints]
     if not isinstance(feedback, str) or feedback not in ANYTIME:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
@@ -181,16 +190,27 @@ def make_learner(
     elif name == "auto":
         choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
         name, options = choice.name, {**choice.settings, **options}
+    sees = feedback_kind(find(name)).observes
+    if kind not in (None, sees):
+        raise ValueError(f"{name} is a learner for feedback={sees!r}, got feedback={kind!r}")
     if features:
         options["features"] = check_contextual(name, feedback, features)
     options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
     if horizon is not None:
-        return name, make(name, actions, horizon, floor, **options)
+        return name, check_effect(name, make(name, actions, horizon, floor, **options))
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
-        anytime = "anytime-exp4-lewa" if policies else ANYTIME[feedback_kind(find(name)).observes]
+        anytime = "anytime-exp4-lewa" if policies else ANYTIME[sees]
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
-    return name, short
+    return name, check_effect(name, short)
+
+
+def check_effect(name: str, learner: Learner) -> Learner:
+    """Return the learner; refuse one that is called safe and was not told what is."""
+    if getattr(learner, "safe", 0.0) < 0:
+        wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
+        raise ValueError(f"{name} mixes in an action that is known to be safe, and does nothing without: give {wish}")
+    return learner
 
 
 def tuning_prior(
@@ -244,6 +264,20 @@ def as_constraints(constraints: Constraint | Sequence[Constraint], context: Cont
 def as_horizon(horizon: float | None) -> int | None:
     """Return the horizon as a whole number, or None."""
     return None if horizon is None else as_count("horizon", horizon)
+
+
+def as_callback(callback: Any) -> Any:
+    """Return what is called back, or None."""
+    if callback is not None and not callable(callback):
+        raise ValueError(f"on_verdict must be a function of one change, got {short_repr(callback)}")
+    return callback
+
+
+def as_learning_time(learn: object) -> bool:
+    """Return whether answers are learned at the close of their decisions."""
+    if not isinstance(learn, str) or learn not in ("answer", "close"):
+        raise ValueError(f"learn must be 'answer' or 'close', got {short_repr(learn)}")
+    return learn == "close"
 
 
 def as_policy(unanswered: str | Mapping[str, float], names: Sequence[str]) -> dict[str, float] | None:

@@ -150,7 +150,7 @@ class AgentState:
         pending = self.open[number]
         known = () if pending.units is None else pending.known()
         numbers = self.check_values(number, values, known)
-        whole = len(known) + len(numbers) == len(self._fields)
+        whole = len(known) + len(numbers) == len(self._fields) and not self.setup.learns_at_close
         units = self._add(pending, numbers, whole)
         if self.ledger is not None:
             self.ledger.settle(number, pending.action, numbers)
@@ -161,10 +161,7 @@ class AgentState:
                 self.ledger.close(number, whole=True)
             self._learn(pending, units, self.delays.is_safe(number))
             self.open.pop(number)
-            self.delays.end(number, learned=True)
-            self.counts["answered"] += 1
-            if number != self.rounds:
-                self.counts["late"] += 1
+            self._count_answer(number)
         if self.sees_all:
             return {name: tuple(np.asarray(value).tolist()) for name, value in numbers.items()}
         return numbers  # type: ignore[return-value]  # floats
@@ -189,16 +186,25 @@ class AgentState:
         return numbers
 
     def close(self, number: int) -> None:
-        """Close a decision of which no more will be told: leave it out, or fill in what is missing."""
+        """Close a decision of which no more will be told: leave it out, or fill in what is missing.
+
+        One that was answered in full, and waited for its close to be learned, is learned now.
+        """
         pending = self.open.pop(number)
-        safe = self.delays.is_safe(number)
-        self.delays.end(number, learned=False)
+        safe, known = self.delays.is_safe(number), pending.known()
+        whole = len(known) == len(self._fields)
         if self.ledger is not None:
-            self.ledger.close(number, whole=False)
+            self.ledger.close(number, whole)
+        units = self._units_so_far(pending)
+        if whole:
+            self.statistics.multiplier_sum[1:] += self.driver.multiplier
+            self._learn(pending, units, safe)
+            self._count_answer(number)
+            return
+        self.delays.end(number, learned=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
             return
-        units, known = self._units_so_far(pending), pending.known()
         guessed = pending.charged.size > 0 and not known and not self.setup.unanswered
         for f in range(len(self._fields)):
             if f not in known:
@@ -213,6 +219,12 @@ class AgentState:
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
         self.counts["charged"] += 1
+
+    def _count_answer(self, number: int) -> None:
+        self.delays.end(number, learned=True)
+        self.counts["answered"] += 1
+        if number != self.rounds:
+            self.counts["late"] += 1
 
     def expected_unit(self, pending: Pending, f: int) -> Units:
         """Return the unit that fills in a field: as the setup says, or the action's average, or as expected."""

@@ -14,8 +14,8 @@ from lewa.agent.metrics import metrics_text
 from lewa.agent.misfits import Misfits
 from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
+from lewa.agent.verdicts import verdict_of
 from lewa.measures import best_fixed_play, dual_certificate
-from lewa.measures.confidence_sequence import interval
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
 
@@ -68,7 +68,7 @@ class Status(NamedTuple):
     regret: float | None
     regret_is: str  # how it was computed, or why it was not
     guarantee: Guarantee
-    promise: tuple[str, ...]  # the guarantee in the user's units
+    promise: tuple[str, ...]  # the guarantee in the user's units, and its source
     promise_is: str  # what the promise is about; empty where there is none
     warnings: tuple[StatusWarning, ...]
     changes: tuple[Change, ...]  # that were made so far
@@ -80,6 +80,12 @@ class Status(NamedTuple):
     def lines(self) -> tuple[ConstraintStatus, ...]:
         """The constraints, under the word that users have for them."""
         return self.constraints
+
+    @property
+    def conditions(self) -> str:
+        """What the guarantee assumes, and what it is about: more than a line of a log should say each time."""
+        parts = [*self.guarantee.assumptions, self.promise_is]
+        return "; ".join(part for part in parts if part) if self.promise else ""
 
     def __repr__(self) -> str:
         verdicts = ", ".join(f"{item.name} {item.verdict}" for item in self.constraints)
@@ -120,6 +126,7 @@ class Status(NamedTuple):
         lists["changes"] = [change.plain() for change in self.changes]
         lists["segments"] = [segment.plain() for segment in self.segments]
         lists["governor"] = self.governor and self.governor.plain()
+        lists["conditions"] = self.conditions
         lists["codes"] = [warning.code for warning in self.warnings]
         status = {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
         return {name: _finite(value) for name, value in status.items()}
@@ -145,7 +152,7 @@ class Status(NamedTuple):
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
             *bounds, source = self.promise
-            text += [f"proved: {'; '.join(bounds)}", f"  by {source}", f"  {self.promise_is}"]
+            text.append(f"proved: {'; '.join(bounds)}, by {source} (status.conditions)")
         else:
             text.append(f"proved: nothing: {self.guarantee.reason}")
         text += [f"  {segment}" for segment in self.segments]
@@ -195,16 +202,10 @@ def _mean(total: float, count: float) -> float | None:
 
 
 def _constraint(state: AgentState, f: int, constraint: Constraint) -> ConstraintStatus:
-    statistics, scale, m = state.statistics, constraint.scale, len(state.setup.constraints)
+    statistics = state.statistics
     n, clipped, multiplier = statistics.count[f], int(statistics.clip_count[f]), float(state.driver.multiplier[f - 1])
-    low, high, verdict = None, None, "undecided"
+    low, high, verdict = verdict_of(state, f)
     average, sign = _mean(statistics.total[f], n), 1 if constraint.sense == "at most" else -1
-    if n:
-        ends = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
-        least, most = sorted(scale.to_user(float(end)) for end in ends)
-        low = None if statistics.clip_below[f] else least
-        high = None if statistics.clip_above[f] else most
-        verdict = _verdict(constraint, low, high)
     debt = float(state.debt_base[f - 1] + sign * (statistics.total[f] - n * constraint.limit))
     worst, best = state.setup.reward_range
     return ConstraintStatus(
@@ -225,17 +226,6 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
         clipped=clipped,
         certificate=_certificate(state, f, constraint),
     )
-
-
-def _verdict(constraint: Constraint, low: float | None, high: float | None) -> str:
-    """Return what the ends of the band that hold say of the limit."""
-    keeps, missed = (high, low) if constraint.sense == "at most" else (low, high)
-    sign = 1 if constraint.sense == "at most" else -1
-    if keeps is not None and sign * (keeps - constraint.limit) <= 0:
-        return "kept"
-    if missed is not None and sign * (missed - constraint.limit) > 0:
-        return "missed"
-    return "undecided"
 
 
 def _side(average: float, limit: float) -> str:
@@ -315,7 +305,7 @@ def _promise(state: AgentState, statement: Guarantee) -> tuple[str, ...]:
         edge = constraint.scale.to_user(max(constraint.floor - violation / rounds, 0.0))
         text.append(f"{constraint.name} {constraint.sense} {edge:.4g} on average over {rounds} rounds")
     kind = str(statement.kind) + (f" (probability {1 - statement.epsilon:g})" if statement.epsilon else "")
-    return (*text, f"{statement.source}, {kind}: {'; '.join(statement.assumptions)}")
+    return (*text, f"{statement.source}, {kind}")
 
 
 def describe_scope(state: AgentState, statement: Guarantee) -> str:

@@ -65,7 +65,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             learner=setup.learner,
             seed=setup.seed or 0,
             settings=setup.settings,
-            feedback=setup.feedback,
+            feedback=setup.feedback if setup.learner == "auto" else None,
             goal=setup.goal,
             max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
             unanswered=setup.answers.unanswered,

@@ -30,6 +30,10 @@ APART = (
     "when and whether an answer comes depends on no action or outcome of a decision that is open; the noise of decisions is "
     "independent"
 )
+AT_CLOSE = (
+    "answers are learned at the close of their decisions; when one is closed, and whether its answer has come by then, "
+    "depends on no action or outcome of a decision that is open; the noise of decisions is independent"
+)
 CHANCE = "with late answers its theorem divides by another chance than the rule does, and nothing is proved of the rule"
 
 

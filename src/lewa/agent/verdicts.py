@@ -1,0 +1,36 @@
+"""The verdict on a constraint: which side of its limit the confidence band of its average is on."""
+
+import numpy as np
+
+from lewa.agent.constraint import Constraint
+from lewa.agent.diagnostics import LEVEL
+from lewa.agent.state import AgentState
+from lewa.measures.confidence_sequence import interval
+
+
+@np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
+def verdict_of(state: AgentState, f: int) -> tuple[float | None, float | None, str]:
+    """Return the ends of the band of field f, in the user's units, and the verdict.
+
+    An end is None where clipped values say nothing of it.
+    """
+    statistics, constraint, m = state.statistics, state.setup.constraints[f - 1], len(state.setup.constraints)
+    n = statistics.count[f]
+    if not n:
+        return None, None, "undecided"
+    ends = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
+    least, most = sorted(constraint.scale.to_user(float(end)) for end in ends)
+    low = None if statistics.clip_below[f] else least
+    high = None if statistics.clip_above[f] else most
+    return low, high, _verdict(constraint, low, high)
+
+
+def _verdict(constraint: Constraint, low: float | None, high: float | None) -> str:
+    """Return what the ends of the band that hold say of the limit."""
+    keeps, missed = (high, low) if constraint.sense == "at most" else (low, high)
+    sign = 1 if constraint.sense == "at most" else -1
+    if keeps is not None and sign * (keeps - constraint.limit) <= 0:
+        return "kept"
+    if missed is not None and sign * (missed - constraint.limit) > 0:
+        return "missed"
+    return "undecided"

@@ -1,0 +1,96 @@
+"""Changes of verdict and new warnings: what an agent tells a callback and the log, each once."""
+
+import logging
+from collections.abc import Callable
+from typing import NamedTuple
+
+from lewa.agent.diagnostics import StatusWarning, shift_text
+from lewa.agent.recent import Shift
+from lewa.agent.state import AgentState
+from lewa.agent.verdicts import verdict_of
+
+log = logging.getLogger("lewa.agent")
+LOOK_EVERY = 100  # answers after which verdicts are looked at
+
+
+class VerdictChange(NamedTuple):
+    """A constraint whose verdict has changed."""
+
+    agent: str | None
+    constraint: str
+    before: str  # "kept", "missed" or "undecided"
+    after: str
+    decisions: int  # made so far
+    average: float
+    limit: float
+
+    def __str__(self) -> str:
+        name = "" if self.agent is None else f"{self.agent}: "
+        return (
+            f"{name}{self.constraint} is {self.after}, was {self.before}: {self.average:.4g} on average after "
+            f"{self.decisions} decisions, limit {self.limit:g}"
+        )
+
+
+VerdictCallback = Callable[[VerdictChange], object]
+
+
+class Watch:
+    """What was said of an agent so far: its verdicts, and the codes of its warnings."""
+
+    def __init__(self, state: AgentState) -> None:
+        self._verdicts = _verdicts(state)
+        self._codes: set[str] = set()
+        self._shift: Shift | None = state.shifts[-1] if state.shifts else None  # the last one that is known
+        self._next = LOOK_EVERY  # answers until the next look
+
+    def is_due(self, answers: int = 1) -> bool:
+        """Count answers; return whether it is time to look."""
+        self._next -= answers
+        return self._next <= 0
+
+    def look(self, state: AgentState) -> tuple[list[VerdictChange], list[StatusWarning]]:
+        """Return what is new since the last look: verdicts, and changes in what actions give."""
+        self._next = LOOK_EVERY
+        before, self._verdicts = self._verdicts, _verdicts(state)
+        changes = []
+        for f, constraint in enumerate(state.setup.constraints, 1):
+            after = self._verdicts[f - 1]
+            if after != before[f - 1]:
+                average = float(state.statistics.total[f] / state.statistics.count[f])
+                names = state.setup.agent_name, constraint.name, before[f - 1], after
+                changes.append(VerdictChange(*names, state.rounds, average, constraint.limit))
+        shifts = state.shifts
+        new = shifts[shifts.index(self._shift) + 1 :] if self._shift in shifts else shifts
+        self._shift = shifts[-1] if shifts else None
+        return changes, [StatusWarning("shift", shift_text(shift)) for shift in new]
+
+    def new_warnings(self, problems: list[StatusWarning]) -> list[StatusWarning]:
+        """Return the warnings whose code was not there before; one that goes away and comes back is new.
+
+        Changes in what actions give are left out: `look` returns them.
+        """
+        codes = {problem.code for problem in problems} | {"shift"}
+        new = [problem for problem in problems if problem.code not in self._codes | {"shift"}]
+        self._codes = codes
+        return new
+
+
+def _verdicts(state: AgentState) -> list[str]:
+    return [verdict_of(state, f)[2] for f in range(1, len(state.setup.fields))]
+
+
+def announce(
+    changes: list[VerdictChange], problems: list[StatusWarning], agent: str | None, callback: VerdictCallback | None
+) -> None:
+    """Log what is new, and call back. What a callback raises is logged, and stops nothing."""
+    name = "" if agent is None else f"{agent}: "
+    for problem in problems:
+        log.warning("%s%s [%s]", name, problem, problem.code)
+    for change in changes:
+        log.log(logging.WARNING if change.after == "missed" else logging.INFO, "%s", change)
+        if callback is not None:
+            try:
+                callback(change)
+            except Exception:
+                log.exception("the callback on a change of verdict has failed")

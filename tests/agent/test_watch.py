@@ -1,0 +1,199 @@
+"""Being warned: verdicts that change, the log, warnings with codes, metrics, and settings that do nothing."""
+
+import json
+import logging
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from lewa import Agent, at_least, at_most
+from lewa.agent import VerdictChange
+from lewa.agent.recent import FALSE_ALARM, find_shift
+from lewa.agent.statistics import STEP, Statistics
+from lewa.units import Scale
+
+
+def spend(agent: Agent, costs: list[float]) -> None:
+    for cost in costs:
+        agent.update(agent.pull(), reward=0.5, cost=cost)
+
+
+def test_a_change_of_verdict_is_called_back_once_and_outside_of_the_lock(caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[tuple[VerdictChange, str]] = []
+
+    def page(change: VerdictChange) -> None:
+        seen.append((change, agent.status().constraints[0].verdict))  # the lock is free, or this would wait for ever
+
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router", on_verdict=page)
+    with caplog.at_level(logging.INFO, logger="lewa.agent"):
+        spend(agent, [0.2] * 400)
+        spend(agent, [0.9] * 1200)
+    (kept, stood), (left, _), (missed, _) = seen
+    assert (kept.agent, kept.constraint, kept.before, kept.after, stood) == ("router", "cost", "undecided", "kept", "kept")
+    assert kept.decisions % 100 == 0
+    assert (left.before, left.after, missed.before, missed.after) == ("kept", "undecided", "undecided", "missed")
+    assert missed.average > missed.limit == 0.4
+    lines = [(record.levelname, record.message) for record in caplog.records if ", was " in record.message]
+    assert [level for level, _ in lines] == ["INFO", "INFO", "WARNING"]
+    assert lines[2][1].startswith("router: cost is missed, was undecided: 0.")
+
+
+def test_many_answers_at_once_are_looked_at_too() -> None:
+    seen: list[VerdictChange] = []
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=seen.append)
+    agent.update_many([(decision, {"reward": 0.5, "cost": 0.1}) for decision in agent.pull_many(500)])
+    assert [change.after for change in seen] == ["kept"]
+    again = Agent.restore(agent.snapshot())
+    again.on_verdict = seen.append
+    spend(again, [0.1] * 200)
+    assert len(seen) == 1  # a verdict that was there before is no news
+
+
+def test_a_callback_that_fails_breaks_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    def broken(change: VerdictChange) -> None:
+        raise RuntimeError("no network")
+
+    agent, quiet = (Agent(["a", "b"], [at_most("cost", 0.4)], on_verdict=call) for call in (broken, None))
+    spend(agent, [0.1] * 300)
+    spend(quiet, [0.1] * 300)
+    assert agent.snapshot() == quiet.snapshot()
+    assert "no network" in caplog.text
+    with pytest.raises(ValueError, match="on_verdict must be a function of one change, got 3"):
+        Agent(["a"], [at_most("cost", 0.4)], on_verdict=3)  # type: ignore[arg-type]
+
+
+def test_changes_and_warnings_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], name="router")
+    with caplog.at_level(logging.INFO, logger="lewa.agent"):
+        agent.set_limit("cost", 0.5, who="ops", why="new terms")
+        spend(agent, [0.3, 2.0])
+        for _ in range(3):
+            agent.status()
+    change, warning = (record.message for record in caplog.records)
+    assert "'limit'" in change
+    assert "new terms" in change
+    assert warning.startswith("router: 1 values of cost lay outside its range (0, 1)")
+    assert warning.endswith("[range]")
+
+
+def test_a_line_of_a_log_leaves_the_conditions_out() -> None:
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=400)
+    for _ in range(400):
+        agent.update(agent.pull(), reward=[0.5, 0.6], c=[0.7, 0.4])
+    status = agent.status()
+    assert status.promise
+    for condition in status.guarantee.assumptions:
+        assert condition not in str(status)
+        assert condition in status.conditions
+    assert status.promise_is in status.conditions
+    assert json.loads(json.dumps(status.plain()))["conditions"] == status.conditions
+    assert Agent(["a"], [at_least("c", 0.5)]).status().conditions == ""
+
+
+def test_metrics_are_what_prometheus_reads() -> None:
+    agent = Agent(["small", "large"], [at_most("cost", 0.4), at_least("quality", 0.5)], safe="small", name='a "b"\\c\n')
+    for n in range(50):
+        agent.update(agent.pull(), reward=0.5, cost=0.01 * n, quality=0.7)
+    agent.pull()
+    status = agent.status()
+    families = list(text_string_to_metric_families(status.metrics('a "b"\\c\n')))
+    samples = [sample for family in families for sample in family.samples]
+    assert {sample.labels["agent"] for sample in samples} == {'a "b"\\c\n'}
+    values = {(s.name, s.labels.get("constraint"), s.labels.get("verdict")): s.value for s in samples}
+    assert values["lewa_decisions_total", None, None] == 51
+    assert values["lewa_open", None, None] == 1
+    for item in status.constraints:
+        for name in ("limit", "average", "recent", "debt", "reserved", "multiplier", "price"):
+            assert values[f"lewa_constraint_{name}", item.name, None] == getattr(item, name)
+        said = [values["lewa_constraint_verdict", item.name, word] for word in ("kept", "missed", "undecided")]
+        assert said == [float(item.verdict == word) for word in ("kept", "missed", "undecided")]
+    kinds = {family.name: family.type for family in families}
+    assert kinds["lewa_decisions"] == "counter"
+    assert kinds["lewa_constraint_debt"] == "gauge"
+
+
+def test_false_alarms_of_changes_are_at_most_the_level_over_all_time() -> None:
+    """Two quantities of two actions with fixed means, 100 runs of 5,000 answers each: few runs report any change.
+
+    At level 0.05 the number of runs that do is at most that of 100 coins of 0.05: above 15 with a chance below 1e-4.
+    """
+    dice, alarms = np.random.default_rng(5), 0
+    for _ in range(100):
+        statistics = Statistics.empty([Scale(0, 1), Scale(1, -1)], 2)
+        rows = (dice.random((5000, 2, 2)) < dice.random((2, 2))).astype(float)
+        seen = False
+        for start in range(0, 5000, STEP):
+            rest = rows[start : start + STEP]
+            counts = statistics.block_count + np.arange(STEP)[:, None, None]
+            guesses = (0.5 + statistics.block_sum + np.cumsum(rest, axis=0) - rest) / (counts + 1)
+            statistics.block_spread[:] += ((rest - guesses) ** 2).sum(axis=0)
+            statistics.block_count[:] += STEP
+            statistics.block_sum[:] += rest.sum(axis=0)
+            statistics.action_count[:] += STEP
+            seen |= any(find_shift(statistics, f, a) is not None for f in range(2) for a in range(2))
+        alarms += seen
+    assert FALSE_ALARM == 0.05
+    assert alarms <= 15
+
+
+@pytest.mark.parametrize(("before", "after", "within"), [(0.3, 0.6, 500), (0.2, 0.9, 200)])
+def test_a_change_of_prices_is_found_within_a_few_hundred_decisions(before: float, after: float, within: int) -> None:
+    dice = np.random.default_rng(3)
+    agent = Agent(["a", "b"], [at_most("cost", 0.95)], seed=1)
+    for _ in range(1500):
+        agent.update(agent.pull(), reward=0.5, cost=float(dice.random() < before))
+    assert [w for w in agent.status().warnings if w.code == "shift"] == []
+    while not agent._state.shifts:
+        decision = agent.pull()
+        agent.update(decision, reward=0.5, cost=float(dice.random() < (after if decision.action == "a" else before)))
+    assert agent._state.rounds - 1500 <= within
+    (warning,) = [w for w in agent.status().warnings if w.code == "shift"]
+    assert f"found at decision {agent._state.rounds}" in warning
+
+
+@pytest.mark.parametrize("learner", ["safe-mixing", "bandit-safe-mixing"])
+def test_a_safe_learner_without_a_safe_action_is_refused(learner: str) -> None:
+    with pytest.raises(ValueError, match=f"{learner} mixes in an action that is known to be safe"):
+        Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000)
+    Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, settings={"safe": 1, "margin": 0.1})
+
+
+def test_a_wrapper_that_raises_no_limit_is_warned_of() -> None:
+    made: dict[str, Any] = {"learner": "lewa+tightened", "horizon": 100}
+    (warning, _) = Agent(["a", "b"], [at_least("c", 0.5)], **made).status().warnings
+    assert warning.code == "no-effect"
+    assert warning.startswith("lewa+tightened has slack 0 and plays as lewa does")
+    (feedback,) = Agent(["a", "b"], [at_least("c", 0.5)], settings={"slack": 0.1}, **made).status().warnings
+    assert feedback.startswith("lewa+tightened sees every action")
+
+
+def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
+    limit = [at_least("c", 0.5)]
+    with pytest.raises(ValueError, match="lewa is a learner for feedback='full', got feedback='bandit'"):
+        Agent(["a", "b"], limit, learner="lewa", feedback="bandit", horizon=100)
+    with pytest.raises(ValueError, match="bandit-lewa is a learner for feedback='bandit', got feedback='full'"):
+        Agent(["a", "b"], limit, learner="bandit-lewa", feedback="full", horizon=100)
+    agent = Agent(["a", "b"], limit, learner="lewa", horizon=100)
+    (warning,) = agent.status().warnings
+    assert warning.code == "no-effect"
+    assert warning.startswith("lewa sees every action: an answer has one value per action")
+    agent.update(agent.pull(), reward=[0.1, 0.2], c=[0.5, 0.6])
+    assert agent.status().warnings == ()
+
+
+def test_a_verdict_is_never_blind_and_the_side_is_that_of_the_plain_average() -> None:
+    agent = Agent(["a", "b"], [at_most("cost", 0.4), at_least("quality", 0.5)])
+    for n in range(2000):
+        agent.update(agent.pull(), reward=0.5, cost=5.0 if n % 10 == 0 else 0.6, quality=-3.0 if n % 10 == 0 else 0.3)
+    cost, quality = agent.status().constraints
+    assert (cost.side, cost.verdict, cost.high) == ("above", "missed", None)
+    assert (quality.side, quality.verdict, quality.low) == ("below", "missed", None)
+    assert cost.low is not None
+    assert cost.low > 0.4  # clipping made the average look smaller, and it is above even so
+    assert cost.debt == pytest.approx(2000 * (0.1 * 5 + 0.9 * 0.6 - 0.4))
+    assert cost.recent == pytest.approx(0.1 * 5 + 0.9 * 0.6)
+    assert cost.smooth is not None
+    assert math.isfinite(cost.smooth)
