@@ -155,6 +155,7 @@ REFUSED: list[tuple[Callable[[Agent], object], str]] = [
     (lambda agent: agent.retire_action("q"), "there is no action 'q'"),
     (lambda agent: agent.set_mode("on"), "mode must be live, shadow, frozen or off"),
     (lambda agent: agent.set_mode("off"), "needs a fallback action"),
+    (lambda agent: agent.set_governor("none"), "governor must be a Governor, 'auto', 'learned' or 'off', got 'none'"),
     (lambda agent: agent.set_exposure(2), "exposure must lie in"),
     (lambda agent: agent.set_exposure(0.5), "needs a fallback action"),
     (lambda agent: agent.apply(Change("limit", "cost", 0.3, 7)), "the change was made after 7 decisions"),

@@ -319,7 +319,7 @@ class Agent(ChangeMethods, AgentCore):
             self._note_all(records)
             due = self._watch.is_due(len(records))
         if due:
-            self._look()
+            self._announce()
         return records
 
     def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
@@ -351,7 +351,7 @@ class Agent(ChangeMethods, AgentCore):
             self._note(feedback)
             due = self._watch.is_due()
         if due:
-            self._look()
+            self._announce()
         return feedback
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
@@ -361,7 +361,7 @@ class Agent(ChangeMethods, AgentCore):
             self._change(change)
             self._note(change)
         log.info("%s", change)
-        self._look()
+        self._announce()
         return change
 
     def close(self, decision: Decision | int) -> Feedback:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from lewa.agent.governor import Governor
+from lewa.agent.governor import Governor, as_governor
 from lewa.agent.records import Change, Label
 
 
@@ -99,6 +99,10 @@ class ChangeMethods:
         """Name the action that is played where the learner does not decide."""
         return self._make("fallback", action, None, who, why)
 
-    def set_governor(self, governor: Governor | None, *, who: str = "", why: str = "") -> Change:
-        """Set what holds the debts to their bounds from now on, or nothing; what is owed and open is counted."""
-        return self._make("governor", None, governor and governor.plain(), who, why)
+    def set_governor(self, governor: Governor | str | None, *, who: str = "", why: str = "") -> Change:
+        """Set what holds the debts to their bounds from now on: a `Governor`, "learned", or "off" or None for nothing.
+
+        What is owed and what is open is counted.
+        """
+        chosen = None if governor is None else as_governor(governor, None)
+        return self._make("governor", None, chosen and chosen.plain(), who, why)

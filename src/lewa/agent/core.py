@@ -103,7 +103,7 @@ class AgentCore:
         unmixed = there is None and state.exposure.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
-    def _look(self) -> None:
+    def _announce(self) -> None:
         """Say what is new of verdicts and warnings, outside of the lock."""
         with self._lock:
             changes, problems = self._watch.look(self._state)

@@ -109,6 +109,8 @@ class AgentState:
             if isinstance(number, bool) or not isinstance(number, int | np.integer):
                 raise UnknownError(f"pass a decision or its number, got {short_repr(decision)}")
             number = int(number)
+        if isinstance(decision, Decision):
+            self.check_name(decision)  # first: a number that is closed here says nothing of another agent's decision
         pending = self.open.get(number)
         if pending is None:
             if not 1 <= number <= self.rounds:
@@ -117,7 +119,6 @@ class AgentState:
                 )
             raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
         if isinstance(decision, Decision):
-            self.check_name(decision)
             self.check_size(decision)
             if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
                 raise UnknownError(f"decision {number} of this agent is another one than {short_repr(decision)}")
