@@ -25,10 +25,19 @@ LOG = Log(np.arange(30) % 3, np.full(30, 1 / 3), np.ones(30), np.ones((30, 1)), 
 
 
 def test_what_is_listed_is_there_and_nothing_else_is_listed() -> None:
-    assert {name for name in dir(lewa) if not name.startswith("_")} == set(lewa.__all__)
-    assert all(getattr(lewa, name) is not None for name in lewa.__all__)
+    public = [name for name in dir(lewa) if not name.startswith("_")]
+    assert set(public) == {*lewa.__all__, *lewa.CONTEXTS, *lewa.TYPES, *lewa.MODULES}
+    assert len(public) == len(set(public))
+    assert all(getattr(lewa, name) is not None for name in public)
     with pytest.raises(AttributeError, match="module 'lewa' has no attribute 'start'"):
         lewa.start  # noqa: B018
+
+
+def test_there_are_few_names_to_learn() -> None:
+    assert len(lewa.__all__) == 18
+    names: dict[str, object] = {}
+    exec("from lewa import *", names)
+    assert set(names) - {"__builtins__"} == set(lewa.__all__)
 
 
 @pytest.mark.parametrize("package", ["lewa", "lewa.games", "lewa.measures", "lewa.checks", "lewa.simulate", "lewa.engine"])

@@ -163,3 +163,25 @@ def test_learners_never_draw_random_numbers() -> None:
         text = file.read_text()
         assert "uniform" not in text.replace("uniform exploration", "").replace("near uniform", ""), file.name
         assert "random" not in text, file.name
+
+
+def test_no_module_uses_what_is_private_to_another() -> None:
+    private = []
+    for file in sorted(ROOT.rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        imports = [
+            node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lewa")
+        ]
+        names = {alias.asname or alias.name for node in imports for alias in node.names}
+        private += [f"{file.name}: {alias.name}" for node in imports for alias in node.names if _is_private(alias.name)]
+        private += [
+            f"{file.name}: {node.value.id}.{node.attr}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+            if node.value.id in names and node.value.id.islower() and _is_private(node.attr)
+        ]
+    assert private == []
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")

@@ -18,6 +18,9 @@ WITHOUT_NAMES = ("adapters", "data", "frontiers", "lab", "paper", "report", "sim
 BESIDE = {"games": ("base",), "learners": ("base",)}  # modules of use beside the names that their room lists
 
 
+PUBLIC = [name for name in dir(lewa) if not name.startswith("_")]
+
+
 def rooms() -> dict[str, ModuleType]:
     """The packages that say what is public in them, by the name of their page; and those above."""
     packages = [info.name for info in pkgutil.iter_modules(lewa.__path__) if info.ispkg]
@@ -64,7 +67,7 @@ what its docstring says."""
 
 def overview() -> str:
     """What `lewa` itself offers, and here what is in no room."""
-    names = [name for name in lewa.__all__ if not ismodule(getattr(lewa, name))]
+    names = [name for name in PUBLIC if not ismodule(getattr(lewa, name))]
     rows = [line(f"[`lewa.{name}`][{path(lewa, name)}]", first_sentence(getattr(lewa, name))) for name in names]
     doors = {getattr(lewa, name).__module__ for name in names}
     doors |= {"lewa.feedback", "lewa.functional", "lewa.schema", "lewa.simulate.log_replay"}
@@ -137,7 +140,7 @@ def own(module: ModuleType) -> list[str]:
 def directive(where: str, room: str, level: int) -> str:
     """What mkdocstrings reads; the heading is the name by which it is imported."""
     name = where.rpartition(".")[2]
-    heading = f"lewa.{name}" if name in lewa.__all__ and path(lewa, name) == where else f"{room}.{name}"
+    heading = f"lewa.{name}" if name in PUBLIC and path(lewa, name) == where else f"{room}.{name}"
     return f"::: {where}\n    options:\n      heading: {heading}\n      heading_level: {level}"
 
 
