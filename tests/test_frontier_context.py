@@ -5,11 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 from typer.testing import CliRunner
 
 import lewa
 from lewa.cli.shared import app
+from lewa.frontiers.context_gain import price_policy
 from lewa.frontiers.result import ContextGain
+from lewa.report.frontier_figure import panels
 
 
 def world(rows: int, seed: int) -> dict[str, list[object]]:
@@ -82,3 +85,102 @@ def test_what_cannot_be_judged_gets_one_sentence() -> None:
         gain_of(world(20, 1), ["task"])
     with pytest.raises(ValueError, match="the data has no column 'tusk'; did you mean 'task'"):
         gain_of(world(60, 1), ["tusk"])
+
+
+def test_two_constraints_are_kept_by_the_policy_and_price_the_gain() -> None:
+    """Large for code alone keeps both lines: at most 0.55 dollars and at most 0.4 seconds, of which large takes 0.7."""
+    columns = world(3000, 6)
+    columns |= {"seconds:small": [0.1] * 3000, "seconds:large": [0.7] * 3000}
+    result = lewa.frontier(
+        columns,
+        reward="good",
+        at_most=["dollars", "seconds"],
+        budgets=[0.55],
+        lines={"seconds": 0.4},
+        context="task",
+        learner="lewa",
+    )
+    gain = result.context[0]
+    assert gain.verdict == "context pays"
+    assert gain.low <= 0.15 <= gain.high
+    assert gain.policy_average == pytest.approx(0.55, abs=0.03)
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_policy_of_prices_is_the_best_of_all_policies(m: int) -> None:
+    """Column generation reaches the linear program over all plays, and meets its limits."""
+    dice = np.random.default_rng(m)
+    n, K = 40, 3
+    forecasts = dice.random((1 + m, n, K))
+    forecasts[1:, :, 0] *= 0.2  # one action is cheap
+    floors = np.full(m, 0.6)
+    play = price_policy(forecasts, floors).play(forecasts)
+    assert play.sum(axis=1) == pytest.approx(np.ones(n))
+    value, costs = (forecasts[0] * play).sum() / n, (forecasts[1:] * play).sum(axis=(1, 2)) / n
+    program = linprog(
+        -forecasts[0].ravel() / n,
+        A_ub=forecasts[1:].reshape(m, -1) / n,
+        b_ub=1 - floors,
+        A_eq=np.kron(np.eye(n), np.ones(K)),
+        b_eq=np.ones(n),
+    )
+    assert value == pytest.approx(-program.fun, abs=1e-5)
+    assert (costs <= 1 - floors + 1e-6).all()
+
+
+def test_groups_are_rows_with_like_contexts() -> None:
+    gain = gain_of(world(2000, 1), ["task"])
+    assert gain.by_group == pytest.approx(gain.policy, abs=0.005)  # one category: its levels are the groups
+    assert gain.ceiling is not None
+    assert gain.policy < gain.ceiling
+    columns = world(60, 2)
+    columns["task"] = [*map(str, range(30)), *map(str, range(30))]
+    assert gain_of(columns, ["task"]).by_group is None  # two rows a group teach nothing
+
+
+def test_one_picture_has_the_mixture_the_policy_and_the_ceiling() -> None:
+    result = lewa.frontier(
+        world(500, 3), reward="good", at_most="dollars", budgets=[0.4, 0.55, 0.8], context="task", learner="lewa", seeds=1
+    )
+    names = [strand.name for strand in panels(result)[0].strands]  # type: ignore[attr-defined]
+    assert names == ["hindsight", "lewa", "with context", "per group", "per row, out of reach"]
+    assert "with context" in str([curve.get_label() for curve in result.plot().axes[0].get_lines()])
+    assert "per group" in str(result)
+
+
+def write(columns: dict[str, list[object]], path: Path) -> str:
+    lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
+    path.write_text("\n".join(lines))
+    return str(path)
+
+
+def test_replay_with_a_context_beside_the_same_learner_without(tmp_path: Path) -> None:
+    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
+    for name, data in {"table": world(3000, 7), "log": as_log(world(6000, 8), 9)}.items():
+        command = ["replay", write(data, tmp_path / f"{name}.csv"), *columns, "--context", "task"]
+        printed = CliRunner().invoke(app, command)
+        assert printed.exit_code == 0, printed.output
+        learners = json.loads(printed.stdout)["learners"]
+        assert list(learners) == ["squarecb-lewa", "squarecb-lewa without context"]
+        rewards = [each["reward"]["mean"] / json.loads(printed.stdout)["rounds"] for each in learners.values()]
+        assert rewards[0] > rewards[1] + 0.07
+
+
+def test_replay_keeps_a_line_for_each_group(tmp_path: Path) -> None:
+    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
+    file = write(world(3000, 7), tmp_path / "table.csv")
+    printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--group", "task"])
+    assert printed.exit_code == 0, printed.output
+    result = json.loads(printed.stdout)
+    assert result["floor"] == [0.55] * 3
+    short = result["learners"]["squarecb-lewa"]["violation"]["mean"]
+    assert len(short) == 3
+    assert max(short) < 0.02 * 3000  # without the lines of groups code alone spends 0.35 more than the limit
+    trace = lewa.replay(
+        world(300, 7), "auto", reward="good", at_most="dollars=0..1", lines={"dollars": 0.55}, context="task", group="task"
+    )
+    assert trace.learner.floor.tolist() == pytest.approx([0.45] * 3)  # type: ignore[union-attr]
+    with pytest.raises(ValueError, match="does not use a context; these do: squarecb-lewa"):
+        lewa.replay(world(300, 7), "lewa", reward="good", at_most="dollars=0..1", lines={"dollars": 0.55}, context="task")
+    wrong = CliRunner().invoke(app, ["replay", file, *columns, "--group", "tusk"])
+    assert str(wrong.exception) == "table.csv has no column 'tusk'; did you mean 'task'?"

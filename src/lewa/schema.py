@@ -201,6 +201,7 @@ class ContextGain(TypedDict):
     low: float
     high: float
     in_sample: float
+    by_group: float | None
     ceiling: float | None
     rows_to_settle: int | None
 

@@ -8,6 +8,7 @@ import typer
 from lewa.cli.options import (
     ActionColumn,
     Cluster,
+    ContextColumns,
     DataFile,
     Goal,
     Json,
@@ -38,9 +39,7 @@ def frontier(
     action: ActionColumn = None,
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
-    context: Annotated[
-        list[str], typer.Option("--context", help="A column known before each decision: would it pay to use it? Repeat.")
-    ] = [],  # noqa: B006
+    context: ContextColumns = [],  # noqa: B006
     budgets: Annotated[
         list[float],
         typer.Option("--budget", "--floor", help="A budget, in the units of the data; repeat for more."),

@@ -109,6 +109,9 @@ LeastColumns = Annotated[
 ]
 ActionColumn = Annotated[str | None, typer.Option("--action", help="The column of actions.")]
 RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
+ContextColumns = Annotated[
+    list[str], typer.Option("--context", help="A column known before each decision: would it pay to use it? Repeat.")
+]
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[
     int | None,

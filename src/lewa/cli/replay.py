@@ -12,6 +12,7 @@ import typer
 from lewa.cli.options import (
     ActionColumn,
     Cluster,
+    ContextColumns,
     DataFile,
     Goal,
     Json,
@@ -35,9 +36,11 @@ from lewa.cli.progress import progress_bar
 from lewa.cli.shared import app, executor_at, out, print_json, say
 from lewa.data.columns import UNIT, Columns, Data
 from lewa.data.frames import as_data
+from lewa.data.groups import with_group_lines
 from lewa.data.log import Log, StreamedLog
 from lewa.formatting import csv_table
 from lewa.games import Table
+from lewa.learners import Learner
 from lewa.report.summary import averages_on_log, in_units, summary, summary_of_log
 from lewa.report.tables import Line, print_log_summary, print_summary
 from lewa.schema import Summary, json_text
@@ -57,6 +60,10 @@ def replay(
     action: ActionColumn = None,
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
+    context: ContextColumns = [],  # noqa: B006
+    group: Annotated[
+        str | None, typer.Option(help="A column of groups: every limit is kept for each of its levels too.")
+    ] = None,
     feedback: Annotated[str | None, typer.Option(help="What the learner sees: full or bandit.")] = None,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006
@@ -73,7 +80,8 @@ def replay(
         check_file(out_file, "a replay", (".json", ".csv"))
     values = parse_settings(settings)
     with executor_at(cluster, learner) as executor:
-        content = as_data(data, Columns(reward, at_most, at_least, action, clock, propensity), executor)
+        columns = Columns(reward, at_most, at_least, action, clock, propensity, context, group)
+        content, floor = with_group_lines(as_data(data, columns, executor), floor)
         how = How(learner, values, goal, floor, seeds, executor)
         if not _in_unit(content):
             warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
@@ -115,9 +123,21 @@ class How(NamedTuple):
     executor: Executor | None
 
 
+def _players(content: Data, problem: Problem, how: How) -> dict[str, Learner]:
+    """Return the learners; with a context each that looks at it, and beside it the same learner without."""
+    if not content.contexts.size:
+        return make_learners(how.learners, problem, how.settings)
+    problem = problem._replace(feedback=problem.feedback or "bandit")
+    players = make_learners(how.learners, problem, {**how.settings, "features": content.contexts.shape[1]})
+    without = make_learners(list(players), problem, how.settings)
+    return {**players, **{f"{name} without context": without[name] for name in players}}
+
+
 def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace: Path | None) -> Replay:
     problem = Problem(game.actions, game.length, _floors(content, how.floor), feedback, goal=how.goal)
-    players = make_learners(how.learners, problem, how.settings)
+    players = _players(content, problem, how)
+    if content.contexts.size:
+        game = Table(game.rewards, game.rows.transpose(0, 2, 1), content.contexts)
     match = play_all(players, game, game.length, how.seeds, trace, how.executor)
     if not match.traces:
         return Replay(None, lambda: None, match.stopped)
@@ -132,12 +152,12 @@ def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace:
 def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
     floors = np.array(_floors(content, how.floor))
     problem = Problem(log.actions, log.rounds, floors.tolist(), "bandit", goal=how.goal)
-    players = make_learners(how.learners, problem, how.settings)
+    players = _players(content, problem, how)
     with progress_bar() as bar:
         replays: dict[str, LogReplay | StreamedReplay] = {}
         for name, learner in bar.track(players.items(), description="replay") if len(players) > 1 else players.items():
             if isinstance(log, Log):
-                replays[name] = replay_log(learner, log, how.seeds)
+                replays[name] = replay_log(learner, log, how.seeds, contexts=content.contexts)
             else:
                 replays[name] = replay_stream(learner, log, how.seeds, how.executor)
         result = _in_units(summary_of_log(replays, log.actions, floors), content, how.floor)

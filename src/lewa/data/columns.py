@@ -62,6 +62,7 @@ class Columns(NamedTuple):
     round: str | None = None
     propensity: str | None = None
     context: str | Sequence[str] = ()
+    group: str | None = None
 
 
 DEFAULT_NAMES = Columns()
@@ -79,6 +80,7 @@ class Data:
     contexts: Matrix = field(
         default_factory=lambda: np.zeros((0, 0))
     )  # (T, d)  the features of each round or row, where columns of a context are named
+    groups: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.str_))  # (T,)  where a group column is named
 
     @classmethod
     def of_game(cls, game: Table | Log, actions: Iterable[object] = (), constraints: Iterable[object] = ()) -> "Data":
@@ -105,18 +107,21 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
     else:
         data = _long(sheet, reward, constraints, names)
     context = texts("context", names.context)
-    if not context:
+    if not context and names.group is None:
         return data
     rows = None
     if isinstance(data.game, Table) and data.game.length < sheet.rows:  # a row for each action: the first of each round
         _, row = in_order(sheet.labels(sheet.find(names.round, "round", "t")))
         rows = np.unique(row, return_index=True)[1]
-    return replace(data, contexts=read_contexts(sheet, context, rows))
+    if names.group is not None:
+        labels = np.array([str(cell) for cell in sheet.labels(sheet.find(names.group, names.group)).tolist()])
+        data = replace(data, groups=labels if rows is None else labels[rows])
+    return replace(data, contexts=read_contexts(sheet, context, rows)) if context else data
 
 
 def check_names(names: Columns) -> None:
     """Refuse what is no name of a column."""
-    for role in ("reward", "action", "round", "propensity"):
+    for role in ("reward", "action", "round", "propensity", "group"):
         if not isinstance(name := getattr(names, role), str | None):
             raise ValueError(f"{role} must be the name of a column, got {short_repr(name)}")
 

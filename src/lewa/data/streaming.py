@@ -39,7 +39,7 @@ from lewa.types import Vector
 
 def read_stream(path: Path, names: Columns, executor: Executor | None = None) -> Data:
     """Return the game in a Parquet dataset, a file or a folder, or refuse it in one sentence."""
-    if texts("context", names.context):
+    if texts("context", names.context) or names.group is not None:
         raise ValueError(f"context columns are read as a whole, and {path.name} is read in parts: name a smaller file")
     check_names(names)
     dataset = open_dataset(path)

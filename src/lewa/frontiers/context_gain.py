@@ -1,10 +1,10 @@
 """Would context pay? The best policy on a context beside the best fixed mixture, each judged on rows that did not choose it.
 
 Rows are cut into five folds at random. For each fold the other four fit a ridge regression of the reward and of the cost
-for each action, and choose the best fixed mixture and the best policy: the largest forecast reward less a price times the
-forecast cost, with two neighbouring prices mixed so that the forecasts meet the limit. On the fold itself each row has a
+for each action, and choose the best fixed mixture and the best policy: the largest forecast reward less prices times the
+forecast costs, at a few prices that are mixed so that the forecasts meet the limits. On the fold itself each row has a
 value for both: its own, in a table; in a log the doubly robust one. The gain charges what the policy spends more at the
-price of the mixture.
+prices of the mixture. A policy on groups is judged in the same way: its forecasts are the means of each group.
 """
 
 from typing import NamedTuple
@@ -16,15 +16,18 @@ from lewa.data.log import Log
 from lewa.frontiers.budgets import Budgets
 from lewa.frontiers.result import ContextGain
 from lewa.games.table import Table
-from lewa.measures.best_play import best_fixed_play
+from lewa.measures.best_play import TIGHT, Hindsight, best_fixed_play
 from lewa.types import Cube, Indices, Matrix, Vector
 
 FOLDS, Z = 5, 1.96
 CONSTANT, OTHERS = 0.1, 1.0  # the penalty of the constant, and of every other feature
+STEPS, CLOSE = 60, 1e-7  # prices that are tried, and the gain below which another is not
+STEEP = 1e6  # a price at which nothing but the constraint counts
+ROWS_PER_GROUP = 20  # fewer rows teach little of a group
 
 
 class _Rows(NamedTuple):
-    """Rewards and costs (2, n, K) of a table, or (2, n, 1) of the actions drawn in a log, in [0, 1]."""
+    """The reward and the costs (1+m, n, K) of a table, or (1+m, n, 1) of the actions drawn in a log, in [0, 1]."""
 
     contexts: Matrix  # (n, d)
     values: Cube
@@ -38,10 +41,10 @@ class _Rows(NamedTuple):
         return _Rows(self.contexts[rows], self.values[:, rows], action, propensity, self.actions)
 
     def fit(self) -> Cube:
-        """Return the coefficients (2, K, d) of the reward and the cost of each action, less 1/2."""
+        """Return the coefficients (1+m, K, d) of the reward and the costs of each action, less 1/2."""
         d = self.contexts.shape[1]
         penalty = np.diag([CONSTANT, *[OTHERS] * (d - 1)])
-        coefficients = np.zeros((2, self.actions, d))
+        coefficients = np.zeros((len(self.values), self.actions, d))
         for k in range(self.actions):
             mask = slice(None) if self.action is None else self.action == k
             X, y = self.contexts[mask], self.values[:, mask, k if self.action is None else 0]
@@ -49,12 +52,12 @@ class _Rows(NamedTuple):
         return coefficients
 
     def forecast(self, coefficients: Cube) -> Cube:
-        """Return the forecasts (2, n, K)."""
+        """Return the forecasts (1+m, n, K)."""
         forecasts: Cube = np.clip(0.5 + np.einsum("nd,okd->onk", self.contexts, coefficients), 0, 1)
         return forecasts
 
     def means(self) -> Matrix:
-        """Return the mean reward and cost (2, K) of each action; of a log, self-normalised."""
+        """Return the mean reward and costs (1+m, K) of each action; of a log, self-normalised."""
         means: Matrix
         if self.action is None or self.propensity is None:
             means = self.values.mean(axis=1)
@@ -67,7 +70,7 @@ class _Rows(NamedTuple):
         return means
 
     def judge(self, policy: Matrix, forecasts: Cube) -> Matrix:
-        """Return the reward and the cost (2, n) of each row under a policy (n, K)."""
+        """Return the reward and the costs (1+m, n) of each row under a policy (n, K)."""
         value: Matrix
         if self.action is None or self.propensity is None:
             value = (self.values * policy).sum(axis=2)
@@ -78,93 +81,152 @@ class _Rows(NamedTuple):
         return value
 
 
-class _Policy(NamedTuple):
-    """argmax of reward less price times cost, at two prices that are mixed."""
+class Policy(NamedTuple):
+    """argmax of the reward less prices times costs, at several prices that are mixed."""
 
-    prices: tuple[float, float]
-    share: float  # of the first
+    prices: Matrix  # (n, m)
+    shares: Vector  # (n,)
 
     def play(self, forecasts: Cube) -> Matrix:
         """Return the play (n, K) for each row."""
-        first, second = (np.eye(forecasts.shape[2])[(forecasts[0] - x * forecasts[1]).argmax(axis=1)] for x in self.prices)
-        play: Matrix = self.share * first + (1 - self.share) * second
+        play = np.zeros(forecasts.shape[1:])
+        for prices, share in zip(self.prices, self.shares.tolist(), strict=True):
+            play[np.arange(len(play)), _best_action(forecasts, prices)] += share
         return play
 
 
-def price_policy(forecasts: Cube, limit: float) -> _Policy:
-    """Return the policy whose forecast costs meet the limit, or are below it at a price of 0."""
-    rows = np.arange(forecasts.shape[1])
+def best_mixture(means: Matrix, floors: Vector) -> Hindsight:
+    """Return the best mixture by mean rewards and costs (1+m, n), with prices that are a solution of the dual.
 
-    def cost(price: float) -> float:
-        return float(forecasts[1][rows, (forecasts[0] - price * forecasts[1]).argmax(axis=1)].mean())
+    Where several constraints bind alike, what easing one of them yields is no such solution.
+    """
+    best = best_fixed_play(means[0], 1 - means[1:], floors)
+    if floors.size == 1 or not best.feasible:
+        return best
+    from scipy.optimize import linprog  # imported here: it takes longer than everything else together
 
-    low, high = 0.0, 1.0
-    if cost(low) <= limit:
-        return _Policy((low, low), 1.0)
-    while cost(high) > limit and high < 1e9:
-        high *= 2
-    for _ in range(50):
-        middle = (low + high) / 2
-        low, high = (middle, high) if cost(middle) > limit else (low, middle)
-    dear, cheap = cost(low), cost(high)
-    return _Policy((low, high), (limit - cheap) / (dear - cheap) if dear > limit >= cheap else 0.0)
+    every = np.ones((1, means.shape[1]))
+    program = linprog(-means[0], A_ub=means[1:], b_ub=1 - floors + TIGHT, A_eq=every, b_eq=[1])
+    return best._replace(play=program.x, price=-program.ineqlin.marginals) if program.success else best
+
+
+def _best_action(forecasts: Cube, prices: Vector) -> Indices:
+    best: Indices = (forecasts[0] - np.tensordot(prices, forecasts[1:], 1)).argmax(axis=1)
+    return best
+
+
+def price_policy(forecasts: Cube, floors: Vector) -> Policy:
+    """Return the policy with the largest forecast reward whose forecast costs meet the limits, or come nearest.
+
+    By column generation: the best mixture of the policies so far has prices, and at these prices another policy may be
+    better. There is one policy for each vector of prices, so nothing else can gain.
+    """
+    rows, m = np.arange(forecasts.shape[1]), floors.size
+    steep = [*(STEEP * np.eye(m)), np.full(m, STEEP)] if m > 1 else [np.full(1, STEEP)]
+    prices, means = [np.zeros(m)], list[Vector]()
+    for step in range(STEPS):
+        for each in prices[len(means) :]:
+            means.append(forecasts[:, rows, _best_action(forecasts, each)].mean(axis=1))
+        if step == 0:
+            if (1 - means[0][1:] >= floors).all():
+                return Policy(np.array(prices), np.ones(1))
+            prices += steep
+            continue
+        table = np.array(means).T  # (1+m, policies)
+        best = best_mixture(table, floors)
+        if not best.feasible or step == STEPS - 1:
+            break
+        price = best.price
+        gain = forecasts[:, rows, _best_action(forecasts, price)].mean(axis=1)
+        here = table[:, best.play > 0].mean(axis=1)  # at these prices all of them are worth the same
+        if gain[0] - price @ gain[1:] <= here[0] - price @ here[1:] + CLOSE:
+            break
+        prices.append(price)
+    taken = best.play > 0
+    return Policy(np.array(prices[: len(means)])[taken], best.play[taken] / best.play[taken].sum())
+
+
+def groups_of(contexts: Matrix) -> Indices:
+    """Return a number for each row that rows with about the same features share: levels, and the nearest knots."""
+    largest = np.maximum(abs(contexts).max(axis=0), 1e-12)
+    numbers: Indices = np.unique(contexts > largest / 2, axis=0, return_inverse=True)[1].ravel()
+    return numbers
+
+
+def _indicators(rows: _Rows) -> _Rows | None:
+    """Return the same rows with the indicators of their groups for features; None where groups are too small."""
+    number = groups_of(rows.contexts)
+    count = int(number.max()) + 1
+    if count < 2 or count * ROWS_PER_GROUP > len(number):
+        return None
+    return rows._replace(contexts=np.column_stack([np.ones(len(number)), np.eye(count)[number]]))
+
+
+class _Split(NamedTuple):
+    """Rows cut into folds: for each fold the others with what they forecast, and the fold."""
+
+    rows: _Rows
+    parts: list[tuple[_Rows, _Rows, Cube]]
+
+    @classmethod
+    def of(cls, rows: _Rows, fold: Indices) -> "_Split":
+        """Fit a regression for each fold on the others."""
+        pairs = [(rows.part(np.flatnonzero(fold != f)), rows.part(np.flatnonzero(fold == f))) for f in range(FOLDS)]
+        return cls(rows, [(train, test, train.fit()) for train, test in pairs])
+
+    def judge(self, floors: Vector) -> Matrix:
+        """Return rewards and costs of the mixture, then of the policy, and the gain: a row of numbers for each, by row."""
+        parts = []
+        for train, test, fit in self.parts:
+            means = train.means()
+            best = best_mixture(means, floors)
+            policy, forecasts = price_policy(train.forecast(fit), floors), test.forecast(fit)
+            fixed = test.judge(np.tile(best.play, (len(test.contexts), 1)), forecasts)
+            ours = test.judge(policy.play(forecasts), forecasts)
+            gain = (ours - fixed)[0] - best.price @ (ours - fixed)[1:]
+            parts.append(np.vstack([fixed, ours, gain]))
+        return np.concatenate(parts, axis=1)
 
 
 def context_gains(data: Data, budgets: Budgets, floors: list[float], seed: int = 0) -> tuple[ContextGain, ...]:
     """Return, for each line, what the best policy on the context gains over the best fixed mixture."""
-    if len(data.constraints) > 1:
-        names = ", ".join(quantity.name for quantity in data.constraints)
-        raise ValueError(f"a context is judged under one constraint, got {names}")
     rows = _rows(data)
     n = len(rows.contexts)
     fold = np.random.default_rng(seed).permutation(n) % FOLDS
     if n < 10 * FOLDS:
         raise ValueError(f"to judge a context takes at least {10 * FOLDS} rows, got {n}")
-    splits = [(rows.part(np.flatnonzero(fold != f)), rows.part(np.flatnonzero(fold == f))) for f in range(FOLDS)]
-    fits = [train.fit() for train, _ in splits]
+    grouped = _indicators(rows)
+    split, by_group = _Split.of(rows, fold), None if grouped is None else _Split.of(grouped, fold)
     whole = rows.forecast(rows.fit())
-    return tuple(_gain(data, budgets, floor, rows, whole, splits, fits) for floor in floors)
+    return tuple(_gain(data, budgets, floor, whole, split, by_group) for floor in floors)
 
 
-def _gain(
-    data: Data,
-    budgets: Budgets,
-    floor: float,
-    rows: _Rows,
-    whole: Cube,
-    splits: list[tuple[_Rows, _Rows]],
-    fits: list[Cube],
-) -> ContextGain:
-    limit, parts = 1 - floor, []
-    for (train, test), fit in zip(splits, fits, strict=True):
-        means = train.means()
-        best = best_fixed_play(means[0], 1 - means[1:], [floor])
-        policy = price_policy(train.forecast(fit), limit)
-        forecasts = test.forecast(fit)
-        fixed = test.judge(np.tile(best.play, (len(test.contexts), 1)), forecasts)
-        ours = test.judge(policy.play(forecasts), forecasts)
-        parts.append(np.vstack([fixed, ours, (ours - fixed)[0] - best.price[0] * (ours - fixed)[1]]))
-    table = np.concatenate(parts, axis=1)  # the rewards and costs of both, and the gain
-    n, (fixed_r, fixed_z, policy_r, policy_z, gain) = table.shape[1], table.mean(axis=1).tolist()
-    spread, span, cost = float(table[4].std(ddof=1)), data.reward.scale.span, data.constraints[0].scale
-    means, seen = rows.means(), rows.judge(price_policy(whole, limit).play(whole), whole).mean(axis=1)
-    best = best_fixed_play(means[0], 1 - means[1:], [floor])
-    in_sample = float(seen[0] - best.value - best.price[0] * (seen[1] - best.play @ means[1]))
+def _gain(data: Data, budgets: Budgets, floor: float, whole: Cube, split: _Split, by_group: _Split | None) -> ContextGain:
+    rows, floors, m = split.rows, budgets.floors_at(floor), len(data.constraints)
+    table = split.judge(floors)
+    n, averages, j = table.shape[1], table.mean(axis=1), 1 + budgets.j
+    fixed, policy, gain = averages[: 1 + m], averages[1 + m : -1], float(averages[-1])
+    spread, reward, cost = float(table[-1].std(ddof=1)), data.reward.scale, budgets.varied.scale
+    span = reward.span
+    means, seen = rows.means(), rows.judge(price_policy(whole, floors).play(whole), whole).mean(axis=1)
+    best = best_mixture(means, floors)
+    in_sample = float(seen[0] - best.value - best.price @ (seen[1:] - means[1:] @ best.play))
     ceiling = None
     if rows.action is None:
-        play = price_policy(rows.values, limit).play(rows.values)
-        ceiling = data.reward.scale.to_user(float(rows.judge(play, rows.values)[0].mean()))
+        play = price_policy(rows.values, floors).play(rows.values)
+        ceiling = reward.to_user(float(rows.judge(play, rows.values)[0].mean()))
     half = Z * spread / n**0.5
     return ContextGain(
-        line=budgets.lines(budgets.floors_at(floor))[budgets.varied.name],
-        fixed=data.reward.scale.to_user(fixed_r),
-        fixed_average=cost.to_user(1 - fixed_z),
-        policy=data.reward.scale.to_user(policy_r),
-        policy_average=cost.to_user(1 - policy_z),
+        line=budgets.lines(floors)[budgets.varied.name],
+        fixed=reward.to_user(float(fixed[0])),
+        fixed_average=cost.to_user(1 - float(fixed[j])),
+        policy=reward.to_user(float(policy[0])),
+        policy_average=cost.to_user(1 - float(policy[j])),
         gain=span * gain,
         low=span * (gain - half),
         high=span * (gain + half),
         in_sample=span * in_sample,
+        by_group=None if by_group is None else reward.to_user(float(by_group.judge(floors)[1 + m].mean())),
         ceiling=ceiling,
         rows_to_settle=None if gain <= 0 else int(np.ceil((Z * spread / gain) ** 2)),
     )
@@ -173,8 +235,8 @@ def _gain(
 def _rows(data: Data) -> _Rows:
     game = data.game
     if isinstance(game, Log):
-        values = np.stack([game.reward, 1 - game.constraint_values[:, 0]])[:, :, None]
+        values = np.vstack([game.reward, 1 - game.constraint_values.T])[:, :, None]
         return _Rows(data.contexts, values, game.action, game.propensity, game.actions)
     assert isinstance(game, Table)
-    rewards, constraints = np.asarray(game.rewards, dtype=np.float64), np.asarray(game.rows[:, 0], dtype=np.float64)
-    return _Rows(data.contexts, np.stack([rewards, 1 - constraints]), None, None, game.actions)
+    rewards, constraints = np.asarray(game.rewards, dtype=np.float64), np.asarray(game.rows, dtype=np.float64)
+    return _Rows(data.contexts, np.stack([rewards, *(1 - constraints.transpose(1, 0, 2))]), None, None, game.actions)

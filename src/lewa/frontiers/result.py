@@ -74,6 +74,7 @@ class ContextGain(NamedTuple):
     low: float  # of an approximate interval at 95 %
     high: float
     in_sample: float  # the gain by the rows that chose the policy: optimistic
+    by_group: float | None  # the reward of the best policy on groups of rows with like contexts; None for small groups
     ceiling: float | None  # of a table, the reward of a policy that knows each row's outcomes: nobody reaches it
     rows_to_settle: int | None  # how many rows would tell a gain of this size from none; None where there is none
 
@@ -169,6 +170,10 @@ class Frontier:
             means = [(point.line, point.learners[name].reward) for point in self.points if name in point.learners]
             y, low, high = (np.array([mean[n] for _, mean in means]) for n in range(3))
             curves.append(notebook.Curve(name, np.array([at for at, _ in means]), y, low, high, points=True))
+        if self.context:
+            at, policy = np.array([(each.line, each.policy) for each in self.context]).T
+            low, high = np.array([(each.low - each.gain, each.high - each.gain) for each in self.context]).T
+            curves.append(notebook.Curve("with context", at, policy, policy + low, policy + high))
         for action, values in self.action_means.items():
             x, y = np.array([values[self.varied]]), np.array([values[self.reward.name]])
             curves.append(notebook.Curve(f"{action} alone", x, y, points=True))

@@ -88,20 +88,21 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
 def _context(frontier: Frontier) -> TextTable:
     """Return what a policy on the context gains, by rows that did not choose it."""
     reward, cost, table = frontier.reward.name, frontier.varied, frontier.kind == "table"
-    head = (frontier.across, f"mixture {reward}", cost, f"policy {reward}", cost, "gain", "in sample", "per row")
-    columns = (*(head if table else head[:-1]), "verdict")
+    groups = any(each.by_group is not None for each in frontier.context)
+    head = (frontier.across, f"mixture {reward}", cost, f"policy {reward}", cost, "gain", "in sample")
+    columns = (*head, *(("per group",) if groups else ()), *(("per row",) if table else ()), "verdict")
 
     def row(each: ContextGain) -> tuple[str, ...]:
         half = (each.high - each.low) / 2
         judged = (each.line, each.fixed, each.fixed_average, each.policy, each.policy_average)
         gain = f"{number(each.gain)} {PLUS_MINUS} {number(half)}"
-        ceiling = (number(each.ceiling),) if table else ()
+        ceiling = tuple(number(x) for x in (each.by_group, each.ceiling) if x is not None)
         settle = f", {each.rows_to_settle:,} rows would settle it" if each.low <= 0 and each.rows_to_settle else ""
         return (*map(number, judged), gain, number(each.in_sample), *ceiling, f"{each.verdict}{settle}")
 
-    caption = "policies on the context, judged on rows that did not choose them (five folds); in sample is optimistic" + (
-        ", and per row is out of reach" if table else ""
-    )
+    caption = "policies on the context, judged on rows that did not choose them (five folds); in sample is optimistic"
+    caption += ", per group is the policy that knows each group's means" if groups else ""
+    caption += ", and per row is out of reach" if table else ""
     return TextTable("would context pay?", columns, [row(each) for each in frontier.context], caption)
 
 

@@ -183,10 +183,27 @@ def _reward(frontier: Frontier) -> BudgetPanel:
         strands.append(_strand(frontier, name, colour, [point.learners[name].reward for point in frontier.points]))
     if frontier.kind == "log":
         strands.append(_strand(frontier, "held out", COLOURS[0], _held_out_values(frontier, frontier.reward.name)))
+    strands += _context(frontier)
     points = {
         action: (means[frontier.varied], means[frontier.reward.name]) for action, means in frontier.action_means.items()
     }
     return BudgetPanel(frontier.reward.name, frontier.across, tuple(strands), points)
+
+
+def _context(frontier: Frontier) -> list[Strand]:
+    """Return what policies on the context get: the one that these rows teach, the one on groups, and the ceiling."""
+    if not frontier.context:
+        return []
+    x = np.array([each.line for each in frontier.context])
+    policy, low, high, gain = (
+        np.array([getattr(each, name) for each in frontier.context]) for name in ("policy", "low", "high", "gain")
+    )
+    strands = [Strand("with context", COLOURS[2], x, policy, (policy + low - gain, policy + high - gain), is_band=True)]
+    for name, field in (("per group", "by_group"), ("per row, out of reach", "ceiling")):
+        values = [getattr(each, field) for each in frontier.context]
+        if None not in values:
+            strands.append(Strand(name, MUTED, x, np.array(values), dashed=True))
+    return strands
 
 
 def _price(frontier: Frontier) -> Strand:

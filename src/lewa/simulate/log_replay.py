@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lewa.blocks import NO_CONTEXTS
 from lewa.data.dataset import each
 from lewa.data.log import Log, StreamedLog
 from lewa.engine.session import NO_PLAY, Session, check_learner, dice_of
@@ -72,18 +73,27 @@ class StreamedReplay:
         return f"<StreamedReplay: {self.rounds} of {self.rows} rows count, {len(self.seeds)} seeds>"
 
 
-def replay_log(learner: Learner, log: Log, seeds: int | Iterable[int] = 1, every_row: bool = False) -> LogReplay:
+def replay_log(
+    learner: Learner,
+    log: Log,
+    seeds: int | Iterable[int] = 1,
+    every_row: bool = False,
+    contexts: Matrix = NO_CONTEXTS,
+) -> LogReplay:
     """Walk through the log once for each seed; only bandit learners can be replayed on what a log shows.
 
-    With `every_row` the play at each row is kept too.
+    With `every_row` the play at each row is kept too. A learner that looks at contexts is shown `contexts` (rows, d).
     """
     learner = _checked(learner, log)
     names = as_seeds(seeds)
     plays = np.empty((len(names) if every_row else 0, log.rows, log.actions))
     runs = []
     for n, seed in enumerate(names):
-        session = Session(learner, log.actions, dice_of(seed))
-        runs.append(_walk(session, log, 0, NO_PLAY, float(log.propensity.min()), plays[n] if every_row else None)[0])
+        session, record = Session(learner, log.actions, dice_of(seed)), plays[n] if every_row else None
+        if contexts.size and session.features:
+            runs.append(_walk_in_contexts(session, log, contexts, record))
+        else:
+            runs.append(_walk(session, log, 0, NO_PLAY, float(log.propensity.min()), record)[0])
     rounds = min(len(run.reward) for run in runs)
     if rounds == 0:
         raise ValueError(f"the learner never drew the logged action: {log.rows} rows are too few")
@@ -133,14 +143,35 @@ def _walk(
             if plays is not None:
                 plays[start : row + 1] = p
             if row < log.rows:
-                i, reward, constraints = int(log.action[row]), float(log.reward[row]), log.constraint_values[row]
-                to_learn = session.play_to_learn(p, None)
-                session.learn(Bandit(i, float(p[i]), reward, constraints, to_learn, session.charge(i)))
-                walk.reward.append(reward)
-                walk.met.append(constraints)
-                walk.multiplier.append(session.multiplier.copy())
+                _count(session, log, row, p, walk)
                 p, start = NO_PLAY, row + 1
     return walk, p
+
+
+def _walk_in_contexts(session: Session, log: Log, contexts: Matrix, plays: Matrix | None) -> Walk:
+    """Walk through the rows with the context of each: every row has a play of its own."""
+    if contexts.shape != (log.rows, session.features):
+        raise ValueError(f"contexts must have the shape {(log.rows, session.features)}, got {contexts.shape}")
+    walk, least = Walk([], [], []), float(log.propensity.min())
+    with np.errstate(over="ignore"):  # the stream wraps around
+        for row in range(log.rows):
+            session.see(contexts[row])
+            p, here = session.play(), slice(row, row + 1)
+            if plays is not None:
+                plays[row] = p
+            if next_counting(session.dice, row, 0, log.action[here], log.propensity[here], least, np.cumsum(p)) == 0:
+                _count(session, log, row, p, walk)
+    return walk
+
+
+def _count(session: Session, log: Log, row: int, p: Vector, walk: Walk) -> None:
+    """Let the learner learn a row that counts."""
+    i, reward, constraints = int(log.action[row]), float(log.reward[row]), log.constraint_values[row]
+    to_learn = session.play_to_learn(p, None)
+    session.learn(Bandit(i, float(p[i]), reward, constraints, to_learn, session.charge(i)))
+    walk.reward.append(reward)
+    walk.met.append(constraints)
+    walk.multiplier.append(session.multiplier.copy())
 
 
 # A log that is read in parts ---------------------------------------------------------------------------------------------

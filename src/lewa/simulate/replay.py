@@ -7,6 +7,7 @@ from lewa import learners
 from lewa.choice import choose_learner
 from lewa.data.columns import Columns, Data
 from lewa.data.frames import DataLike, as_data
+from lewa.data.groups import with_group_lines
 from lewa.data.log import Log, StreamedLog
 from lewa.games.table import Table
 from lewa.learners.base import Learner
@@ -32,6 +33,8 @@ def replay(
     action: str | None = None,
     round: str | None = None,  # noqa: A002  the column's name
     propensity: str | None = None,
+    context: str | Sequence[str] = (),
+    group: str | None = None,
     executor: Executor | None = None,
 ) -> Trace | LogReplay | StreamedReplay:
     """Replay a learner on data; a table is played like a game, a bandit log by rejection.
@@ -48,6 +51,9 @@ def replay(
     goal: of "auto": "practice", or "proved", the learner with the least bound.
     lines: in place of `floor`, the limit of each constraint by its name, in the units of the data.
     reward, at_most, at_least, action, round, propensity: the names of columns, as for `lewa.frontier`.
+    context: the names of columns that are known before each decision. A learner by name must then be one that uses a
+        context; "auto" is `squarecb-lewa`, which sees one action a round.
+    group: the name of a column of groups. Every limit of `lines` is then kept for each of its levels too.
     executor: for a folder of Parquet files or a large Parquet file, which are read row group by row group: where its parts
         are checked and seeds are replayed, for instance on a Dask cluster whose workers see the same files.
 
@@ -58,19 +64,24 @@ def replay(
     >>> lewa.replay(table, "auto", floor=0.5)
     <Trace: PacedHedge on Table, 1000 rounds, 1 seed>
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity), executor)
-    game = named.game
+    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context, group), executor)
     if lines is not None:
         if floor is not None:
             raise ValueError(f"a limit is given by floor or by lines, got floor={floor!r} and lines={lines!r}")
-        floor = _floors(named, lines)
+        named, limits = with_group_lines(named, _limits(named, lines))
+        floor = [quantity.floor(line) for quantity, line in zip(named.constraints, limits, strict=True)]
+    elif group is not None:
+        raise ValueError(f"a group column needs limits in your units: give lines, got group={group!r}")
+    game = with_contexts(named)
+    if named.contexts.size and isinstance(learner, str) and floor is not None:
+        learner, floor = _contextual(learner, game, floor, named.contexts.shape[1]), None
     if isinstance(learner, str) and learner == "auto" and floor is not None:
         feedback, rounds = ("full", game.length) if isinstance(game, Table) else ("bandit", game.rounds)
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
     made = as_learner(learner, game.actions, game.length if isinstance(game, Table) else game.rounds, floor)
     if isinstance(game, Log):
-        return replay_log(made, game, seeds, every_round)
+        return replay_log(made, game, seeds, every_round, named.contexts)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
         raise ValueError("every round is kept in memory only: give no executor, and data that are not read in parts")
     if isinstance(game, Table):
@@ -80,8 +91,26 @@ def replay(
     return replay_stream(made, game, seeds, executor)
 
 
-def _floors(data: Data, lines: Mapping[str, float]) -> list[float]:
-    """Return the limits in the user's units as floors of [0, 1], in the order of the constraints."""
+def with_contexts(data: Data) -> Table | Log | StreamedLog:
+    """Return the game, a table with the features of each round if there are some."""
+    game = data.game
+    if not isinstance(game, Table) or not data.contexts.size:
+        return game
+    return Table(game.rewards, game.rows.transpose(0, 2, 1), data.contexts)
+
+
+def _contextual(name: str, game: Table | Log | StreamedLog, floor: object, features: int) -> Learner:
+    """Return the learner of that name for so many features; "auto" is the default for contexts."""
+    name = "squarecb-lewa" if name == "auto" else name
+    if "features" not in learners.settings_of(name):
+        able = [each for each in learners.names() if "features" in learners.settings_of(each)]
+        raise ValueError(f"{name} does not use a context; these do: {', '.join(able)}")
+    rounds = game.length if isinstance(game, Table) else game.rounds
+    return learners.make(name, game.actions, rounds, floor, features=features)
+
+
+def _limits(data: Data, lines: Mapping[str, float]) -> list[float]:
+    """Return the limits in the user's units, in the order of the constraints."""
     names = [quantity.name for quantity in data.constraints]
     for name in lines:
         if name not in names:
@@ -89,4 +118,4 @@ def _floors(data: Data, lines: Mapping[str, float]) -> list[float]:
     missing = [name for name in names if name not in lines]
     if missing:
         raise ValueError(f"lines must have a limit for each constraint, got none for {', '.join(missing)}")
-    return [quantity.floor(lines[quantity.name]) for quantity in data.constraints]
+    return [lines[name] for name in names]
