@@ -35,6 +35,7 @@ COMPILED = {
         "tests/kernels/test_normal.py",
         "tests/kernels/test_spread.py",
         "tests/kernels/test_weights.py",
+        "tests/test_documents.py",
         "tests/test_engine.py",
         "tests/test_pains.py",
         "tests/test_play.py",
@@ -44,8 +45,10 @@ COMPILED = {
         "tests/theorems/test_bandit_expected.py",
         "tests/theorems/test_bandit_probable.py",
         "tests/theorems/test_expected.py",
+        "tests/theorems/test_known_corruption.py",
         "tests/theorems/test_probable.py",
         "tests/theorems/test_projected_probable.py",
+        "tests/theorems/test_refuted.py",
         "tests/theorems/test_rivals.py",
         "src/lewa/games",
         "src/lewa/learners",
@@ -66,8 +69,6 @@ SLOW = {
         "tests/serve/test_kill.py",
         "tests/serve/test_page.py",
         "tests/serve/test_replicas.py",
-        "tests/test_docs_site.py",
-        "tests/test_documents.py",
     )
 }
 

@@ -2,6 +2,7 @@ import os
 import shutil
 import subprocess
 import sys
+from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import lewa
 from lewa.kernels import NATURE, keys, pack
 from lewa.measures.performance import totals
 from lewa.simulate.run import log_spaced
+from tests.theorems.instances import HUNT
 
 SUMS = (
     "reward",
@@ -207,12 +209,17 @@ def test_a_loop_is_found_on_disk_again_and_an_edited_rule_is_never_served_stale(
     first, hits, _ = run(tmp_path, **cache)
     assert hits == 0
     assert run(tmp_path, **cache)[:2] == (first, 1)
+    # Both the rule and a file that it calls are edited: the reward tells which of them the loop was compiled of.
     (tmp_path / "mine.py").write_text(RULE.replace("scaled(0.5)", "scaled(0.7)"))
-    edited, hits, _ = run(tmp_path, **cache)
-    assert edited != first
-    assert hits == 0
     (tmp_path / "step.py").write_text(STEP.replace("1.0 * eta", "2.0 * eta"))
-    assert run(tmp_path, **cache)[0] not in (first, edited)
+    edited, hits, _ = run(tmp_path, **cache)
+    assert hits == 0
+    assert (first, edited) == pytest.approx((earned(0.5), earned(1.4)), abs=1e-12)
+
+
+def earned(eta: float) -> float:
+    """What EWA earns in the three rounds of RUN."""
+    return 0.5 + 1 / (1 + exp(-eta)) + 1 / (1 + exp(2 * eta))
 
 
 def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_path: Path) -> None:
@@ -235,9 +242,10 @@ def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_pat
 @EVERY
 def test_a_long_game_with_a_large_step_stays_finite(name: str) -> None:
     game = lewa.games.Bernoulli(rewards=[1, 0, 0], constraints=[[0, 1, 1], [1, 0, 1]])
-    tuned = learner(name, horizon=200_000)
+    rounds = 200_000 if HUNT else 20_000  # weights grow by e^20 a round
+    tuned = learner(name, horizon=rounds)
     large = tuned.replace(**{step: 20.0 for step in ("eta", "rate") if hasattr(tuned, step)})
-    trace = lewa.play(large, game, rounds=200_000)
+    trace = lewa.play(large, game, rounds=rounds)
     assert np.isfinite(pack(large, trace.states[0])).all()
     assert all(
         np.isfinite(getattr(trace, field)).all() for field in ("reward", "shortfall", "multiplier_sums", "multiplier")

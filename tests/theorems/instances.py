@@ -175,7 +175,7 @@ def instances(
     K, m = draw(st.integers(1, 8)), draw(constraints)
     rewards = draw(st.sampled_from([*TABLES, *REACTIONS]))
     varied = draw(varying)
-    T = draw(st.integers(1, 100 if varied or rewards in REACTIONS else 1000))
+    T = draw(st.integers(1, 100 if varied or rewards in REACTIONS else 1000 if HUNT else 300))
     eta = draw(scales(-4, 4)) * float(np.sqrt(np.log(max(K, 2)) / T))
     delta = m * eta / 2 * draw(shrinkage)
     mu = min(draw(scales(-4, 4)) / float(np.sqrt(T)), 1 / delta)

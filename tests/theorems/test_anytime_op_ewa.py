@@ -98,6 +98,7 @@ def test_corrupted_constraints_cost_what_is_said(x: Instance, level: float, kapp
         keeps(x, trace.plays[0], rewards, statement)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("kappa", [1.0, 0.0])
 @pytest.mark.parametrize("name", GAMES)
 def test_with_probability_at_all_rounds_at_once(name: str, kappa: float) -> None:

@@ -167,6 +167,7 @@ def test_where_constraints_stay_the_same_they_hold_against_all_plays_that_meet_t
     never_above(regrets(r)[-1] @ best.play + (1 - b * C) * np.exp(b * Q[-1]), C + 1 + 1e-5)
 
 
+@pytest.mark.compiled
 def test_the_positive_violation_comes_near_its_bound() -> None:
     """A slow burn: the action that pays misses the floor by a little, and only the price that is proved for stops it."""
     T = 100_000
@@ -177,6 +178,7 @@ def test_the_positive_violation_comes_near_its_bound() -> None:
     assert 0.75 * bound[0] < lewa.positive_violation(trace)[0, 0] < bound[0]
 
 
+@pytest.mark.compiled
 def test_a_run_is_judged_by_the_best_play_that_meets_the_floors_in_every_round() -> None:
     T = 20_000
     constraints = np.column_stack([np.arange(T) % 2, np.full(T, 0.5)])  # the first action meets the floor on average only

@@ -211,6 +211,7 @@ SLACK = {
 }
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", SLACK)
 @pytest.mark.parametrize("epsilon", [None, EPSILON])
 def test_under_noise_it_keeps_what_slack_promises_often_enough_and_in_the_mean(name: str, epsilon: float | None) -> None:
@@ -260,6 +261,7 @@ def test_the_noise_that_the_proof_allows_for_is_seldom_exceeded_from_any_round_o
 # The game that is made for it ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.compiled
 def test_its_violation_grows_like_the_root_where_that_of_lewa_grows_faster() -> None:
     horizons = np.array([10**4, 10**5, 10**6])
 
