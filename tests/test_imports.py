@@ -9,6 +9,7 @@ import lewa
 ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
 MAY_IMPORT: dict[str, set[str]] = {
+    "compile_notice": {"kernels", "learners"},
     "formatting": set(),
     "notebook": {"formatting", "types"},
     "plugins": set(),
@@ -29,13 +30,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "functional": {"engine", "feedback", "learners", "types", "validation"},
     "data": {"blocks", "context", "games", "kernels", "measures", "theory", "types", "units", "validation"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
-    "lab": {"games", "learners", "measures", "plugins", "simulate", "validation", "version"},
+    "lab": {"compile_notice", "games", "learners", "measures", "plugins", "simulate", "validation", "version"},
     "learners": {"feedback", "kernels", "measures", "plugins", "theory", "types", "validation"},
     "measures": {"blocks", "game", "kernels", "notebook", "theory", "types", "validation"},
     "games": {"blocks", "engine", "game", "kernels", "measures", "plugins", "theory", "types", "validation"},
     "paper": {"feedback", "formatting", "games", "lab", "learners", "measures", "schema", "theory", "types"},
     "agent": {
         "choice",
+        "compile_notice",
         "context",
         "engine",
         "feedback",

@@ -95,6 +95,21 @@ def test_entry_points_are_names_and_never_hide_those_of_the_package(folder: Path
         lewa.learners.find("slover")
 
 
+def test_lists_of_learners_and_games_have_entry_points_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from lewa.cli import app
+
+    write_package(folder, "mine_listed")
+    for command, name in (("learners", "solver"), ("games", "seasons")):
+        app([command, "--json"], standalone_mode=False)
+        printed = capsys.readouterr()
+        rows = {row["name"]: row for row in json.loads(printed.out)}
+        assert name in rows
+        assert ("broken of an installed package cannot be listed: broken cannot be found" in printed.err) == (
+            name == "solver"
+        )
+        assert sum(row == "lewa" for row in rows) <= 1
+
+
 @pytest.mark.parametrize(
     ("name", "source", "sentence"),
     [

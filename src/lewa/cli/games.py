@@ -6,9 +6,10 @@ import typer
 
 from lewa import games
 from lewa.cli.options import Json, whole_number
-from lewa.cli.shared import app, out, print_json
+from lewa.cli.shared import app, out, print_json, say
 from lewa.formatting import number, numbers
 from lewa.games import Game
+from lewa.plugins import GAMES, announced
 from lewa.report.tables import table
 from lewa.schema import GameRow
 from lewa.validation import as_floor
@@ -29,17 +30,13 @@ def list_games(
     ] = 10_000,
     as_json: Json = False,
 ) -> None:
-    """List the games and the facts that are known about each."""
-    rows: list[GameRow] = []
-    for name, kind in games.ALL.items():
-        game = kind() if floor is None else kind.for_problem(as_floor(floor), rounds)
-        row = _row(name, game)
-        if floor is not None:
-            mean, facts = game.mean_constraints, games.facts(game, floor, rounds)
-            row["truth"] = None if mean is None else mean.tolist()
-            row["feasible"], row["slater"], row["variation"], row["value"] = facts[:4]
-            row["price"] = None if facts.price is None else list(facts.price)
-        rows.append(row)
+    """List the games, also those of installed packages, and the facts that are known about each."""
+    rows = [_row_of(name, kind, floor, rounds) for name, kind in games.ALL.items()]
+    for name in announced(GAMES):
+        try:
+            rows += [] if name in games.ALL else [_row_of(name, games.find(name), floor, rounds)]
+        except Exception as error:  # of somebody else's package
+            say(f"the game {name} of an installed package cannot be listed: {error}")
     if as_json:
         print_json(rows)
     elif floor is None:
@@ -52,6 +49,17 @@ def list_games(
         columns = ("name", "feasible", "Slater's gap", "variation", "best value", "price")
         caption = "a dash: the game cannot tell, or there is none"
         out.print(table(title, *columns, rows=[_facts(row) for row in rows], caption=caption))
+
+
+def _row_of(name: str, kind: type[Game], floor: list[float] | None, rounds: int) -> GameRow:
+    game = kind() if floor is None else kind.for_problem(as_floor(floor), rounds)
+    row = _row(name, game)
+    if floor is not None:
+        mean, facts = game.mean_constraints, games.facts(game, floor, rounds)
+        row["truth"] = None if mean is None else mean.tolist()
+        row["feasible"], row["slater"], row["variation"], row["value"] = facts[:4]
+        row["price"] = None if facts.price is None else list(facts.price)
+    return row
 
 
 def _row(name: str, game: Game) -> GameRow:

@@ -2,8 +2,9 @@
 
 from lewa import learners
 from lewa.cli.options import Json
-from lewa.cli.shared import app, out, print_json
+from lewa.cli.shared import app, out, print_json, say
 from lewa.feedback import feedback_kind
+from lewa.plugins import LEARNERS, announced
 from lewa.report.tables import table
 from lewa.schema import LearnerRow
 from lewa.theory.guarantees import Setting
@@ -17,18 +18,13 @@ WRAPPERS = (
 
 @app.command("learners", epilog="Example: lewa learners --json")
 def list_learners(as_json: Json = False) -> None:
-    """List the learners, their feedback and their kind of guarantee."""
-    rows: list[LearnerRow] = []
-    for name, kind in learners.ALL.items():
-        proved = learners.make(name, 10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
-        rows.append(
-            {
-                "name": name,
-                "feedback": "bandit" if feedback_kind(kind).is_bandit else "full",
-                "guarantee": proved.kind,
-                "about": learners.about(name),
-            }
-        )
+    """List the learners, also those of installed packages, their feedback and their kind of guarantee."""
+    rows: list[LearnerRow] = [_row(name) for name in learners.ALL]
+    for name in announced(LEARNERS):
+        try:
+            rows += [] if name in learners.ALL else [_row(name)]
+        except Exception as error:  # of somebody else's package
+            say(f"the learner {name} of an installed package cannot be listed: {error}")
     if as_json:
         print_json(rows)
         return
@@ -36,3 +32,13 @@ def list_learners(as_json: Json = False) -> None:
     out.print(table("Learners", "name", "feedback", "guarantee", "", rows=cells))
     for line in WRAPPERS:
         out.print(line)
+
+
+def _row(name: str) -> LearnerRow:
+    proved = learners.make(name, 10, 100_000, 0.5).guarantees(10, 100_000, Setting())[0]
+    return {
+        "name": name,
+        "feedback": "bandit" if feedback_kind(learners.find(name)).is_bandit else "full",
+        "guarantee": proved.kind,
+        "about": learners.about(name),
+    }

@@ -11,6 +11,8 @@ from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, NamedTuple
 
+from lewa import compile_notice
+
 AHEAD = 2  # tasks that are kept waiting, per worker
 ANSWER = 10  # seconds that a scheduler has to answer in
 
@@ -44,6 +46,7 @@ def processes(workers: int) -> Iterator[Place]:
 def _tie(reader: "Connection[object, object]") -> None:
     """In a worker: leave Ctrl-C to the parent, and end when the other end of the pipe is closed, by it or by its death."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    compile_notice.install()
     Thread(target=_end_with, args=(reader,), daemon=True).start()
 
 

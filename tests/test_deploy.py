@@ -1,0 +1,74 @@
+"""The files of deploy/: they parse, name what is there, and systemd takes the unit."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tools.docker_steps import Step, commands_of, inside, steps_of
+
+DEPLOY = Path(__file__).parent.parent / "deploy"
+
+
+def read(name: str) -> Any:
+    return yaml.safe_load((DEPLOY / name).read_text())
+
+
+def test_compose_names_files_and_volumes_that_are_there() -> None:
+    compose = read("compose.yml")
+    services = compose["services"]
+    for name, service in services.items():
+        assert ("image" in service) != ("build" in service), name
+        for volume in service.get("volumes", []):
+            source = volume.split(":")[0]
+            assert (DEPLOY / source).is_file() if source.startswith(".") else source in compose["volumes"], volume
+        assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
+        assert set(service.get("depends_on", {})) <= set(services), name
+    build = services["lewa"]["build"]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).is_file()
+    assert "healthcheck" in services["postgres"]  # lewa waits for it
+
+
+def test_prometheus_watches_the_service_of_compose_by_rules_that_are_there() -> None:
+    prometheus, services = read("prometheus.yml"), read("compose.yml")["services"]
+    assert all((DEPLOY / file).is_file() for file in prometheus["rule_files"])
+    targets = prometheus["scrape_configs"][0]["static_configs"][0]["targets"]
+    assert [target.split(":")[0] for target in targets] == ["lewa"]
+    assert "lewa" in services
+    rules = [rule for group in read("alerts.yml")["groups"] for rule in group["rules"]]
+    assert all({"alert", "expr"} <= set(rule) for rule in rules)
+    assert json.loads((DEPLOY / "grafana" / "lewa.json").read_text())["panels"]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")
+def test_systemd_takes_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "lewa.service"
+    text = (DEPLOY / "lewa.service").read_text()
+    assert "ExecStart=/opt/lewa/bin/lewa serve" in text
+    unit.write_text(text.replace("/opt/lewa/bin/lewa", sys.executable))  # it refuses a program that is not there
+    done = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    assert "lewa.service" not in done.stderr, done.stderr
+
+
+def test_the_steps_of_the_dockerfile_can_be_run_one_by_one() -> None:
+    steps = steps_of((DEPLOY / "Dockerfile").read_text())
+    assert steps[0].word == "FROM"
+    runs = [step for step in steps if step.word == "RUN"]
+    assert runs[-1] == Step("RUN", "lewa warm")
+    assert "useradd" not in " ".join(commands_of(runs[0]))
+    assert inside("pip install '/src[cli]' && rm -rf /src", Path("/x")) == "pip install '/x/src[cli]' && rm -rf /x/src"
+    user = next(n for n, step in enumerate(steps) if step.word == "USER")
+    entry = next(n for n, step in enumerate(steps) if step.word == "ENTRYPOINT")
+    assert user < entry  # the service runs unprivileged
+
+
+def test_the_caddyfile_leads_to_the_port_of_the_service_and_hides_metrics() -> None:
+    text = (DEPLOY / "Caddyfile").read_text()
+    assert text.count("{") == text.count("}")
+    assert re.search(r"reverse_proxy 127\.0\.0\.1:8000", text)
+    assert re.search(r"respond @metrics 403", text)
