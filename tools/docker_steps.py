@@ -1,7 +1,8 @@
 """Run the steps of deploy/Dockerfile without Docker: `python -m tools.docker_steps FOLDER` runs them below a clean folder.
 
 COPY takes what Git knows of. Folders of the image (/src, /var/...) become folders below FOLDER, and `pip`, `python` and
-`lewa` are those of a new environment there. What needs the rights of an image is left out, and printed: useradd, chown, USER.
+`lewa` are those of a new environment there. What needs the rights of an image (useradd, chown,
+USER) is left out, and printed.
 """
 
 import json
