@@ -154,7 +154,7 @@ def more(notes: Notes) -> str:
     rows = []
     for (what, (given, without)), shown, counted, sure in product(MORE.items(), FEEDBACK, COUNTED, SURE):
         found, before = (asked(shown, {**known, **COUNTED[counted], **SURE[sure]}) for known in (given, without))
-        if found.ranked and (not before.ranked or found.learner.guarantee != before.learner.guarantee):
+        if found.ranked and (not before.ranked or found.learner.guarantee._replace(share=None) != before.learner.guarantee):
             rows.append(row((FEEDBACK[shown].split()[0].lower(), what, counted, sure), found, notes))
     return "\n".join((head("feedback", "where", "violation", "holds", *ANSWER), *rows))
 
