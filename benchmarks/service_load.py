@@ -31,7 +31,7 @@ class Target:
 
     def __init__(self, command: list[str], folder: Path, port: int, key: str = "", ready: str = "/ready") -> None:
         self.port, self._ready_path, self._log = port, ready, open(folder / "log", "wb")  # noqa: SIM115 (closed by stop)
-        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=environment, cwd=folder)
         for _ in range(600):
             with suppress(OSError):
@@ -42,6 +42,7 @@ class Target:
             time.sleep(0.1)
         else:
             self.process.kill()
+            self.process.wait()
         if self.process.poll() is not None:
             raise OSError((folder / "log").read_text()[-2000:])
         self.key = (folder / "key").read_text().strip() if (folder / "key").exists() else key

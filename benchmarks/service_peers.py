@@ -1,5 +1,6 @@
 """What others reach on the same machine: a plain service with one commit per call, and a published router."""
 
+import secrets
 from pathlib import Path
 
 from benchmarks.service_load import ROOT, Load, Target
@@ -37,6 +38,7 @@ model_list:
   - {model_name: router, litellm_params: {model: openai/small, api_key: none, mock_response: "yes"}}
   - {model_name: router, litellm_params: {model: openai/large, api_key: none, mock_response: "yes"}}
 router_settings: {routing_strategy: simple-shuffle}
+general_settings: {master_key: KEY}
 """
 ASK = b'{"model": "router", "messages": [{"role": "user", "content": "hello"}]}'
 
@@ -58,10 +60,11 @@ def litellm(folder: Path, port: int) -> Target | None:
     if not program.exists():
         return None
     folder.mkdir()
-    (folder / "config.yaml").write_text(LITELLM)
+    key = f"sk-{secrets.token_hex(32)}"
+    (folder / "config.yaml").write_text(LITELLM.replace("KEY", key))
     command = [str(program), "--config", "config.yaml", "--host", "127.0.0.1", "--port", str(port)]
     try:
-        return Target(command, folder, port, "none", "/health/liveliness")
+        return Target(command, folder, port, key, "/health/liveliness")
     except OSError as error:
         print(f"LiteLLM did not start: {str(error)[-300:]}", flush=True)
         return None

@@ -51,13 +51,14 @@ class Server:
         self._port = self.port
 
     def _logged_port(self) -> int:
-        for _ in range(600):
+        for _ in range(6000):  # on a busy machine the imports alone take a minute
             for line in self.log.read_text().splitlines():
                 if '"starting"' in line:
                     return int(json.loads(line)["address"].rsplit(":", 1)[1])
             if self.process.poll() is not None:
                 break
             time.sleep(0.05)
+        self.kill()
         raise AssertionError(self.log.read_text())
 
     @property
@@ -122,7 +123,9 @@ class Traffic:
         self.ended = False
         work = [self._caller(ports[n % len(ports)], key, n) for n in range(callers)]
         tasks = [asyncio.ensure_future(one) for one in work]
-        await asyncio.sleep(seconds)
+        end = time.monotonic() + seconds
+        while not self.ended and time.monotonic() < end:
+            await asyncio.sleep(0.02)
         self.ended = True
         await asyncio.wait(tasks, timeout=10)
         for task in tasks:

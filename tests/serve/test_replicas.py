@@ -14,6 +14,7 @@ from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, Server, Traffic, long, running
 
 LEASE = 2.0
+LONGEST = 200.0  # seconds of traffic, which ends when a scene is over
 
 
 def folders(folder: Path, *names: str) -> list[Path]:
@@ -49,8 +50,19 @@ def pair(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest):  # t
         two.key_file = one.key_file
         assert one.call("POST", "/v1/agents", SETUP)[0] == 201
         for server in (one, two):
-            assert server.call("GET", "/v1/agents/router")[0] == 200
+            answers_in_the_end(server)
         yield url, [one, two]
+
+
+def answers_in_the_end(server: Server) -> None:
+    """Wait until a replica answers for the agent: 503 says that it changes hands."""
+    status = 503
+    for _ in range(200):
+        status = server.call("GET", "/v1/agents/router")[0]
+        if status != 503:
+            break
+        time.sleep(0.1)
+    assert status == 200
 
 
 def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
@@ -68,7 +80,7 @@ def test_either_replica_serves_and_the_owners_death_loses_nothing(pair) -> None:
     other = next(server for server in servers if server is not first)
 
     async def scene() -> None:
-        load = asyncio.ensure_future(traffic.run([server.port for server in servers], first.key, 8, 40))
+        load = asyncio.ensure_future(traffic.run([server.port for server in servers], first.key, 8, LONGEST))
         await asyncio.sleep(1)
         first.process.kill()
         first.process.wait()
@@ -78,7 +90,7 @@ def test_either_replica_serves_and_the_owners_death_loses_nothing(pair) -> None:
         traffic.ended = True
         await load
 
-    asyncio.run(asyncio.wait_for(scene(), 60))
+    asyncio.run(asyncio.wait_for(scene(), LONGEST + 20))
     assert owner([other]) is other
     sound(url, [other], traffic)
 
@@ -89,7 +101,7 @@ def test_a_paused_owner_that_wakes_up_cannot_write(pair) -> None:  # type: ignor
     other = next(server for server in servers if server is not first)
 
     async def scene() -> None:
-        load = asyncio.ensure_future(traffic.run([server.port for server in servers], first.key, 8, 20))
+        load = asyncio.ensure_future(traffic.run([server.port for server in servers], first.key, 8, LONGEST))
         await asyncio.sleep(0.7)
         assert await asyncio.to_thread(has_agent, first)
         os.kill(first.process.pid, signal.SIGSTOP)  # with calls under way
@@ -101,7 +113,7 @@ def test_a_paused_owner_that_wakes_up_cannot_write(pair) -> None:  # type: ignor
         traffic.ended = True
         await load
 
-    asyncio.run(asyncio.wait_for(scene(), 40))
+    asyncio.run(asyncio.wait_for(scene(), LONGEST + 20))
     assert '"agent ready"' in other.log.read_text()
     sound(url, servers, traffic)
 
@@ -113,7 +125,7 @@ def test_an_owner_that_is_told_to_stop_hands_over(pair) -> None:  # type: ignore
     other = next(server for server in servers if server is not first)
 
     async def scene() -> None:
-        load = asyncio.ensure_future(traffic.run([other.port], first.key, 4, 40))
+        load = asyncio.ensure_future(traffic.run([other.port], first.key, 4, LONGEST))
         await asyncio.sleep(0.5)
         code = await asyncio.to_thread(first.stop)
         assert code == 0
@@ -123,7 +135,7 @@ def test_an_owner_that_is_told_to_stop_hands_over(pair) -> None:  # type: ignore
         traffic.ended = True
         await load
 
-    asyncio.run(asyncio.wait_for(scene(), 60))
+    asyncio.run(asyncio.wait_for(scene(), LONGEST + 20))
     sound(url, [other], traffic)
 
 
@@ -134,7 +146,7 @@ def test_postgresql_is_restarted_under_load(cluster: Cluster, tmp_path: Path) ->
         server.call("POST", "/v1/agents", SETUP)
 
         async def scene() -> None:
-            load = asyncio.ensure_future(traffic.run([server.port], server.key, 8, 25))
+            load = asyncio.ensure_future(traffic.run([server.port], server.key, 8, LONGEST))
             await asyncio.sleep(0.5)
             await asyncio.to_thread(cluster.stop, "immediate")
             await asyncio.sleep(0.3)
@@ -145,7 +157,7 @@ def test_postgresql_is_restarted_under_load(cluster: Cluster, tmp_path: Path) ->
             traffic.ended = True
             await load
 
-        asyncio.run(asyncio.wait_for(scene(), 60))
+        asyncio.run(asyncio.wait_for(scene(), LONGEST + 20))
         assert traffic.statuses.get(503)
         assert not any(status >= 500 for status in traffic.statuses if status != 503)
         sound(url, [server], traffic)
