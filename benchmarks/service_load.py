@@ -33,7 +33,7 @@ class Target:
         self.port, self._ready_path, self._log = port, ready, open(folder / "log", "wb")  # noqa: SIM115 (closed by stop)
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
         self.process = subprocess.Popen(command, stdout=self._log, stderr=self._log, env=environment, cwd=folder)
-        for _ in range(600):
+        for _ in range(1200):
             with suppress(OSError):
                 if asyncio.run(self._ready()) == 200:
                     break
