@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lewa.agent.constraint import Constraint, checked
-from lewa.agent.current_guarantee import cut
+from lewa.agent.current_guarantee import begin_segment, cut
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change
@@ -35,6 +35,7 @@ def apply_change(state: "AgentState", change: Change) -> None:
     if segment is not None:
         state.segments.append(segment)
     state.changes.append(change)
+    begin_segment(state, change)
 
 
 def _set_limit(state: "AgentState", change: Change) -> None:

@@ -1,17 +1,41 @@
 """What is proved of an agent's learner over the decisions so far, and over each segment between changes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
+from lewa.agent.delays import DelayCounter
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
-from lewa.theory.delayed import APART, AT_CLOSE
+from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
 from lewa.theory.guarantees import Guarantee, guarantee, none
 
 if TYPE_CHECKING:
+    from lewa.agent.setup import Setup
     from lewa.agent.state import AgentState
 
 CUTS = ("limit", "range", "add", "retire", "mode", "exposure", "share", "fallback")  # changes after which a segment begins
+
+
+class Beginning(NamedTuple):
+    """Where the learner stood when the segment that goes on began."""
+
+    waiting: int  # decisions that were open
+    start: Start
+    counts: dict[str, int]  # of decisions and values before it
+
+    def plain(self) -> Plain:
+        """Return it as JSON has it."""
+        return {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
+
+
+def beginning_from_plain(plain: Plain | None) -> Beginning | None:
+    """Return what `Beginning.plain` wrote."""
+    if plain is None:
+        return None
+    entropy, multiplier = plain["start"]
+    start = Start(float(entropy), tuple(map(float, multiplier)))
+    return Beginning(int(plain["waiting"]), start, {str(name): int(n) for name, n in plain["counts"].items()})
 
 
 class Segment(NamedTuple):
@@ -47,14 +71,14 @@ def cut(state: "AgentState", change: Change) -> Segment | None:
     return Segment(first, state.rounds, _began(state.changes), current_guarantee(state))
 
 
-def _cuts(changes: Sequence[Change]) -> list[Change]:
+def cuts_among(changes: Sequence[Change]) -> list[Change]:
     """Return the changes that begin a segment; a fallback that was named before the first decision changes no play."""
     return [change for change in changes if change.what in CUTS and (change.what, change.decisions) != ("fallback", 0)]
 
 
 def all_segments(state: "AgentState") -> tuple[Segment, ...]:
     """Return the segments so far with the one that goes on; none if nothing was changed."""
-    if not _cuts(state.changes):
+    if not cuts_among(state.changes):
         return ()
     first = state.segments[-1].last + 1 if state.segments else 1
     going = Segment(first, state.rounds, _began(state.changes), current_guarantee(state))
@@ -62,7 +86,7 @@ def all_segments(state: "AgentState") -> tuple[Segment, ...]:
 
 
 def _began(changes: Sequence[Change]) -> str:
-    cuts = _cuts(changes)
+    cuts = cuts_among(changes)
     if not cuts:
         return "as it was made"
     last = cuts[-1]
@@ -72,30 +96,73 @@ def _began(changes: Sequence[Change]) -> str:
 def decisions_made(state: "AgentState") -> int:
     """Return the decisions that a guarantee is about: answered ones, and those that were answered late or are open."""
     late = state.delays.so_far()
-    return state.rounds if late.total or late.missing else state.counts["answered"]
+    answered = state.counts["answered"] - (state.beginning.counts["answered"] if state.beginning else 0)
+    return state.rounds - state.delays.counts["before"] if late.total or late.missing else answered
 
 
 def safe_rounds(state: "AgentState") -> int:
     """Return the decisions that a governor made, one that is there or was."""
-    return state.rounds - state.delays.counts["made"]
+    return state.rounds - state.delays.counts["before"] - state.delays.counts["made"]
+
+
+def _all_counts(state: "AgentState") -> dict[str, int]:
+    return {**state.counts, "clipped": int(state.statistics.clip_count.sum())}
+
+
+def _counts_before(state: "AgentState") -> Mapping[str, int]:
+    return dict.fromkeys(_all_counts(state), 0) if state.beginning is None else state.beginning.counts
+
+
+def begin_segment(state: "AgentState", change: Change) -> None:
+    """Note where the learner stands after a change from which a segment begins; its delays are counted anew."""
+    if not cuts_among([change]):
+        return
+    waiting, play = len(state.open), state.driver.play()
+    if not waiting:
+        state.delays = DelayCounter(state.rounds)
+    least = float(max(play.min(), 1e-300))
+    start = Start(-log(least), tuple(state.driver.multiplier.tolist()))
+    state.beginning = Beginning(waiting, start, _all_counts(state))
+
+
+def unknown_beginning(state: "AgentState") -> Beginning:
+    """Return a beginning of which no theorem is known to hold: an agent that was saved without one."""
+    zeros = dict.fromkeys(_all_counts(state), 0)
+    return Beginning(max(len(state.open), 1), first_start(len(state.setup.actions), len(state.setup.constraints)), zeros)
+
+
+def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
+    """Say why no theorem starts at the last change; nothing if one may."""
+    exposure = state.exposure
+    if beginning.waiting:
+        return f"{beginning.waiting} answers were open then, where a theorem starts with none"
+    if not (exposure.plain_play and exposure.learns) or exposure.retired:
+        return "its learner does not play and learn as a theorem asks since then"
+    return ""
+
+
+def _statements(setup: "Setup", made: int, late: Delays, beginning: Beginning | None) -> tuple[Guarantee, ...]:
+    learner, K = setup.learner, len(setup.actions)
+    if beginning is not None:
+        return learner.segment_guarantees(K, made, late, beginning.start)
+    in_time = not late.total and not late.missing
+    return (guarantee(learner, K, made),) if in_time else learner.late_guarantees(K, made, late)
 
 
 def current_guarantee(state: "AgentState") -> Guarantee:
     """Return the learner's guarantee over the decisions so far; none where they were not those of a theorem."""
-    setup, counts = state.setup, state.counts
-    name, rounds = setup.learner_name, counts["answered"] + counts["charged"]
-    if rounds == 0:
+    setup, beginning, before = state.setup, state.beginning, state.delays.counts["before"]
+    name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
+    if counts["answered"] + counts["charged"] == 0:
         return none(name, "no round was answered yet")
-    if _cuts(state.changes):
-        return none(name, "a theorem starts at the first decision, and the agent was changed after it: see its segments")
-    late, made, K = state.delays.so_far(), state.delays.made, len(setup.actions)
-    safe = safe_rounds(state)
+    if beginning is not None and (why := _unlike_a_start(state, beginning)):
+        return none(name, f"the agent was changed, and {why}: see its segments")
+    late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
     deviations = [(counts["masked"], "had actions masked"), (counts["charged"], "were charged, not answered")]
-    deviations.append((int(state.statistics.clip_count.sum()), "were clipped"))
+    deviations.append((counts["clipped"], "were clipped"))
     statements: tuple[Guarantee, ...] = ()
     if made and not any(number for number, _ in deviations):
-        in_time = not late.total and not late.missing
-        statements = (guarantee(setup.learner, K, made),) if in_time else setup.learner.late_guarantees(K, made, late)
+        statements = _statements(setup, made, late, beginning)
     if not statements:
         deviations += [
             (counts["late"], "were answered late, after a further decision"),
@@ -105,7 +172,9 @@ def current_guarantee(state: "AgentState") -> Guarantee:
         ]
         reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
         why = "the theorem is about rounds answered at once, with all actions, by values in their range"
-        return none(name, f"{why}; of {state.rounds} decisions and their values {reasons}")
+        if beginning is not None and not reasons:
+            return none(name, "nothing is proved of this learner from a change on")
+        return none(name, f"{why}; of {state.rounds - before} decisions and their values {reasons}")
     statement = statements[0]
     if setup.learns_at_close:  # arrivals are then the closes
         assumptions = tuple(AT_CLOSE if text == APART else text for text in statement.assumptions)

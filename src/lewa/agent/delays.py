@@ -7,14 +7,14 @@ from operator import sub
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
 
-COUNTS = ("made", "learned", "total", "partners", "between", "most_open", "missing")
+COUNTS = ("made", "learned", "total", "partners", "between", "most_open", "missing", "before")
 
 
 class DelayCounter:
-    """Count the decisions of the learner, and how many were open with each."""
+    """Count the decisions of the learner, and how many were open with each; `before` it, some decisions were made."""
 
-    def __init__(self) -> None:
-        self.counts = dict.fromkeys(COUNTS, 0)
+    def __init__(self, before: int = 0) -> None:
+        self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
         self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many were learned before it
 
     def copy(self) -> "DelayCounter":
@@ -94,7 +94,9 @@ class DelayCounter:
     def from_plain(cls, plain: Plain) -> "DelayCounter":
         """Return what `plain` wrote."""
         made = cls()
-        made.counts = {name: int(plain["counts"][name]) for name in COUNTS}
+        made.counts = {
+            name: int(plain["counts"].get(name, 0) if name == "before" else plain["counts"][name]) for name in COUNTS
+        }
         made.open = {int(number): (int(a), int(b), int(c)) for number, a, b, c in plain["open"]}
         return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lewa.agent.current_guarantee import segment_from_plain
+from lewa.agent.current_guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
 from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
@@ -40,6 +40,7 @@ def to_plain(state: AgentState) -> Plain:
         "shifts": [list(shift) for shift in state.shifts],
         "delays": state.delays.plain(),
         "segments": [segment.plain() for segment in state.segments],
+        **({} if state.beginning is None else {"beginning": state.beginning.plain()}),
         **({} if state.ledger is None else {"governor": state.ledger.plain()}),
         **({"asleep": list(state.asleep)} if state.asleep else {}),
         "open": _plain_open(state),
@@ -66,6 +67,9 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         unknown_delays(state.rounds, state.counts, plain["open"]) if known is None else DelayCounter.from_plain(known)
     )
     state.segments = [segment_from_plain(segment) for segment in plain.get("segments", ())]
+    state.beginning = beginning_from_plain(plain.get("beginning"))
+    if state.beginning is None and cuts_among(state.changes):  # a file of before: nothing is known of where it stood
+        state.beginning = unknown_beginning(state)
     if plain.get("governor") is not None:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)

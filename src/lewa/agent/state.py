@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 
 from lewa.agent.contexts import settle_costs
-from lewa.agent.current_guarantee import Segment
+from lewa.agent.current_guarantee import Beginning, Segment
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.delays import DelayCounter
 from lewa.agent.driver import Driver
@@ -47,6 +47,7 @@ class AgentState:
         self.shifts: list[Shift] = []
         self.ledger: DebtLedger | None = None  # of the governor, if there is one
         self.delays, self.segments = DelayCounter(), list[Segment]()
+        self.beginning: Beginning | None = None  # of the segment that goes on, after a change
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._by_group = any(item.group for item in setup.constraints)

@@ -300,7 +300,8 @@ def _promise(state: AgentState, statement: Guarantee) -> tuple[str, ...]:
         return ()
     setup, rounds = state.setup, decisions_made(state)
     low, high = setup.reward_range
-    text = [f"regret at most {statement.regret * (high - low):.4g} after {rounds} rounds"]
+    since = "" if not state.delays.counts["before"] else f" since decision {state.delays.counts['before'] + 1}"
+    text = [f"regret at most {statement.regret * (high - low):.4g} after {rounds} rounds{since}"]
     for constraint, violation in zip(setup.constraints, statement.violation, strict=True):
         edge = constraint.scale.to_user(max(constraint.floor - violation / rounds, 0.0))
         text.append(f"{constraint.name} {constraint.sense} {edge:.4g} on average over {rounds} rounds")

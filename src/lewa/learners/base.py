@@ -9,7 +9,7 @@ import numpy as np
 
 from lewa.feedback import Feedback, feedback_kind
 from lewa.kernels import field_types
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, in_unit, short_repr
@@ -125,6 +125,10 @@ class Learner:
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         """Return what is proved of so many decisions whose answers came late, the best first; most learners have nothing."""
+        return ()
+
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        """Return what is proved of the decisions since a change, from where the learner stood then; most have nothing."""
         return ()
 
     @property

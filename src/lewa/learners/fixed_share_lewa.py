@@ -17,7 +17,7 @@ from lewa.kernels import (
 )
 from lewa.learners.base import PrimalDual, check_epsilon, check_problem, log_actions, require
 from lewa.theory import delayed, fixed_share
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
@@ -115,3 +115,6 @@ class FixedShareLewa(PrimalDual):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share)
+
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share, start)

@@ -19,7 +19,7 @@ from lewa.learners.base import (
     require,
 )
 from lewa.theory import delayed, paper
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
@@ -120,6 +120,9 @@ class Lewa(PrimalDual):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.lewa(self, actions, rounds, late)
+
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        return delayed.lewa(self, actions, rounds, late, start=start)
 
 
 def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None = None) -> tuple[float, float, float]:

@@ -11,7 +11,7 @@ from lewa.kernels import draw, dual_step, ix_loss, normalize, ones, priced_loss,
 from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_problem, log_actions
 from lewa.learners.lewa import LewaState
 from lewa.theory import bandit, delayed
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Vector
 
@@ -93,6 +93,9 @@ class LossBanditLewa(PrimalDual):
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.loss_bandit_lewa(self, actions, rounds, late)
 
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        return delayed.loss_bandit_lewa(self, actions, rounds, late, start)
+
 
 @dataclass(frozen=True)
 class LewaIx(LossBanditLewa):
@@ -158,3 +161,6 @@ class LewaIx(LossBanditLewa):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return (none("LEWA-IX", delayed.CHANCE),)
+
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        return ()

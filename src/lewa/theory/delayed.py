@@ -34,6 +34,8 @@ AT_CLOSE = (
     "answers are learned at the close of their decisions; when one is closed, and whether its answer has come by then, "
     "depends on no action or outcome of a decision that is open; the noise of decisions is independent"
 )
+PAST = "given all that was before the last change"
+LATE, CHANGED = "late answers", "from the last change on"
 CHANCE = "with late answers its theorem divides by another chance than the rule does, and nothing is proved of the rule"
 
 
@@ -47,6 +49,27 @@ class Delays(NamedTuple):
     missing: int = 0  # answers that never came
 
 
+class Start(NamedTuple):
+    """Where a learner stands at the first decision that a theorem is about, if it has learned before."""
+
+    entropy: float  # max_i ln(1/p_i) of its play p
+    multiplier: tuple[float, ...]  # lambda
+
+    def excess(self, delta: float, floor: Vector) -> list[float]:
+        """Return by how much each multiplier shrinks more than its floor can raise it: x_j = [delta lambda_j - c0_j]+."""
+        return [max(delta * value - c0, 0.0) for value, c0 in zip(self.multiplier, floor.tolist(), strict=True)]
+
+    def dual_cost(self, delta: float, mu: float, floor: Vector, rounds: int) -> float:
+        """Return what the dual steps cost: (mu T/2) sum_j (1 + x_j)^2 + |lambda|^2/(2 mu)."""
+        squares = sum((1 + x) ** 2 for x in self.excess(delta, floor))
+        return mu * rounds / 2 * squares + sum(value**2 for value in self.multiplier) / (2 * mu)
+
+
+def first_start(actions: int, constraints: int) -> Start:
+    """Return the start of a learner that has learned nothing."""
+    return Start(log(actions), (0.0,) * constraints)
+
+
 class Late(NamedTuple):
     """Regret at most B, violation at most sqrt(A (T + B))."""
 
@@ -54,28 +77,37 @@ class Late(NamedTuple):
     A: float
 
 
-def full_information(learner: parameters.Dual, actions: int, rounds: int, late: Delays, share: float = 0.0) -> Late:
-    """LEWA and fixed share as they are (Th1): the dual step pays nothing for delay.
+def full_information(
+    learner: parameters.Dual, actions: int, rounds: int, late: Delays, share: float = 0.0, start: Start | None = None
+) -> Late:
+    """LEWA and fixed share as they are (Th1), from any start (Th11): the dual step pays nothing for delay.
 
     Where delta < (m eta/2)(1 + G) + 2 share m e, the multipliers' caps pay for what the shrinkage does not absorb.
     """
-    K, T, m, D, floor = actions, rounds, learner.floor.size, late.total, learner.floor.tolist()
+    T, m, D = rounds, learner.floor.size, late.total
     eta, delta, mu = learner.eta, learner.delta, learner.mu
+    begin = start or first_start(actions, m)
     moving = -(T - 1) * log1p(-share)
-    B = (log(K) + moving) / eta + eta / 4 * (T + 2 * D) + m * mu * T / 2 + 1.5 * share * D
+    B = (begin.entropy + moving) / eta + eta / 4 * (T + 2 * D) + 1.5 * share * D
+    B += begin.dual_cost(delta, mu, learner.floor, T)
     lacking = m * eta / 4 * (1 + late.partners) + share * m * late.between - delta / 2
     if lacking > 1e-15 * delta:
-        B += lacking * T * sum(min(c0 / delta, mu * c0 * T) ** 2 for c0 in floor)
+        pairs = zip(learner.floor.tolist(), begin.multiplier, strict=True)
+        B += lacking * T * sum(min(max(c0 / delta, value), value + mu * c0 * T) ** 2 for c0, value in pairs)
     return Late(B, width(delta, mu, T))
 
 
-def price_of_learning(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> Late | None:
-    """BanditLEWA on losses as it is (Th4): the price is that of the moment of learning; None if delta is too small."""
+def price_of_learning(
+    learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
+) -> Late | None:
+    """BanditLEWA on losses as it is (Th4), from any start: the price is that of learning; None if delta is too small."""
     K, T, m, D = actions, rounds, learner.floor.size, late.total
     eta, delta, mu = learner.eta, learner.delta, learner.mu
     if delta < 2 * m * eta * (K + late.partners) * (1 - 1e-12) or delta * mu > 1:
         return None
-    B = log(K) / eta + eta * (K * T + 2 * D * (1 + 2 * m * mu * late.between) ** 2) + m * mu * T / 2
+    begin = start or first_start(K, m)
+    beta = 1 + 2 * m * mu * late.between * (1 + max(begin.excess(delta, learner.floor), default=0.0))
+    B = begin.entropy / eta + eta * (K * T + 2 * D * beta**2) + begin.dual_cost(delta, mu, learner.floor, T)
     return Late(B, width(delta, mu, T))
 
 
@@ -83,32 +115,41 @@ def price_of_learning(learner: parameters.Dual, actions: int, rounds: int, late:
 
 
 def lewa(
-    learner: parameters.Dual, actions: int, rounds: int, late: Delays, source: str = "LEWA", share: float = 0.0
+    learner: parameters.Dual,
+    actions: int,
+    rounds: int,
+    late: Delays,
+    source: str = "LEWA",
+    share: float = 0.0,
+    start: Start | None = None,
 ) -> tuple[Guarantee, ...]:
     """Th1: in expectation for constraints of a fixed mean, and on every path against plays that meet every floor."""
     if actions == 1:
         return one_action(learner.floor)
     if learner.delta * learner.mu > 1:
         return (none(source, f"needs delta*mu <= 1, got delta={learner.delta}, mu={learner.mu}"),)
-    bound = full_information(learner, actions, rounds, late, share)
-    source = f"{source}, late answers (Th1)"
+    bound = full_information(learner, actions, rounds, late, share, start)
+    source = f"{source}, {LATE if start is None else CHANGED} (Th1)"
+    world = (FEASIBLE, MEAN, OBLIVIOUS, APART) if start is None else (FEASIBLE, MEAN, OBLIVIOUS, APART, PAST)
     return (
-        _conclude(bound, rounds, learner.floor, late, EXPECTED, source, (FEASIBLE, MEAN, OBLIVIOUS, APART)),
+        _conclude(bound, rounds, learner.floor, late, EXPECTED, source, world),
         _conclude(bound, rounds, learner.floor, late, PATHWISE, source, (EVERY_ROUND, ANY)),
     )
 
 
-def loss_bandit_lewa(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+def loss_bandit_lewa(
+    learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
+) -> tuple[Guarantee, ...]:
     """Th4, in expectation."""
     if actions == 1:
         return one_action(learner.floor)
-    source, m = "BanditLEWA, losses, late answers (Th4)", learner.floor.size
-    bound = price_of_learning(learner, actions, rounds, late)
+    source, m = f"BanditLEWA, losses, {LATE if start is None else CHANGED} (Th4)", learner.floor.size
+    bound = price_of_learning(learner, actions, rounds, late, start)
     if bound is None:
         least = 2 * m * learner.eta * (actions + late.partners)
         needs = f"needs delta >= 2*m*eta*(K + G) with G = {late.partners} decisions open together"
         return (none(source, f"{needs}; got delta={learner.delta:.6g} where it is {least:.6g}"),)
-    world = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, APART)
+    world = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, APART) if start is None else (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, APART, PAST)
     return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, world),)
 
 
