@@ -152,7 +152,7 @@ class Status(NamedTuple):
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
             *bounds, source = self.promise
-            text.append(f"proved: {'; '.join(bounds)}, by {source} (status.conditions)")
+            text.append(f"proved, of the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
         else:
             text.append(f"proved: nothing: {self.guarantee.reason}")
         text += [f"  {segment}" for segment in self.segments]
