@@ -94,8 +94,12 @@ def beside(folder: Path, page: Page) -> str:
     router = litellm(folder / "litellm", 8394)
     if router is None:
         return "LiteLLM's proxy could not be installed or started here."
-    page.measure("LiteLLM's proxy with mock answers, nothing on disk, 16 connections", Completions(router, 16, 1))
-    router.stop()
+    try:
+        page.measure("LiteLLM's proxy with mock answers, nothing on disk, 16 connections", Completions(router, 16, 1))
+    except (OSError, AssertionError) as error:
+        return f"LiteLLM's proxy did not answer: {str(error)[:200]}"
+    finally:
+        router.stop()
     return "LiteLLM's proxy chooses a model and makes its answer up; one call is one entry, and nothing is durable."
 
 
