@@ -130,14 +130,14 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     items: Any = list(map(state.open.get, numbers))
     if None in items or any(map(state.delays.is_safe, numbers)):
         return None
-    actions, propensities, plays, units, charges, _, asleep = zip(*items, strict=True)
+    actions, propensities, units, charges, asleep = (list(map(itemgetter(k), items)) for k in (0, 1, 3, 4, 6))
     if type(decisions[0]) is Decision and not _fit(state, decisions, actions, propensities):
         return None
     if not all(map(is_, units, repeat(None))) or any(asleep):
         return None
     index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
     learned = _add(state, rows, index, chance)
-    learned_plays = stack(plays) if state.driver.needs_play else np.zeros((len(rows), 0))
+    learned_plays = stack(list(map(itemgetter(2), items))) if state.driver.needs_play else np.zeros((len(rows), 0))
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)
     sums = state.statistics.multiplier_sum
     for j in range(multipliers.shape[1]):  # one after the other, so that it rounds as single answers do
@@ -160,7 +160,7 @@ def _numbers(state: AgentState, decisions: Sequence[Any]) -> list[int] | None:
 def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], propensities: Sequence[float]) -> bool:
     """Whether decisions are those that are open under their numbers."""
     return (
-        tuple(map(_chance, decisions)) == propensities
+        list(map(_chance, decisions)) == propensities
         and list(map(_second, decisions)) == list(map(state.setup.actions.__getitem__, actions))
         and set(map(_agent, decisions)) == {state.setup.agent_name}
         and not set(map(len, map(_play, decisions))) - {0, 8 * state.driver.actions}

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import count, repeat
-from operator import sub
+from operator import itemgetter, sub
 
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
@@ -51,7 +51,7 @@ class DelayCounter:
         entries = [entry for number in numbers if (entry := self.open.pop(number, None)) is not None]
         if not entries:
             return
-        counts, (places, waiting, before) = self.counts, zip(*entries, strict=True)
+        counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
         counts["between"] = max(counts["between"], counts["learned"] + max(map(sub, count(), before)))
         counts["learned"] += len(entries)
@@ -62,8 +62,11 @@ class DelayCounter:
         if entry is None:  # a safe decision of the governor
             return
         counts, (place, waiting, before) = self.counts, entry
-        counts["partners"] = max(counts["partners"], waiting + counts["made"] - place)
-        counts["between"] = max(counts["between"], counts["learned"] - before)
+        partners, between = waiting + counts["made"] - place, counts["learned"] - before
+        if partners > counts["partners"]:
+            counts["partners"] = partners
+        if between > counts["between"]:
+            counts["between"] = between
         counts["learned" if learned else "missing"] += 1
 
     def so_far(self) -> Delays:
@@ -87,8 +90,10 @@ class DelayCounter:
         return self.counts["made"] - self.counts["missing"]
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
-        return {"counts": self.counts, "open": [[number, *entry] for number, entry in self.open.items()]}
+        """Return it as JSON has it: a column of the numbers that are open, and one for each of their entries."""
+        entries = list(self.open.values())
+        columns = [list(self.open), *(list(map(itemgetter(k), entries)) for k in range(3))]
+        return {"counts": self.counts, "columns": columns}
 
     @classmethod
     def from_plain(cls, plain: Plain) -> "DelayCounter":
@@ -97,7 +102,8 @@ class DelayCounter:
         made.counts = {
             name: int(plain["counts"].get(name, 0) if name == "before" else plain["counts"][name]) for name in COUNTS
         }
-        made.open = {int(number): (int(a), int(b), int(c)) for number, a, b, c in plain["open"]}
+        rows = zip(*plain["columns"], strict=True) if "columns" in plain else plain["open"]  # a row each, in the past
+        made.open = {int(number): (int(a), int(b), int(c)) for number, a, b, c in rows}
         return made
 
 

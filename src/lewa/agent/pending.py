@@ -57,6 +57,10 @@ class OpenDecisions:
     def __iter__(self) -> Iterator[int]:
         return iter(self._items)
 
+    def values(self) -> list[Pending]:
+        """Return the decisions."""
+        return list(self._items.values())
+
     def items(self) -> Iterable[tuple[int, Pending]]:
         """Return the numbers and the decisions."""
         return self._items.items()
@@ -120,9 +124,10 @@ class OpenDecisions:
             for f in fields:
                 self._plays[f] += sign * parts
             return
-        charges = [0, *(round(FIXED * charge) for charge in pending.charged.tolist())]
+        charges = pending.charged.tolist()
         for f in fields:
-            self._charges[f] += sign * charges[f]
+            if f:
+                self._charges[f] += sign * round(FIXED * charges[f - 1])
 
     def count(self, f: int) -> int:
         """Return how many decisions await a value."""
@@ -184,4 +189,4 @@ class OpenDecisions:
 
 def stack(rows: Sequence[Vector]) -> Matrix:
     """Return vectors of one length as the rows of a matrix."""
-    return np.concatenate(rows).reshape(len(rows), -1) if rows[0].size else np.zeros((len(rows), 0))
+    return np.frombuffer(bytearray().join(rows)).reshape(len(rows), -1) if rows[0].size else np.zeros((len(rows), 0))

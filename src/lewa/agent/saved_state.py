@@ -101,13 +101,13 @@ def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
 
 def _plain_open(state: AgentState) -> list[list[object]] | Plain:
     """Return the open decisions: a list each, or columns if they are many and nothing but numbers."""
-    numbers, items = list(state.open), [pending for _, pending in state.open.items()]
+    numbers, items = list(state.open), state.open.values()
     numeric = not state.driver.needs_play and not state.driver.features
     partial = not all(map(is_, map(itemgetter(3), items), repeat(None)))
     if len(items) <= MANY or not numeric or partial or any(map(itemgetter(6), items)):
         return list(map(_plain_pending, numbers, items))
-    actions, propensities, _, _, charges, _, _ = zip(*items, strict=True)
-    columns = {"number": numbers, "action": list(actions), "probability": list(propensities)}
+    actions, propensities, charges = (list(map(itemgetter(k), items)) for k in (0, 1, 4))
+    columns = {"number": numbers, "action": actions, "probability": propensities}
     return {**columns, "charged": stack(charges).T.tolist()}
 
 

@@ -139,8 +139,9 @@ class AgentState:
                 f"pass a decision as pull returned it, got one whose play is {short_repr(decision.play_bytes)}"
             )
         size, K = len(decision.play_bytes) // 8, self.driver.actions
-        added = sum(change.what == "add" for change in self.changes)
-        if size and not K - added <= size <= K:
+        if size in (0, K):
+            return
+        if not K - sum(change.what == "add" for change in self.changes) <= size < K:
             raise UnknownError(
                 f"decision {decision.id} is of an agent with another number of actions: it has {size}, this agent {K}"
             )
