@@ -376,7 +376,7 @@ class Agent(ChangeMethods, AgentCore):
 
     def status(self) -> Status:
         """Return how the agent stands: each constraint with its average and band, regret, guarantee, and warnings."""
-        status = report(self._copy(), self._misfits)
+        status = report(self._copy(whole=False), self._misfits)
         with self._lock:
             problems = self._watch.new_warnings(list(status.warnings))
         announce([], problems, self._name, None)

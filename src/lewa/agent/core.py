@@ -309,9 +309,9 @@ class AgentCore:
             "state": saved_state.to_plain(state),
         }
 
-    def _copy(self) -> AgentState:
+    def _copy(self, whole: bool = True) -> AgentState:
         with self._lock:
-            return self._state.copy()
+            return self._state.copy(whole)
 
     @classmethod
     def restore(cls, plain: Plain) -> Self:

@@ -33,17 +33,23 @@ class DebtLedger:
         self.debt, self.start, self.peak = list(debt), list(debt), list(debt)
         self.over = [0.0] * len(debt)  # the most that an answer was beyond its reserve
         self.open: dict[int, Reserve] = {}
+        self.reserves: dict[Reserve, int] = {}  # how many of the open ones are counted so
         self.counts = dict.fromkeys(COUNTS, 0)
         self.turn = LEARNER  # of the decision that is being made
         self.helping = False  # whether the last decision was a safe one
         self._reserve = Reserve(False, rule.reserve)
 
-    def copy(self) -> "DebtLedger":
-        """Return a copy to read from."""
+    def copy(self, whole: bool = True) -> "DebtLedger":
+        """Return a copy to read from; without the open decisions, unless it is to be `whole`."""
         twin = copy(self)
         twin.debt, twin.peak, twin.over = self.debt[:], self.peak[:], self.over[:]
-        twin.open, twin.counts = self.open.copy(), dict(self.counts)
+        twin.open, twin.counts = self.open.copy() if whole else {}, dict(self.counts)
+        twin.reserves = self.reserves.copy()
         return twin
+
+    def _open(self, number: int, reserve: Reserve) -> None:
+        self.open[number] = reserve
+        self.reserves[reserve] = self.reserves.get(reserve, 0) + 1
 
     def calls(self) -> bool:
         """Return whether the next decision, at its worst, would take a debt beyond its bound."""
@@ -106,7 +112,7 @@ class DebtLedger:
         elif turn == UNSAFE:
             counts["unsafe"] += 1
         self.helping = turn == SAFE
-        self.open[number] = reserve
+        self._open(number, reserve)
         counts["most_open"] = max(counts["most_open"], len(self.open))
         for j, value in enumerate(reserve.values):
             self._add(j, rule.excess(j, value))
@@ -138,13 +144,17 @@ class DebtLedger:
 
     def close(self, number: int, whole: bool) -> None:
         """Take a decision from the open ones; what was not told stays at its reserve."""
-        self.open.pop(number, None)
+        reserve = self.open.pop(number, None)
+        if reserve is not None:
+            self.reserves[reserve] -= 1
+            if not self.reserves[reserve]:
+                del self.reserves[reserve]
         self.counts["lost"] += not whole
 
     def take_over(self, numbers: Mapping[int, Sequence[str]]) -> None:
         """Count decisions that were open before there was a governor at their reserve, but for what was told of them."""
         for number, values_told in numbers.items():
-            self.open[number] = self._reserve
+            self._open(number, self._reserve)
             for j, name in enumerate(self.rule.names):
                 if name not in values_told:
                     self.debt[j] += self.rule.excess(j, self.rule.reserve[j])
@@ -201,19 +211,20 @@ def ledger_from_plain(plain: Plain, actions: Sequence[Label], constraints: Seque
     ledger.counts = {name: int(plain["counts"][name]) for name in COUNTS}
     ledger.helping = bool(plain["helping"])
     kinds = [Reserve(bool(safe), tuple(map(float, values))) for safe, values in plain["reserves"]]
-    ledger.open = {int(number): kinds[place] for number, place in plain["open"]}
+    for number, place in plain["open"]:
+        ledger._open(int(number), kinds[place])
     return ledger
 
 
 def governor_problems(ledger: DebtLedger) -> list[str]:
     """Name the debts that are held back by what is open, and safe decisions that were not safe."""
-    rule, problems = ledger.rule, []
+    rule, problems, waiting = ledger.rule, list[str](), sum(ledger.reserves.values())
     for j, name in enumerate(rule.names):
-        reserved = sum(rule.excess(j, reserve.values[j]) for reserve in ledger.open.values())
+        reserved = sum(n * rule.excess(j, reserve.values[j]) for reserve, n in ledger.reserves.items())
         if ledger.debt[j] + rule.worst[j] > rule.debt[j] >= ledger.debt[j] - reserved + rule.worst[j]:
             problems.append(
-                f"the governor plays safe as {len(ledger.open)} open decisions are counted at their worst {name}; "
-                f"a debt of at least {rule.worst[j] * (len(ledger.open) + 1):.4g} would let the learner decide"
+                f"the governor plays safe as {waiting} open decisions are counted at their worst {name}; "
+                f"a debt of at least {rule.worst[j] * (waiting + 1):.4g} would let the learner decide"
             )
     if ledger.counts["broken"]:
         problems.append(

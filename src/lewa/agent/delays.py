@@ -15,7 +15,14 @@ class DelayCounter:
 
     def __init__(self, before: int = 0) -> None:
         self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
+        self._so_far: Delays | None = None  # of a summary
         self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many were learned before it
+
+    def summary(self) -> "DelayCounter":
+        """Return a copy that knows how late answers were so far, and none of the open decisions."""
+        twin = DelayCounter()
+        twin.counts, twin._so_far = dict(self.counts), self.so_far()
+        return twin
 
     def copy(self) -> "DelayCounter":
         """Return a copy."""
@@ -71,6 +78,8 @@ class DelayCounter:
 
     def so_far(self) -> Delays:
         """Return how late answers were, at most; what is open is taken to be learned now, in the order of the decisions."""
+        if self._so_far is not None:
+            return self._so_far
         counts, partners, between = self.counts, 0, 0
         if self.open:  # no open decision has more partners than the oldest one can have
             place, _, before = next(iter(self.open.values()))

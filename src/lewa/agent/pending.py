@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from math import fsum
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -40,13 +40,14 @@ class OpenDecisions:
         self._items: dict[int, Pending] = {}
         self.get = self._items.get  # the decision of a number, or None
         self._least = 1  # no number below it is open
+        self._others = 0  # open decisions that a summary does not hold
         self._every, self._sees_all = range(fields), sees_all
         self.awaited = [[0] * actions for _ in self._every]  # decisions by action
         self._charges = [0] * fields  # of what was charged for the constraint, in parts of one
         self._plays = np.zeros((fields, actions if sees_all else 0), dtype=np.int64)  # of the plays
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._items) + self._others
 
     def __contains__(self, number: int) -> bool:
         return number in self._items
@@ -142,14 +143,25 @@ class OpenDecisions:
         total: Vector = self._plays[f] / FIXED
         return total
 
+    def summary(self, number: int) -> "OpenDecisions":
+        """Return a copy with the sums and, of the decisions, at most the one of this number."""
+        twin = OpenDecisions(0, 0, self._sees_all)
+        pending = self._items.get(number)
+        self._copy_to(twin, {} if pending is None else {number: pending})
+        twin._others = len(self) - len(twin._items)
+        return twin
+
     def copy(self) -> "OpenDecisions":
         """Return a copy; what is in it never changes."""
         twin = OpenDecisions(0, 0, self._sees_all)
-        twin._items, twin._least, twin._every = self._items.copy(), self._least, self._every
+        self._copy_to(twin, self._items.copy())
+        return twin
+
+    def _copy_to(self, twin: "OpenDecisions", items: dict[int, Pending]) -> None:
+        twin._items, twin._least, twin._every = items, self._least, self._every
         twin.get = twin._items.get
         twin.awaited = [row.copy() for row in self.awaited]
         twin._charges, twin._plays = self._charges.copy(), self._plays.copy()
-        return twin
 
     def extend(self) -> None:
         """Take one more action in."""
@@ -189,4 +201,5 @@ class OpenDecisions:
 
 def stack(rows: Sequence[Vector]) -> Matrix:
     """Return vectors of one length as the rows of a matrix."""
-    return np.frombuffer(bytearray().join(rows)).reshape(len(rows), -1) if rows[0].size else np.zeros((len(rows), 0))
+    parts: Any = rows  # an array is a buffer, which its type does not say
+    return np.frombuffer(bytearray().join(parts)).reshape(len(rows), -1) if rows[0].size else np.zeros((len(rows), 0))

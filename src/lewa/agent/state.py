@@ -67,15 +67,19 @@ class AgentState:
         self._desk = np.full((2, fields), np.nan)
         self._values, self._units = self._desk
 
-    def copy(self) -> "AgentState":
-        """Return a copy to read from while this one goes on."""
+    def copy(self, whole: bool = True) -> "AgentState":
+        """Return a copy to read from while this one goes on; without the open decisions, unless it is to be `whole`.
+
+        A status needs no more than the sums over these, so it does not take longer the more of them there are.
+        """
         twin = copy(self)  # shares the setup and what else never changes
         twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
-        twin.open, twin.counts = self.open.copy(), dict(self.counts)  # what is in `open` never changes either
+        twin.open = self.open.copy() if whole else self.open.summary(self.rounds)  # what is in `open` never changes either
+        twin.counts = dict(self.counts)
         twin.recent, twin.debt_base = self.recent.copy(), self.debt_base.copy()
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
-        twin.ledger = self.ledger and self.ledger.copy()
-        twin.delays, twin.segments = self.delays.copy(), list(self.segments)
+        twin.ledger = self.ledger and self.ledger.copy(whole)
+        twin.delays, twin.segments = self.delays.copy() if whole else self.delays.summary(), list(self.segments)
         twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
         twin._make_desk()
         return twin

@@ -16,6 +16,7 @@ class PythonLoop:
     def __init__(self, session: Session, game: Game, key: Words) -> None:
         self.session, self.game, self.key = session, game, key
         self.waiting: dict[int, list[tuple[Full | Bandit, Choice]]] = {}  # by the round after which it is learned
+        self.answers = np.zeros(session.actions)  # of each action
 
     def __call__(self, memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         """Play rounds in a row."""
@@ -39,7 +40,9 @@ class PythonLoop:
                 self.waiting.setdefault(arrives[t], []).append((seen, choice))
             for seen, made in self.waiting.pop(start + t, ()):
                 session.see(made.features)
-                session.learn(seen, made.available)
+                self.answers[made.action] += 1
+                gone = () if made.available is None else np.flatnonzero((made.available == 0) & (self.answers == 0)).tolist()
+                session.learn(seen, made.available, gone)
         add_up(session, nature, record, history)
 
 
