@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, Governor, at_least, at_most
+from lewa.agent.status import report
 
 ASSETS = Path(__file__).parent.parent / "assets"
 
@@ -205,3 +206,24 @@ def test_an_agent_saved_by_version_one_still_loads() -> None:
         assert decision.play == pytest.approx(then["play"], rel=1e-9)  # another machine may round otherwise
         assert decision.multipliers == pytest.approx(then["multipliers"], rel=1e-9)
         agent.update(decision, reward=0.5, cost=0.001, quality=3)
+
+
+@pytest.mark.parametrize("governed", [False, True])
+def test_open_decisions_are_saved_in_columns_and_a_status_needs_only_their_sums(governed: bool) -> None:
+    more: Any = {"governor": Governor("small", sure={"cost": 0.001}, debt={"cost": 0.01})} if governed else {}
+    agent = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], seed=1, **more)
+    for _ in range(50):
+        agent.pull()
+    for n in range(1, 40, 3):
+        agent.update(n, cost=0.001)
+    agent.update(2, reward=0.5, cost=0.004)
+    light = agent._copy(whole=False)
+    assert (len(light.open), list(light.open)) == (49, [50])
+    assert report(light).plain() == report(agent._copy()).plain()
+    plain = agent.snapshot()
+    assert [len(column) for column in plain["state"]["delays"]["columns"]] == [len(agent._state.delays.open)] * 4
+    assert Agent.restore(json.loads(json.dumps(plain))).snapshot() == plain
+    old = copy.deepcopy(plain)
+    columns = old["state"]["delays"].pop("columns")
+    old["state"]["delays"]["open"] = [list(row) for row in zip(*columns, strict=True)]  # as they were saved in the past
+    assert Agent.restore(old).snapshot() == plain

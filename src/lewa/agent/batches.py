@@ -64,9 +64,8 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     packed = [data[start : start + width] for start in range(0, n * width, width)] if width else repeat(b"")
     drawn = map(labels.__getitem__, indices)
     name = repeat(state.setup.agent_name)
-    fields = zip(
-        ids, drawn, propensities, packed, multipliers, ids, repeat(None), name, repeat(b""), repeat(()), strict=False
-    )
+    empty = (repeat(value) for value in (b"", (), None))  # no features, charges or context
+    fields = zip(ids, drawn, propensities, packed, multipliers, ids, repeat(None), name, *empty, strict=False)
     learned_plays = list(plays) if driver.needs_play else repeat(None)
     charged = numbers[:, 1 + m :].copy()
     rows = list(charged) if driver.charges else repeat(driver.charged)
