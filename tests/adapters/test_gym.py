@@ -227,3 +227,18 @@ for name in ("gym", "river"):
         "lewa.adapters.gym needs gymnasium: pip install 'lewa[gym]'",
         "lewa.adapters.river needs river: pip install 'lewa[river]'",
     ]
+
+
+def test_an_observation_ends_with_the_features_of_the_round_that_comes_next() -> None:
+    rng = np.random.default_rng(0)
+    contexts = rng.uniform(-1, 1, (5, 2))
+    env = Environment(lewa.games.Table(rng.random((5, 3)), rng.random((5, 3)), contexts), floor=0.5)
+    check_env(env)
+    seen = [env.reset(seed=1)[0], *(env.step(1)[0] for _ in range(5))]
+    assert [observation.size for observation in seen] == [4] * 6
+    np.testing.assert_array_equal([observation[2:] for observation in seen], [*contexts, np.zeros(2)])
+    assert (seen[0][:2] == 0).all()
+    agent = lewa.learners.SquareCbLewa.tuned(3, 5, 0.5, features=2)  # a learner is shown them as they are
+    player = lewa.Player(agent, 3)
+    player.see(seen[0][2:])
+    assert player.play().sum() == pytest.approx(1)

@@ -187,3 +187,24 @@ def test_what_is_no_log_of_ours_is_refused_with_a_sentence(change: dict[str, Any
     assert read_feedback(whole).rows == 2
     with pytest.raises(ValueError, match=sentence):
         read_feedback({**whole, **change})
+
+
+def test_contexts_go_both_ways() -> None:
+    rng = np.random.default_rng(0)
+    contexts = np.column_stack([np.ones(T), rng.uniform(-1, 1, (T, 2))])
+    table = lewa.games.Table(rng.random((T, 3)), rng.random((T, 3)), contexts)
+    learner = lewa.learners.SquareCbLewa.tuned(3, T, 0.5, features=3)
+    feedback = write_feedback(lewa.play(learner, table, rounds=T, seeds=[2], every_round=True))
+    np.testing.assert_array_equal(feedback["context"], contexts)
+    read = read_feedback(feedback)
+    np.testing.assert_array_equal(read.contexts, contexts)
+    np.testing.assert_array_equal(write_feedback(read)["context"], contexts)
+    rows = Log(read.action, np.full(T, 1 / 3), read.reward, read.constraint_values, 3, contexts)
+    replayed = replay_log(learner, rows, seeds=[1], every_row=True)
+    assert replayed.plays is not None
+    assert np.unique(replayed.plays[0], axis=0).shape[0] > replayed.rounds  # rows that do not count have plays of their own
+    assert read_feedback({**feedback, "context": np.zeros((T, 1))}).contexts.size == 0
+    with pytest.raises(ValueError, match="contexts must be finite numbers of the shape"):
+        read_feedback({**feedback, "context": contexts[:3]})
+    with pytest.raises(ValueError, match="as many features as the log has, got 2 and 3"):
+        replay_log(lewa.learners.SquareCbLewa.tuned(3, T, 0.5, features=2), rows)

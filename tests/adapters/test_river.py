@@ -208,3 +208,15 @@ def test_rivers_table_of_arms_is_that_of_the_rewards() -> None:
         policy.update(arm, {"a": 0.1, "b": 0.9, "c": 0.5}[arm])
     assert policy.ranking == ["b", "c", "a"]
     assert "0.9" in repr(policy).splitlines()[1]
+
+
+def test_a_policy_with_a_context_pulls_by_it() -> None:
+    policy = Policy([lewa.at_most("cost", 0.5)], arms=["a", "b"], context=lewa.category("task", ["code", "chat"]), seed=1)
+    for t in range(400):
+        code = t % 2 == 0
+        arm = policy.pull(["a", "b"], {"task": "code" if code else "chat"})
+        policy.update(arm, float((arm == "b") == code), cost=0.9 if arm == "b" else 0.1)
+    assert policy.pull(["a", "b"], {"task": "code"}) == "b"
+    assert policy.pull(["a", "b"], {"task": "chat"}) == "a"
+    with pytest.raises(ValueError, match="decides by a context"):
+        policy.pull(["a", "b"])

@@ -18,6 +18,7 @@ except ImportError:
     raise ImportError("lewa.adapters.gym needs gymnasium: pip install 'lewa[gym]'") from None
 
 ID = "lewa/Game-v0"
+FAR = np.array([1e6])  # that features stay within, in a game that does not show them beforehand
 
 
 class Environment(gymnasium.Env[Vector, np.int64]):
@@ -27,7 +28,8 @@ class Environment(gymnasium.Env[Vector, np.int64]):
     `gymnasium.make("lewa.adapters.gym:lewa/Game-v0", game="slater", floor=0.5, rounds=1000)`.
 
     An action is the number of one, an observation the reward and the constraints of the last one, in [0, 1], and
-    zeros at the start. An episode ends by truncation after `rounds`. With c the constraints (m,) revealed for the action
+    zeros at the start. In a game with contexts the features of the round that comes next follow, zeros after the last one.
+    An episode ends by truncation after `rounds`. With c the constraints (m,) revealed for the action
     taken in this round, `info` has
 
     - "constraints": c, of which the averages have to reach the floors;
@@ -64,7 +66,9 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         if self.floor.size != m:
             raise ValueError(f"there must be one floor per constraint, got {self.floor.size} for a game with {m}")
         self.action_space = gymnasium.spaces.Discrete(K)
-        self.observation_space = gymnasium.spaces.Box(0.0, 1.0, (1 + m,), np.float64)
+        low, high = np.zeros(1 + m), np.ones(1 + m)
+        wide = np.full(self.game.features, max(1.0, float(np.abs(getattr(self.game, "contexts", FAR)).max(initial=0.0))))
+        self.observation_space = gymnasium.spaces.Box(np.append(low, -wide), np.append(high, wide), dtype=np.float64)
         self.spec = copy(gymnasium.spec(ID))
         self.spec.kwargs = {"game": self.game, "floor": self.floor, "rounds": self.rounds}
         self._nature: GameStream | None = None
@@ -86,7 +90,14 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         super().reset(seed=seed)
         name = int(self.np_random.integers(1 << 62)) if seed is None else seed
         self._nature, self._round = GameStream(self.game, name), 0
-        return np.zeros(1 + self.game.constraints), {"seed": name}
+        return np.append(np.zeros(1 + self.game.constraints), self._features()), {"seed": name}
+
+    def _features(self) -> Vector:
+        """Return the features of the round that comes next; none in a game without contexts, zeros after the last one."""
+        if self._nature is None or not self.game.features or self._round >= self.rounds:
+            return np.zeros(self.game.features)
+        features: Vector = self.game.block(self._nature.key, self._round, self._round + 1).contexts[0]
+        return features
 
     def step(self, action: object) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
         """Return observation, reward, terminated (never), truncated (after the last round) and info, as the class says."""
@@ -102,7 +113,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         c, reward = constraints[:, i].copy(), float(rewards[i])
         costs = 1 - c
         info = {"cost": float(costs.sum()), "costs": costs, "constraints": c, "slack": c - self.floor}
-        return np.array([reward, *c]), reward, False, self._round == self.rounds, info
+        return np.array([reward, *c, *self._features()]), reward, False, self._round == self.rounds, info
 
 
 class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):

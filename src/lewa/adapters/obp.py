@@ -23,9 +23,9 @@ def read_feedback(feedback: Mapping[str, Any], constraints: ArrayLike | None = N
     being better; by default they are what the dictionary has as "constraints", which is where `write_feedback` puts them.
     Rewards too must lie in [0, 1].
 
-    Not read: the context, as learners here do not look at one. The log stays right without it, since `pscore` is the
-    probability given the context, and replay and off-policy values only divide by it. `expected_reward`, `pi_b` and
-    `action_context` are not read either. More than one position, or a list of actions in a row, is refused.
+    The context becomes `contexts` of the log, as it is; one that is all zeros, which stands for none, does not. A learner
+    such as `squarecb-lewa` wants the constant 1 as its first column. Not read: `expected_reward`, `pi_b` and
+    `action_context`. More than one position, or a list of actions in a row, is refused.
 
     >>> import numpy as np
     >>> rows = dict(action=np.array([0, 1]), reward=np.array([1, 0]), pscore=np.array([0.5, 0.5]), position=None)
@@ -50,14 +50,16 @@ def read_feedback(feedback: Mapping[str, Any], constraints: ArrayLike | None = N
         raise ValueError("obp's feedback has no constraint: give constraints, one number per row or (rows, m), in [0, 1]")
     values = np.asarray(values, dtype=np.float64)
     values = values[:, np.newaxis] if values.ndim == 1 else values
-    return Log(action, feedback["pscore"], feedback["reward"], values, int(feedback["n_actions"]))
+    context = feedback.get("context")
+    context = None if context is None or not np.any(context) else context
+    return Log(action, feedback["pscore"], feedback["reward"], values, int(feedback["n_actions"]), context)
 
 
 def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, Any]:
     """Return the feedback dictionary of a log, or of one seed of a play that was made with `every_round=True`.
 
     It has what obp's estimators, regression models and checks ask for: n_rounds, n_actions, action, position (all 0),
-    reward, pscore, context (zeros, as there is none) and action_context (one column per action); and "constraints"
+    reward, pscore, context (the features of each row, or zeros), action_context (one column per action), and "constraints"
     (rows, m). From a trace also "pi_b" (rows, K, 1), the plays. pscore is the probability with which the action was drawn.
     Its reward and constraints are computed by the game again, whose rounds are a function of the seed.
 
@@ -80,7 +82,8 @@ def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, An
     for t, i in enumerate(actions.tolist()):
         rewards, constraints = nature.round(t, plays[t].copy())
         reward[t], values[t] = rewards[i], constraints[:, i]
-    log = Log(actions, plays[np.arange(rows), actions], reward, values, plays.shape[1])
+    contexts = source.game.block(nature.key, 0, rows).contexts if source.game.features else None
+    log = Log(actions, plays[np.arange(rows), actions], reward, values, plays.shape[1], contexts)
     return {**_feedback(log), "pi_b": plays[:, :, np.newaxis].copy()}
 
 
@@ -103,7 +106,7 @@ def _feedback(log: Log) -> dict[str, Any]:
     return {
         "n_rounds": log.rows,
         "n_actions": log.actions,
-        "context": np.zeros((log.rows, 1)),
+        "context": log.contexts.copy() if log.contexts.size else np.zeros((log.rows, 1)),
         "action_context": np.eye(log.actions),
         "action": log.action.copy(),
         "position": np.zeros(log.rows, dtype=np.int64),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lewa.agent import Agent, Constraint, Decision, at_least
+from lewa.context import Column
 from lewa.feedback import feedback_kind
 from lewa.learners import find
 from lewa.units import as_number
@@ -21,7 +22,8 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
     """An `Agent` behind river's verbs: `pull` an arm, `update` it with its reward and with what each line is about.
 
     `constraints` are lines, by `lewa.at_most` and `lewa.at_least`; the rest is as for `lewa.Agent`. `arms` are all that
-    there will ever be, those of the first `pull` if None; each `pull` names those that are there now.
+    there will ever be, those of the first `pull` if None; each `pull` names those that are there now. With `context`,
+    columns by `lewa.number` and its like, each `pull(arms, context)` takes a dictionary, as river's rows are.
 
     `update(arm, reward, cost=0.3)` tells the value of the line "cost". Where a loop passes on the reward only, as
     `river.bandit.evaluate` does, the value comes from `known`, numbers per line and arm that are known in advance, in the
@@ -57,6 +59,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         seed: int = 0,
         settings: Mapping[str, float] | None = None,
         known: Mapping[str, Sequence[float]] | None = None,
+        context: Column | Sequence[Column] | None = None,
         reward_obj: Any = None,
     ) -> None:
         super().__init__(reward_obj=reward_obj)
@@ -64,6 +67,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             raise ValueError(f"river reports only the arm that was pulled, but {learner} needs every arm")
         self.constraints, self.arms, self.reward_range, self.horizon = constraints or None, arms, reward_range, horizon
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known
+        self.context = context
         self.decision: Decision | None = None  # the latest
         self._agent: Agent | None = None
         self._open: dict[str | int, deque[int]] = {}
@@ -87,19 +91,20 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             self.seed,
             settings=self.settings,
             expected=self.known,
+            context=self.context,
             unanswered="expire",
         )
         self._open = {arm: deque(maxlen=agent.setup.max_pending) for arm in agent.setup.actions}
         self._all = arms
         return agent
 
-    def pull(self, arm_ids: Sequence[str | int]) -> str | int:
-        """Draw an arm from the play, over the arms that are there."""
-        return self._pull(arm_ids)
+    def pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
+        """Draw an arm from the play, over the arms that are there, by the context if columns of one are declared."""
+        return self._pull(arm_ids, context)
 
-    def _pull(self, arm_ids: Sequence[str | int]) -> str | int:
+    def _pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
         agent = self._agent or self._begin(arm_ids)
-        self.decision = agent.pull(None if arm_ids == self._all else arm_ids)
+        self.decision = agent.pull(None if arm_ids == self._all else arm_ids, context=context)
         self._open[self.decision.action].append(self.decision.id)
         return self.decision.action
 

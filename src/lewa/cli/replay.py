@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -45,6 +46,7 @@ from lewa.report.summary import averages_on_log, in_units, summary, summary_of_l
 from lewa.report.tables import Line, print_log_summary, print_summary
 from lewa.schema import Summary, json_text
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
+from lewa.simulate.replay import with_contexts
 
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
 
@@ -82,6 +84,7 @@ def replay(
     with executor_at(cluster, learner) as executor:
         columns = Columns(reward, at_most, at_least, action, clock, propensity, context, group)
         content, floor = with_group_lines(as_data(data, columns, executor), floor)
+        content = replace(content, game=with_contexts(content))
         how = How(learner, values, goal, floor, seeds, executor)
         if not _in_unit(content):
             warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
@@ -136,8 +139,6 @@ def _players(content: Data, problem: Problem, how: How) -> dict[str, Learner]:
 def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace: Path | None) -> Replay:
     problem = Problem(game.actions, game.length, _floors(content, how.floor), feedback, goal=how.goal)
     players = _players(content, problem, how)
-    if content.contexts.size:
-        game = Table(game.rewards, game.rows.transpose(0, 2, 1), content.contexts)
     match = play_all(players, game, game.length, how.seeds, trace, how.executor)
     if not match.traces:
         return Replay(None, lambda: None, match.stopped)
@@ -157,7 +158,7 @@ def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
         replays: dict[str, LogReplay | StreamedReplay] = {}
         for name, learner in bar.track(players.items(), description="replay") if len(players) > 1 else players.items():
             if isinstance(log, Log):
-                replays[name] = replay_log(learner, log, how.seeds, contexts=content.contexts)
+                replays[name] = replay_log(learner, log, how.seeds)
             else:
                 replays[name] = replay_stream(learner, log, how.seeds, how.executor)
         result = _in_units(summary_of_log(replays, log.actions, floors), content, how.floor)

@@ -20,6 +20,7 @@ class Log:
     propensity of all rows counts. What the other actions would have earned is not known, so there is no regret.
 
     `constraints` is the number m of constraints; `constraint_values` (rows, m) holds what the logged action had of each.
+    `contexts` (rows, d) are the features of each row, for learners that look at them; no columns where there are none.
 
     >>> import numpy as np
     >>> log = Log(np.array([0, 1, 1]), np.array([0.5, 0.5, 0.5]), np.array([1, 0, 1]), np.array([[1], [0], [1]]), actions=2)
@@ -29,7 +30,15 @@ class Log:
 
     about = "a bandit log with propensities"
 
-    def __init__(self, action: object, propensity: object, reward: object, constraints: object, actions: int) -> None:
+    def __init__(
+        self,
+        action: object,
+        propensity: object,
+        reward: object,
+        constraints: object,
+        actions: int,
+        contexts: object = None,
+    ) -> None:
         if isinstance(actions, bool) or not isinstance(actions, int | np.integer) or actions < 1:
             raise ValueError(f"actions must be an integer of at least 1, got {short_repr(actions)}")
         self.actions = int(actions)
@@ -44,6 +53,8 @@ class Log:
                 "a log needs an action, a propensity and a reward in each row, and constraints (rows, m), got the shapes "
                 f"{', '.join(map(str, shapes))}"
             )
+
+        self.contexts: Matrix = as_contexts(contexts, self.rows)
 
     def __repr__(self) -> str:
         return f"Log({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
@@ -67,6 +78,17 @@ class Log:
     def setting(self) -> Setting:
         """Return what a theorem may assume of this log."""
         return Setting(constraints="arbitrary", adversary="oblivious")
+
+
+def as_contexts(contexts: object, rows: int) -> Matrix:
+    """Return the features of each row; refuse what is not one row of finite numbers for each."""
+    if contexts is None:
+        return np.zeros((rows, 0))
+    features = _dense("contexts", contexts)
+    if features.ndim != 2 or len(features) != rows or not np.isfinite(features).all():
+        raise ValueError(f"contexts must be finite numbers of the shape ({rows}, d), got the shape {features.shape}")
+    matrix: Matrix = features
+    return matrix
 
 
 @dataclass(frozen=True, eq=False)

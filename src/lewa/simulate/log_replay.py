@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.blocks import NO_CONTEXTS
 from lewa.data.dataset import each
 from lewa.data.log import Log, StreamedLog
 from lewa.engine.session import NO_PLAY, Session, check_learner, dice_of
@@ -78,11 +77,10 @@ def replay_log(
     log: Log,
     seeds: int | Iterable[int] = 1,
     every_row: bool = False,
-    contexts: Matrix = NO_CONTEXTS,
 ) -> LogReplay:
     """Walk through the log once for each seed; only bandit learners can be replayed on what a log shows.
 
-    With `every_row` the play at each row is kept too. A learner that looks at contexts is shown `contexts` (rows, d).
+    With `every_row` the play at each row is kept too. A learner that looks at contexts is shown those of the log.
     """
     learner = _checked(learner, log)
     names = as_seeds(seeds)
@@ -90,8 +88,8 @@ def replay_log(
     runs = []
     for n, seed in enumerate(names):
         session, record = Session(learner, log.actions, dice_of(seed)), plays[n] if every_row else None
-        if contexts.size and session.features:
-            runs.append(_walk_in_contexts(session, log, contexts, record))
+        if log.contexts.size and session.features:
+            runs.append(_walk_in_contexts(session, log, record))
         else:
             runs.append(_walk(session, log, 0, NO_PLAY, float(log.propensity.min()), record)[0])
     rounds = min(len(run.reward) for run in runs)
@@ -148,14 +146,16 @@ def _walk(
     return walk, p
 
 
-def _walk_in_contexts(session: Session, log: Log, contexts: Matrix, plays: Matrix | None) -> Walk:
+def _walk_in_contexts(session: Session, log: Log, plays: Matrix | None) -> Walk:
     """Walk through the rows with the context of each: every row has a play of its own."""
-    if contexts.shape != (log.rows, session.features):
-        raise ValueError(f"contexts must have the shape {(log.rows, session.features)}, got {contexts.shape}")
+    if log.contexts.shape[1] != session.features:
+        raise ValueError(
+            f"the learner must look at as many features as the log has, got {session.features} and {log.contexts.shape[1]}"
+        )
     walk, least = Walk([], [], []), float(log.propensity.min())
     with np.errstate(over="ignore"):  # the stream wraps around
         for row in range(log.rows):
-            session.see(contexts[row])
+            session.see(log.contexts[row])
             p, here = session.play(), slice(row, row + 1)
             if plays is not None:
                 plays[row] = p

@@ -81,7 +81,7 @@ def replay(
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
     made = as_learner(learner, game.actions, game.length if isinstance(game, Table) else game.rounds, floor)
     if isinstance(game, Log):
-        return replay_log(made, game, seeds, every_round, named.contexts)
+        return replay_log(made, game, seeds, every_round)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
         raise ValueError("every round is kept in memory only: give no executor, and data that are not read in parts")
     if isinstance(game, Table):
@@ -92,10 +92,12 @@ def replay(
 
 
 def with_contexts(data: Data) -> Table | Log | StreamedLog:
-    """Return the game, a table with the features of each round if there are some."""
+    """Return the game with the features of each round or row, if there are some."""
     game = data.game
-    if not isinstance(game, Table) or not data.contexts.size:
+    if not data.contexts.size or isinstance(game, StreamedLog):
         return game
+    if isinstance(game, Log):
+        return Log(game.action, game.propensity, game.reward, game.constraint_values, game.actions, data.contexts)
     return Table(game.rewards, game.rows.transpose(0, 2, 1), data.contexts)
 
 
