@@ -93,7 +93,7 @@ fuzz: $(VENV)/tested
 # Speed beside C and the peers, who get an environment of their own: writes benchmarks/RESULTS.md and the plot.
 bench:
 	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
-	build/bench/bin/python $(PIP_INSTALL) --editable '.[cli]' river pymab matplotlib
+	build/bench/bin/python $(PIP_INSTALL) --editable '.[cli]' river pymab matplotlib mabwiser paretobandit
 	build/bench/bin/python benchmarks/write.py
 
 # The decision service with an agent, a bounded stream of simulated traffic and a price shock half-way.

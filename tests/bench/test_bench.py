@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lewa.bench import measure as bench
+from lewa.bench import peers
 from lewa.bench.c_loops import KEY, in_c
 from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.blocks import Block, Lazy
@@ -13,7 +14,7 @@ from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
 from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, NATURE, pack
-from lewa.learners import BanditLewa, HpBanditLewa, Lewa
+from lewa.learners import ALL, BanditLewa, HpBanditLewa, Lewa
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the C loops are built with gcc, which is not here")
@@ -66,3 +67,28 @@ def test_a_row_says_whether_its_goal_is_met() -> None:
 
 def test_one_interactive_round_is_measured_through_the_checked_path() -> None:
     assert bench.interactive(10, 50)() == 50
+
+
+def test_the_growth_table_has_every_learner_and_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    def make(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
+        learner.start(actions)
+        return lambda: rounds
+
+    def seconds(turns: int, *variants: Callable[[], int]) -> list[float]:
+        return [1e9 for _ in variants]  # a second a round
+
+    monkeypatch.setattr(bench, "full", make)
+    monkeypatch.setattr(bench, "bandit", make)
+    monkeypatch.setattr(bench, "best_of", seconds)
+    names: list[str] = []
+    times = bench.cost_growth((2, 10), names.append)
+    assert list(times) == names == list(ALL)
+    assert all(first == 1e9 and np.isnan(second) for first, second in times.values())
+
+
+@pytest.mark.parametrize("peer", [peers.mabwiser_ucb1, peers.pareto_bandit])
+def test_peers_of_the_agent_play_rounds_where_they_are_installed(peer: Callable[[int, int], Callable[[], int]]) -> None:
+    try:
+        assert peer(3, 5)() == 5
+    except ModuleNotFoundError as error:
+        pytest.skip(f"{error.name} is not installed: make bench installs it")

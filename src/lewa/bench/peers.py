@@ -64,3 +64,40 @@ def pymab_exp3(actions: int, rounds: int) -> Callable[[], int]:
         return rounds
 
     return variant
+
+
+def mabwiser_ucb1(actions: int, rounds: int) -> Callable[[], int]:
+    """Return mabwiser's UCB1, predict and partial_fit of one row."""
+    from mabwiser.mab import MAB, LearningPolicy
+
+    means, uniforms = plain_coins(actions, rounds)
+
+    def variant() -> int:
+        mab = MAB(list(range(actions)), LearningPolicy.UCB1(alpha=1.0), seed=1)
+        mab.fit(list(range(actions)), [0.0] * actions)  # it wants data before the first prediction
+        for u in uniforms:
+            arm = mab.predict()
+            mab.partial_fit([arm], [1.0 if u < means[arm] else 0.0])
+        return rounds
+
+    return variant
+
+
+def pareto_bandit(actions: int, rounds: int) -> Callable[[], int]:
+    """Return ParetoBandit's route and process_feedback, with one constant feature in place of an embedding."""
+    from pareto_bandit import BanditRouter
+    from pareto_bandit.feature_service import FeatureService
+
+    means, uniforms = plain_coins(actions, rounds)
+    models = {str(n): {"input_cost_per_m": 1.0 + n, "output_cost_per_m": 2.0 + n} for n in range(actions)}
+
+    def variant() -> int:
+        features = FeatureService.for_precomputed(1)
+        router = BanditRouter.create(models, priors="none", feature_service=features)
+        constant = np.ones(1)
+        for u in uniforms:
+            model, log = router.route(constant)
+            router.process_feedback(log.request_id, 1.0 if u < means[int(model)] else 0.0)
+        return rounds
+
+    return variant
