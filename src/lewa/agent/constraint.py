@@ -108,8 +108,8 @@ def to_plain(constraint: Constraint) -> dict[str, object]:
 
 def checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> Constraint:
     """Return a constraint; refuse what breaks a law."""
-    if not isinstance(name, str) or not name or name == "reward":
-        raise ValueError(f"a constraint needs a name, which is not 'reward', got {short_repr(name)}")
+    if not isinstance(name, str) or len(name.splitlines()) != 1 or name == "reward":
+        raise ValueError(f"a constraint needs a name of one line, which is not 'reward', got {short_repr(name)}")
     low, high = as_range(name, ends)
     limit = as_number(f"the limit of {name}", limit)
     if not low <= limit <= high:

@@ -72,7 +72,7 @@ class AgentCore:
 
     def replay(self, records: Iterable[Record | Plain]) -> Self:
         """Take over records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
-        if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        if isinstance(records, str | bytes | Mapping | np.ndarray) or not isinstance(records, Iterable):
             raise ValueError(f"records must be a sequence of records, got {short_repr(records)}")
         for item in records:
             self.apply(item)
