@@ -228,3 +228,15 @@ def test_a_change_of_prices_is_reported_and_constant_prices_never_are() -> None:
 
     assert shifts(1.0) == []
     assert ("shift", "the cost of 'good' ch") in shifts(2.0)
+
+
+def test_a_fallback_named_before_the_first_decision_changes_no_guarantee() -> None:
+    agents = [Agent(["a", "b"], [at_most("cost", 0.5)], learner="bandit-lewa", horizon=100, seed=1) for _ in range(2)]
+    agents[1].set_fallback("a")
+    for agent in agents:
+        for _ in range(5):
+            agent.update(agent.pull(), reward=0.5, cost=0.2)
+    plain, named = (agent.status() for agent in agents)
+    assert (named.guarantee, named.segments) == (plain.guarantee, ())
+    agents[1].set_fallback("b")
+    assert len(agents[1].status().segments) == 1
