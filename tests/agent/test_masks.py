@@ -22,7 +22,9 @@ KNOW_MASKS = {name for name in BANDIT if "available" in state_type(ALL[name])._f
 
 def run(name: str, actions: tuple[str, ...], rounds: int, away: int) -> tuple[list[bool], list[float]]:
     """Return whether `new` was drawn, and what was spent, decision by decision; `new` is away at first."""
-    agent, dice = Agent(actions, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=ROUNDS), np.random.default_rng(1)
+    settings = {"safe": 1, "margin": 0.25} if name == "bandit-safe-mixing" else None
+    agent = Agent(actions, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=ROUNDS, settings=settings)
+    dice = np.random.default_rng(1)
     drawn, spent = [], []
     for t in range(rounds):
         decision = agent.pull(available=["good", "cheap"] if t < away else None)
