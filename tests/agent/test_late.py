@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lewa import Agent, Setting, at_least
+from lewa import Agent, Setting, at_least, at_most
 from lewa.agent import ClosedError
 from lewa.agent.delays import DelayCounter
 from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
@@ -289,3 +289,32 @@ def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None
     old = json.loads(json.dumps(again.snapshot()))
     del old["state"]["beginning"]
     assert Agent.restore(old).status().guarantee.regret is None  # a file that does not say where the learner stood
+
+
+def test_a_price_that_reserves_at_the_draw_keeps_its_certificate_whenever_answers_come() -> None:
+    """The eager step of squarecb-lewa: sum (f_t - b'_t) <= lambda b^2/step over all decisions made, open ones included; so
+    what was told beyond the limit is at most that, less what was paid back, plus what costs exceed their forecasts.
+    """
+    for seed in range(3):
+        dice, limit = np.random.default_rng(seed), 0.3
+        agent = Agent(list("abc"), [at_most("cost", limit)], seed=seed)
+        learner: Any = agent.setup.learner
+        waiting: list[Any] = []
+        foreseen, repaid, beyond, errors = 0.0, 0.0, 0.0, 0.0
+        for t in range(300):
+            decision = agent.pull()
+            state: Any = agent._state.driver.state
+            charge = float(state.charged[0])
+            target = min(max(limit - float(state.debt[0]) / learner.repay, limit / 20), 2 * limit)
+            foreseen, repaid = foreseen + charge - target, repaid + limit - target
+            waiting.append((t, decision, charge, float(dice.random() ** 3) + 0.2 * "abc".index(str(decision.action))))
+            # Dear answers come late, or never.
+            for item in [item for item in waiting if dice.random() < (0.5 if item[3] < 0.4 else 0.05)]:
+                waiting.remove(item)
+                agent.update(item[1], reward=float(dice.random()), cost=item[3])
+                beyond, errors = beyond + item[3] - limit, errors + item[3] - item[2]
+            price = float(agent._state.driver.multiplier[0]) * limit**2 / learner.step
+            assert foreseen <= price + 1e-9
+            reserved = sum(item[2] - limit for item in waiting)
+            assert beyond + reserved + repaid <= price + errors + 1e-9
+        assert waiting  # open to the end
