@@ -29,7 +29,8 @@ def warm(
         for name in chosen:
             play(name, "bernoulli", rounds=10, floor=0.5)
             feedback = feedback_kind(learners.find(name)).observes
-            settings = {"safe": 0, "margin": 0.1} if "safe" in learners.settings_of(name) else {}
+            known = learners.settings_of(name.removesuffix("+governed"))  # an agent has the governor itself
+            settings = {"safe": 0, "margin": 0.1} if "margin" in known else {}
             agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, settings=settings, horizon=10)
             decision = agent.pull()
             values = {"reward": [1.0, 0.0], "cost": [0.5, 0.5]} if feedback == "full" else {"reward": 1.0, "cost": 0.5}
