@@ -189,9 +189,12 @@ def test_what_is_advised_can_be_made_and_has_that_guarantee() -> None:
             assert any(bound == pytest.approx(choice.guarantee.regret) for bound in bounds)
 
 
-def test_adversarial_constraints_every_round_have_one_learner_with_full_information_and_none_with_bandit_feedback() -> None:
+def test_adversarial_constraints_every_round_have_one_learner_for_each_feedback_and_none_for_single_runs_of_a_bandit() -> (
+    None
+):
     assert lewa.advise("full", K, 100_000, FLOOR, "arbitrary", every_round=True).learner.name == "exp-lewa"
-    nothing = lewa.advise("bandit", K, 100_000, FLOOR, "arbitrary", every_round=True)
+    assert lewa.advise("bandit", K, 100_000, FLOOR, "arbitrary", every_round=True).learner.name == "exp-bandit-lewa"
+    nothing = lewa.advise("bandit", K, 100_000, FLOOR, "arbitrary", every_round=True, epsilon=0.05)
     assert nothing.learner.share is None
     assert nothing.reason.startswith("No learner here has a guarantee for bandit feedback, arbitrary constraints")
 
