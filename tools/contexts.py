@@ -233,4 +233,5 @@ if __name__ == "__main__":
     if given is None or not given.is_dir():
         print(f"tools/contexts.py takes a folder of sets, got {given or 'none'}: docs/contexts.md stays as it is")
         sys.exit(0)
-    PAGE.write_text(write(given))
+    _, mark, router = PAGE.read_text().partition("\n## Beside the published router")  # written by tools.paretobandit
+    PAGE.write_text(write(given) + mark + router)

@@ -1,0 +1,47 @@
+"""The published router on given features: run by `tools.paretobandit` in an environment of its own, which has no lewa.
+
+    build/paretobandit/bin/python tools/paretobandit_side.py PROBLEM.npz RESULT.json
+
+The file has features (n, d), rewards and costs (n, K), orders (seeds, n) and budgets. The result is, for each budget and
+seed, the actions drawn in that order.
+"""
+
+import json
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+def actions_of(problem: Any, budget: float, order: Any, seed: int) -> list[int]:
+    """Return the actions that the router draws in this order; it starts without what was learned offline."""
+    router_module, pacer = import_module("pareto_bandit.router"), import_module("pareto_bandit.budget_pacer")
+    demo = import_module("pareto_bandit.demo")
+    service = import_module("pareto_bandit.feature_service").FeatureService
+    features, rewards, costs = problem["features"], problem["rewards"], problem["costs"]
+    router = router_module.BanditRouter.create(
+        model_registry=dict(demo.MODEL_REGISTRY),
+        feature_service=service.for_precomputed(features.shape[1]),
+        context_store=demo.EphemeralContextStore(),
+        priors="none",
+        cost_penalty=0.0,
+        budget_pacer=pacer.BudgetPacer(target_avg_spend_usd=budget, mode=pacer.PacingMode.ADAPTIVE),
+        bandit_seed=seed,
+    )
+    names, drawn = list(demo.ARM_ORDER), []
+    for row in order:
+        model, log = router.route(features[row])
+        k = names.index(model)
+        log.cost_usd = float(costs[row, k])
+        router.process_feedback(log.request_id, reward=float(rewards[row, k]))
+        drawn.append(k)
+    return drawn
+
+
+if __name__ == "__main__":
+    problem_file, result_file = sys.argv[1:]
+    data = np.load(problem_file)
+    result = [[actions_of(data, b, order, s) for s, order in enumerate(data["orders"])] for b in data["budgets"].tolist()]
+    Path(result_file).write_text(json.dumps(result))
