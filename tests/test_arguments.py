@@ -161,7 +161,7 @@ def test_a_refused_call_changes_nothing() -> None:
     before = agent.snapshot()
     wrong: list[tuple[Callable[[], object], str]] = [
         (lambda: agent.replay(None), "records must be a sequence of records, got None"),  # type: ignore[arg-type]
-        (lambda: agent.replay(np.array(1j)), "records must be a sequence of records, got array"),  # type: ignore[arg-type]
+        (lambda: agent.replay(np.array(1j)), "records must be a sequence of records, got array"),
         (lambda: lewa.at_most("two\nlines", 0.4), r"a constraint needs a name of one line, .*, got 'two\\nlines'"),
         (lambda: agent.replay("x"), "records must be a sequence of records, got 'x'"),  # type: ignore[arg-type]
         (lambda: agent.replay([decision._replace(action=[])]), "a decision must have the fields that an agent gave it"),  # type: ignore[arg-type]

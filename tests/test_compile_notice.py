@@ -4,8 +4,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
+from numba.core.event import Event
 
 from lewa import compile_notice
 from lewa.engine.compile import compile_learner
@@ -38,7 +40,7 @@ def test_the_line_names_the_learner_and_is_said_by_whoever_asked_to() -> None:
 
     notice, lines = compile_notice.CompileNotice(), list[str]()
     with compile_notice.announced_by(lines.append):
-        notice.on_start(Started())  # a function of nobody's
+        notice.on_start(cast("Event", Started()))  # a function of nobody's
     assert lines == []
     step = compile_learner(Ewa).play
     assert compile_notice.learner_of(getattr(step, "py_func", step)) in ("ewa", None)  # None where the JIT is off

@@ -37,7 +37,7 @@ class CompileNotice(Listener):
 @cache
 def install() -> None:
     """Announce what is compiled in this process from now on; to call it again changes nothing."""
-    register(COMPILE, CompileNotice())
+    register(COMPILE, CompileNotice())  # type: ignore[no-untyped-call]
 
 
 @contextmanager
