@@ -360,7 +360,7 @@ BAD_INPUT = {
         ("guarantee", "lewa@printed", "--actions", 2, "--rounds", 9, "--floor", 0.6, "--set", "mu=0.1"),
         "lewa@printed has no parameter 'mu'",
     ),
-    "more seeds than fit": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**14), "too large for this machine"),
+    "more seeds than fit": ((*BERNOULLI, "--floor", 0.5, "--seeds", 10**14), "seeds must be at most 10000000"),
     "a trace in a folder's place": ((*BERNOULLI, "--floor", 0.5, "--trace", "."), "a trace needs a file"),
     "no actions": (("guarantee", "lewa", "--actions", 0, "--rounds", 9, "--floor", 0.5), "actions must be an integer"),
     "a file that is not there": (("replay", "nothing.npz", "--learner", "lewa", "--floor", 0.5), "there is no file"),
