@@ -185,3 +185,31 @@ def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line()
     unknown = Agent(["x", "y"], [at_most("cost", 0.4)])
     unknown.pull(available=["x"])
     assert not unknown.status().warnings
+
+
+@pytest.mark.parametrize("name", ["auto", "bandit-op-ewa", "lewa-ix", "lewa-ucb", "loss-bandit-lewa"])
+def test_an_added_action_has_its_share_and_comes_back_with_it(name: str) -> None:
+    agent, dice = Agent(["a", "b"], [at_most("cost", 0.4)], learner=name, horizon=1000), np.random.default_rng(4)
+
+    def answer(rounds: int, available: list[str] | None) -> None:
+        for _ in range(rounds):
+            decision = agent.pull(available=available)
+            agent.update(decision, reward=float(dice.random() < 0.5), cost=0.2 if decision.action == "b" else 0.6)
+
+    answer(60, None)
+    agent.add_action("new", share=0.05)
+    assert agent.pull().play[2] >= 0.05
+    answer(60, None)
+    before = agent.pull().play[2]
+    answer(60, ["a", "b"])
+    assert agent.pull(available=["a", "b"]).play[2] == 0
+    after = agent.pull().play[2]
+    assert after >= 0.05
+    assert after <= 2 * before or name == "auto"  # whose play follows what was learned of the others meanwhile
+    agent.set_limit("cost", 0.5)
+    agent.set_range("cost", (0, 2))
+    agent.retire_action("a")
+    play = agent.pull().play
+    assert play[0] == 0
+    assert play[2] >= 0.05
+    assert sum(play) == pytest.approx(1)
