@@ -24,8 +24,8 @@ from lewa.learners.base import Learner
 from lewa.report.charts import Panel
 
 ROOT = Path(__file__).parent.parent
-# Where many classes have the same methods, what these do is said once, in the protocol.
 ABSENT = {"lewa.__main__", "lewa.adapters.litellm"}  # the latter needs what `make test-litellm` installs
+# Where many classes have the same methods, what these do is said once, in the protocol.
 PROTOCOLS: dict[str, Any] = {"learners": Learner, "games": Game, "report": Panel}
 
 

@@ -6,6 +6,7 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import NamedTuple
 
+import numba
 import numpy as np
 
 from lewa import functional
@@ -118,7 +119,7 @@ def run(
 
 def many_rounds(learner: Learner) -> int:
     """Return how many rounds bring out what a few do not; fewer for a rule that is not compiled."""
-    return MANY if learner.compiled else FEWER
+    return MANY if learner.compiled and not numba.config.DISABLE_JIT else FEWER
 
 
 @lru_cache(maxsize=1)  # two laws look at the same runs
