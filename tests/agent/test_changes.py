@@ -24,6 +24,7 @@ def answer(agent: Agent, rounds: int, dice: np.random.Generator, records: list[R
         records.append(agent.update(decision, reward=reward, cost=0.6 * cost))
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_changes_replay_to_the_bit(learner: str) -> None:
     agent, dice = fresh(learner), np.random.default_rng(0)
