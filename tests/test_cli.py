@@ -557,6 +557,7 @@ def test_compiling_is_announced_once_and_what_was_compiled_is_not(tmp_path: Path
     assert first.stdout == again.stdout
 
 
+@pytest.mark.compiled
 def test_violation_per_round_falls_for_the_repaired_box_only(lewa_: Any) -> None:
     per_round: dict[str, list[float]] = {"bandit-lewa": [], "bandit-lewa@printed": []}
     for rounds in (1_000, 10_000, 100_000):
