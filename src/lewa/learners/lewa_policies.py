@@ -100,7 +100,8 @@ class LewaPolicies(PrimalDual):
 
     def learn(self, s: LewaPoliciesState, seen: Full) -> None:
         grow_advised(s.weights, self.eta, s.features, seen.rewards, s.multiplier, seen.constraints)
-        s.plays[:] += seen.play
+        for k in range(s.plays.size):
+            s.plays[k] += seen.play[k]
         dual_step(s.multiplier, self.delta, self.mu, seen.met, self.floor)  # lam <- [(1 - delta mu) lam - mu (p.c - c0)]+
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
