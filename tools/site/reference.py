@@ -3,6 +3,7 @@
 import importlib
 import pkgutil
 from collections.abc import Collection, Sequence
+from importlib.util import find_spec
 from inspect import isfunction, ismodule
 from types import ModuleType, UnionType
 from typing import Any
@@ -29,13 +30,13 @@ def rooms() -> dict[str, ModuleType]:
 
 
 def modules(name: str) -> list[str]:
-    """The modules that have a part of their own on the page of this room."""
+    """The modules that have a part of their own on the page of this room; LiteLLM's only where it can be imported."""
     room = rooms()[name]
     listed = [
         thing.__name__ for thing in (getattr(room, public) for public in getattr(room, "__all__", ())) if ismodule(thing)
     ]
     every = [info.name for info in pkgutil.iter_modules(room.__path__)] if name in WITHOUT_NAMES else BESIDE.get(name, ())
-    return [*listed, *(f"{room.__name__}.{module}" for module in every)]
+    return [*listed, *(f"{room.__name__}.{module}" for module in every if module != "litellm" or find_spec(module))]
 
 
 def pages() -> dict[str, str]:

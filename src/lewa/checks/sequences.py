@@ -6,8 +6,8 @@ from copy import deepcopy
 from functools import lru_cache
 from typing import NamedTuple
 
-import numba
 import numpy as np
+from numba import config
 
 from lewa import functional
 from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
@@ -119,7 +119,7 @@ def run(
 
 def many_rounds(learner: Learner) -> int:
     """Return how many rounds bring out what a few do not; fewer for a rule that is not compiled."""
-    return MANY if learner.compiled and not numba.config.DISABLE_JIT else FEWER
+    return MANY if learner.compiled and not vars(config)["DISABLE_JIT"] else FEWER
 
 
 @lru_cache(maxsize=1)  # two laws look at the same runs
