@@ -20,7 +20,7 @@ from lewa.feedback import feedback_kind
 from lewa.games import ALL, Bernoulli
 from lewa.kernels import NATURE, keys, pack
 
-T = 200
+T = 100
 TWISTED = ["switching+noise", "shortest-path+scale", "anti-leader+noise", "radio+delay", "experts+dropping"]
 TWISTED += ["anti-leader+dropping+delay", "ads+delay+dropping"]
 PARTS = 2  # as many as CI has cores

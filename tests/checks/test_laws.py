@@ -7,7 +7,7 @@ import pytest
 from tests.theorems.instances import HUNT
 
 import lewa
-from lewa.checks import games, learners
+from lewa.checks import games, learners, sequences
 
 # Each twist around numbers that stand still, a game that reacts and several constraints; and twists around twists.
 TWISTED = [f"{name}+{twist}" for name in ("slater", "anti-leader") for twist in lewa.games.TWISTS]
@@ -28,6 +28,19 @@ GAMES: dict[str, Any] = {
 # These take 100,000 rounds, which are played compiled; all others are said of plain Python.
 LONG = [learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap]
 PLAIN = [law for law in learners.LAWS.values() if law not in LONG]
+# These project or solve a program in every round: 20,000 rounds here, all of them in `make falsify`.
+LONG_ROUNDS = [
+    *(
+        "op-ewa",
+        "bandit-op-ewa",
+        "anytime-op-ewa",
+        "explore-then-project",
+        "bandit-explore-then-project",
+        "bandit-epoch-project",
+    ),
+    *("safe-mixing", "bandit-safe-mixing", "ucb-lp", "thompson-lp", "forecast-lp", "entropic-lp", "paced-hedge"),
+    *("squarecb-lewa", "proved-squarecb-lewa", "exp4-lewa", "exp4-lewa-ix"),
+]
 # Each kind of feedback, and what the single steps of some learners do besides: contexts, charges, programs, projections.
 # The loop of every learner is compiled, here and in tests/test_without_jit.py; the single steps of all in `make falsify`.
 STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "squarecb-lewa", "fractional-kube", "thompson-lp"]
@@ -42,7 +55,9 @@ def test_learner(name: str) -> None:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", lewa.learners.ALL)
-def test_many_rounds_of_a_learner(name: str) -> None:
+def test_many_rounds_of_a_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if name in LONG_ROUNDS and not HUNT:
+        monkeypatch.setattr(sequences, "MANY", 20_000)
     for learner, actions in lewa.learners.ALL[name].examples():
         for law in LONG:
             law(learner, actions)

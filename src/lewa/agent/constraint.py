@@ -40,10 +40,19 @@ def at_most(
     range: tuple[float, float] = (0, 1),  # noqa: A002  the user's word for it
     group: Group | None = None,
 ) -> Constraint:
-    """Require that the average of a quantity is at most the limit; its values lie in the range.
+    """Require that the average of a quantity is at most a limit.
 
-    With `group` the average is over the requests of a group. A category of the context has one group for each of its
-    levels, and each gets a constraint of its own; {column: level} is one of them.
+    Parameters
+    ----------
+    name : str
+        The name of the quantity, as answers tell it.
+    limit : float
+        The limit of its average, in your units.
+    range : tuple of float
+        The least and the largest value that it can have.
+    group : str or mapping, optional
+        A category of the context: each of its levels gets a constraint of its own, with the average over its
+        requests. {column: level} is one of them.
 
     >>> at_most("cost", 0.002, range=(0, 0.05)).floor
     0.96
@@ -59,7 +68,19 @@ def at_least(
     range: tuple[float, float] = (0, 1),  # noqa: A002
     group: Group | None = None,
 ) -> Constraint:
-    """Require that the average of a quantity is at least the limit; its values lie in the range. For `group` see `at_most`.
+    """Require that the average of a quantity is at least a limit.
+
+    Parameters
+    ----------
+    name : str
+        The name of the quantity, as answers tell it.
+    limit : float
+        The limit of its average, in your units.
+    range : tuple of float
+        The least and the largest value that it can have.
+    group : str or mapping, optional
+        A category of the context: each of its levels gets a constraint of its own, with the average over its
+        requests. {column: level} is one of them.
 
     >>> at_least("quality", 4, range=(1, 5)).floor
     0.75

@@ -75,7 +75,7 @@ class ReactingNature:
     def rounds(self, start: int, stop: int) -> Block:
         """Return the one round, `start`."""
         K, m = self.game.actions, self.game.constraints
-        rewards, constraints = self.game.reveal(start, self.session.play(), self.key)
+        rewards, constraints = self.game.reveal(start, self._play(start), self.key)
         r, c = np.asarray(rewards), np.asarray(constraints)
         if r.shape != (K,) or c.shape not in ((m, K), (K,) * (m == 1)):
             raise ValueError(
@@ -85,6 +85,11 @@ class ReactingNature:
         if not self._trusted:
             r, c = in_unit("rewards", r, first=start), in_unit("constraints", c, first=start)
         return Block(plain(r), plain(c))
+
+    def _play(self, t: int) -> Vector:
+        """Return the play that the action of round t is drawn from: over the actions that are there."""
+        there = self.game.available(self.key, t, t + 1)[0] if self.game.missing_actions else None
+        return self.session.play() if there is None or there.all() else self.session.play_among(there)
 
 
 def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> Nature:
