@@ -233,6 +233,7 @@ print(sum(compile_learner(type(learner)).run.stats.cache_misses.values()), trace
 """
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["lewa+doubling", "lewa+tightened"])
 def test_the_next_process_finds_the_loop_on_disk(name: str) -> None:
     words = [sys.executable, "-c", FOUND, name]
@@ -270,6 +271,7 @@ def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
         player.learn(0, 1e-9, 1.0, 0.5)
 
 
+@pytest.mark.compiled
 def test_many_epochs_leave_no_nan() -> None:
     for name in ("lewa+doubling", "bandit-lewa+doubling"):
         trace = lewa.play(make(name, 3, 1, 0.6), GAME, 1_000_000)
