@@ -164,9 +164,6 @@ def current_guarantee(state: "AgentState") -> Guarantee:
     if made and not any(number for number, _ in deviations):
         statements = _statements(setup, made, late, beginning)
     if not statements:
-        at_its_best = guarantee(setup.learner, len(setup.actions), max(made, 1))
-        if at_its_best.regret is None:  # no theorem, whatever happened
-            return at_its_best
         deviations += [
             (counts["late"], "were answered late, after a further decision"),
             (counts["expired"], "expired"),
