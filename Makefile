@@ -49,7 +49,7 @@ compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
 plain: $(VENV)/tested build/peers/installed
-	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -n 2 -m plain
+	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -n 2 --dist worksteal -m plain
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
