@@ -40,7 +40,7 @@ lint: $(VENV)/tested
 types: $(VENV)/tested
 	$(NICE) $(BIN)/mypy
 
-# What can be checked without compiling, in a minute or so: not the tests that start servers and browsers.
+# What can be checked without compiling: not the tests that start servers and browsers.
 quick: lint types
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "plain and not slow"
 
