@@ -16,7 +16,7 @@ from lewa import cli, learners
 from lewa.advice import CONTEXTUAL, NEVER, PRACTICE
 from lewa.choice import choose_learner
 from lewa.feedback import feedback_kind
-from lewa.theory.guarantees import CONSTANT, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
+from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
 
 K, FLOOR = 10, 0.6
 WORLDS: dict[str, dict[str, Any]] = {
@@ -89,7 +89,7 @@ def tried(name: str, setting: Setting, every_round: bool, T: int, timeless: bool
         for one in (setting, setting._replace(epsilon=epsilon)):
             for said in learner.guarantees(K, T, one):
                 forbidden = {STILL} | ({MEAN, CONSTANT} if setting.corruption else set())
-                forbidden |= set() if setting.constraints == "arbitrary" else {EVERY_ROUND}
+                forbidden |= set() if setting.constraints == "arbitrary" else {EVERY_ROUND, EACH_ACTION}
                 if said.regret is None or forbidden & set(said.assumptions):
                     continue
                 if every_round and said.positive_violation is None:
