@@ -173,7 +173,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a constant cost": (
         {**long(), "dollars": np.full(60, 0.1)},
         OWN | LONG,
-        "dollars is 0.1 everywhere: no play changes it; leave it out",
+        "dollars is 0.1 everywhere: no play can change it; leave it out",
     ),
     "a constant reward": (
         {**long(), "quality": np.ones(60)},
@@ -265,7 +265,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a log without propensities": (
         {name: values[::2] for name, values in long().items()},
         OWN | LONG,
-        "shows one action a round, and no column of propensities: what the other actions would have done cannot be told",
+        "has one action per round and no column of propensities, so the outcomes of the other actions cannot be estimated",
     ),
 }
 

@@ -23,8 +23,8 @@ REWARD = "a reward"  # the sense of a quantity that is to be large and has no li
 UNIT = (0.0, 1.0)
 NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 ONE_ACTION = (
-    "{file} shows one action a round, and no column of propensities: what the other actions would have done cannot be told "
-    "from it; log the probability with which each action was drawn, and name that column by --propensity"
+    "{file} has one action per round and no column of propensities, so the outcomes of the other actions cannot be "
+    "estimated; log the probability with which each action was drawn, and name that column by --propensity"
 )
 Values: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
@@ -151,7 +151,7 @@ class Query(NamedTuple):
         low, high = float(values.min()), float(values.max())
         if self.range is None:
             if low == high:
-                same = "every play earns the same" if self.sense == REWARD else "no play changes it; leave it out"
+                same = "every play earns the same" if self.sense == REWARD else "no play can change it; leave it out"
                 raise ValueError(f"{self.name} is {low:g} everywhere: {same}")
             if self.sense == "at most" and low < 0:
                 raise ValueError(

@@ -1,4 +1,4 @@
-"""The frontier of a bandit log, which shows one action a row: plays from estimates, valued off-policy."""
+"""The frontier of a bandit log, which has one action per row: plays from estimates, evaluated off-policy."""
 
 import numpy as np
 
@@ -10,20 +10,18 @@ from lewa.frontiers.result import Frontier, HeldOut, Point
 
 MOST_DOUBTS = 3  # sentences about propensities that do not fit
 OPTIMISTIC = (
-    "to value a play by the rows that chose it is optimistic, as is the reward that is estimated from all rows, so the play "
-    "of each line is chosen by one half of the log and valued by the other"
+    "evaluating a play on the rows that selected it is optimistic, and so is the estimated reward, which uses all rows; the "
+    "held-out play of each limit is therefore selected on one half of the log and evaluated on the other"
 )
-HALVES = (
-    f"{OPTIMISTIC}: the first half of the rows chooses and the second values, as propensities may depend on the rows before"
-)
+HALVES = f"{OPTIMISTIC}: the first half selects and the second evaluates, because propensities may depend on earlier rows"
 SHUFFLED = (
-    f"{OPTIMISTIC}: rows are taken in an order drawn at random, as the probability of each action is the same in all of "
-    "them; this assumes that the draw of one row changes nothing in another"
+    f"{OPTIMISTIC}: the halves are drawn at random, which assumes that no draw depends on other rows and that the draw of "
+    "one row does not affect the outcome of another"
 )
 INTERVALS = (
-    "each interval holds by itself: those with \N{PLUS-MINUS SIGN} are normal approximations; those that are proved, of the "
-    "doubly robust values, assume that propensities are right, that no value can leave the range that was given or seen, "
-    "and that no action could be drawn with less probability than the least that was seen"
+    "each interval holds on its own: those with \N{PLUS-MINUS SIGN} are normal approximations; the proved ones, for the "
+    "doubly robust values, assume that propensities are correct, that values stay in the given or observed range, and that "
+    "no action can be drawn with a smaller probability than the smallest in the log"
 )
 
 

@@ -15,15 +15,15 @@ from lewa.validation import as_count
 
 @dataclass(frozen=True)
 class Corrupted(Scripted):
-    """Constraints are coins, but for some rounds in which they are turned round.
+    """Constraints are coins, with their means reversed in some rounds.
 
     Rewards are the same every round, and constraints are coins with the means `constraint_means` (K,), or the means
-    themselves if not `noisy`. In rounds 0, every, 2 every, ... those means are turned round, the first action's for the last
-    one's: the action that pays most seems to meet most too. Each such round costs max_i |c_i - c_{K-1-i}| for these means c,
-    and there are as many as `corruption` pays for. With every = 1 all of them come at once, at the start; a larger number
-    spreads them. `for_problem` sets corruption = sqrt(T).
+    themselves if not `noisy`. In rounds 0, every, 2 every, ... the order of these means is reversed, so the action that
+    pays most seems to have the largest constraint too. Each such round costs max_i |c_i - c_{K-1-i}| for these means c,
+    and there are as many as `corruption` pays for. With every = 1 all of them come at once, at the start; a larger
+    number spreads them. `for_problem` sets corruption = sqrt(T).
 
-    It goes with docs/theory_adversarial.md, 3: regret, violation and `mean_constraints` are by what is not corrupted.
+    It goes with docs/theory_adversarial.md, 3: regret, violation and `mean_constraints` refer to the uncorrupted means.
 
     >>> import lewa
     >>> T = 100_000
@@ -38,7 +38,7 @@ class Corrupted(Scripted):
     C = 1000: violation 1038 (bound 5758)
     """
 
-    about = "coins for constraints, but for some rounds in which they are turned round: corruption"
+    about = "constraints are coins, with their means reversed in some rounds: corruption"
 
     corruption: float = 100.0
     every: int = 1
@@ -59,7 +59,7 @@ class Corrupted(Scripted):
 
     @property
     def corrupt_rounds(self) -> int:
-        """The number of rounds in which the means are turned round."""
+        """The number of rounds in which the means are reversed."""
         size = float(np.abs(self.mean_constraints - self.mean_constraints[:, ::-1]).max())
         return int(self.corruption / size) if size > 0 else 0
 

@@ -13,15 +13,15 @@ from lewa.validation import as_count, in_unit
 
 @dataclass(frozen=True)
 class Experts(Scripted):
-    """Four experts forecast a sequence that changes its ways, and their intervals must cover often enough.
+    """Four experts forecast a sequence with calm and choppy phases; their intervals must cover often enough.
 
     The sequence y_t is calm for `period` rounds, in which it drifts once from 1 down to 0 and up again, and then choppy for
     as many, in which it is 0.9 and 0.1 in turns; and so on. The experts say y_{t-1} (tomorrow is like today), 1 - y_{t-1}
-    (it is the opposite), 0.9 and 0.5, always. The reward is 1 - |forecast - y_t|: the absolute loss, turned round.
+    (it is the opposite), 0.9 and 0.5, always. The reward is 1 - |forecast - y_t|: 1 minus the absolute loss.
 
     Each also gives an interval, and the constraint is whether that covers: a coin with the expert's mean in
-    `constraint_means`. Who dares most covers least. p.c >= floor says that the interval followed covers in that share of
-    the rounds. `for_problem` makes a phase last sqrt(T) rounds.
+    `constraint_means`. The boldest expert covers least. p.c >= floor means that the chosen interval covers in at least that
+    share of the rounds. `for_problem` makes a phase last sqrt(T) rounds.
 
     >>> import lewa
     >>> game = lewa.games.Experts.for_problem(floor=0.8, rounds=10_000)
@@ -36,7 +36,7 @@ class Experts(Scripted):
     Journal of the ACM 44, 1997.
     """
 
-    about = "forecasts of a sequence that changes its ways; the interval followed must cover often enough"
+    about = "expert forecasts of a changing sequence; the chosen interval must cover often enough"
 
     period: int = 100
     constraint_means: tuple[float, ...] = (0.6, 0.5, 0.8, 0.95)

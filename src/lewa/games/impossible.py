@@ -14,18 +14,17 @@ from lewa.validation import as_count, in_unit
 
 @dataclass
 class Impossible(Game):
-    """It waits to see what the learner does, and then makes that a mistake.
+    """An adversary that first observes the learner and then turns its plays into a mistake.
 
     Two actions, T = `rounds`. In the first part, early = T/2 rounds for a floor of at most 1/2 and (1 - floor) T beyond,
     rewards are (1, 0) and constraints (0, high), high = min(1, 2 floor); let x be the share of the first action there.
-    Then nothing pays any more, and constraints are (high, high), if (1 - x) > high x, or else (0, rest), where `rest` is
-    such that the second action meets the floor over all T rounds, and barely.
+    Then all rewards are 0, and constraints are (high, high), if (1 - x) > high x, or else (0, rest), where `rest` is
+    such that the second action just meets the floor over all T rounds.
 
     In the first case the first action met the floor after all, and it was the one that paid: regret is (1 - x) early. In
     the second only the second action meets it: violation is at least high x early. One of the two is at least early high/(1
-    + high), which is T/4 at floor 1/2, whatever the learner plays (of what bandits draw, in the mean): constraints have to
-    have a mean, or hold in every round, for anything to be proved. Before it ends the game does not know its mean
-    constraints.
+    + high), which is T/4 at floor 1/2, whatever the learner plays (for bandits, in expectation over their draws). So every
+    guarantee needs constraints that have a mean or hold in every round. The mean constraints are known only at the end.
 
     >>> import lewa
     >>> T = 1000

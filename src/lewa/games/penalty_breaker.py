@@ -12,7 +12,7 @@ from lewa.types import Matrix, Vector, Words
 
 @dataclass(frozen=True)
 class PenaltyBreaker(OneConstraint):
-    """It makes the action below the floor worth just enough to hold whoever trades at a fixed price.
+    """An adversary that exploits any fixed penalty by rewarding the action below the floor.
 
     Two actions. The first is worth 1 while the learner plays it with more than 1/2, and otherwise a number between the two
     of `low`, drawn evenly once for each seed; the second is worth nothing. Constraints are coins with the means
@@ -31,7 +31,7 @@ class PenaltyBreaker(OneConstraint):
     'regret -0.030, violation 0.000 a round'
     """
 
-    about = "adaptive: it holds whoever trades at a fixed price, on one side of the floor or the other"
+    about = "adaptive: it exploits a learner with a fixed penalty: regret or violation is of order T"
     reacts = True
 
     low: tuple[float, float] = (0.6, 0.9)

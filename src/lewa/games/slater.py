@@ -12,14 +12,14 @@ from lewa.validation import as_count, in_unit
 
 @dataclass(frozen=True)
 class Slater(Scripted):
-    """One action exceeds the floor by far, but fell behind before it is needed.
+    """One action exceeds the floor by far, but its weight is small by the time it is needed.
 
     Three actions; every round constraints (floor - nu, floor, 1). Rewards are (1, 1, 0) in the first `change` rounds and
     then (1, 0, 0). Slater's gap is 1 - floor all the time. `for_problem` sets nu = T^(-1/6), and the rewards change
     1.8 T^(5/6) rounds before the end.
 
-    While the second action pays, the third falls as far behind as there are rounds. Then only the first pays, just below the
-    floor, and the multiplier has to make up for all of that before the third is played. It goes with the variation bound
+    While the second action pays, the log-weight of the third falls linearly. Then only the first pays, just below the
+    floor, and the multiplier has to offset this before the third is played. It goes with the variation bound
     (docs/theory.md, 1.10): the variation is of order T^(5/6), for which the bound is of order T^(2/3). LEWA's
     violation at floor 1/2 was measured as 1.57, 1.48 and 1.42 T^(2/3) at T = 10^4, 10^5 and 10^6; that the rate is
     attained is not proved. The constants 1.8 and 1/6 were searched for, on a small grid, to make it large at these T.
@@ -34,7 +34,7 @@ class Slater(Scripted):
     'violation 1.48 T^(2/3), bound 3.97'
     """
 
-    about = "one action exceeds the floor by far, but plain LEWA lets it fall too far behind to use it in time"
+    about = "one action exceeds the floor by far, but plain LEWA cannot raise its weight in time"
 
     floor: float = 0.5
     nu: float = 0.2

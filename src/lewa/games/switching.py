@@ -13,14 +13,15 @@ from lewa.validation import as_count, in_unit
 
 @dataclass(frozen=True)
 class Switching(Scripted):
-    """Every so many rounds another action pays.
+    """The best action changes every `period` rounds.
 
     Rewards go through the rows of `rewards` (phases, K), `period` rounds each, and then from the first again. Constraints
     are coins with the means `constraint_means` (K,), or the means themselves if not `noisy`. `for_problem` makes a phase
     last sqrt(T) rounds: about as long as the weights of EWA or LEWA take to follow, so they lag behind the leader.
 
-    It goes with Theorem 1 and docs/theory.md, 1.2: rewards laid out in advance that follow no law. Their variation is of
-    order T, so that the variation bound (1.10) says no more than 1.2, and 1.9, for rewards with a fixed mean, nothing.
+    It goes with Theorem 1 and docs/theory.md, 1.2: rewards fixed in advance, without a fixed distribution. Their
+    variation is of order T, so the variation bound (1.10) is no better than 1.2, and 1.9, for rewards with a fixed
+    mean, does not apply.
 
     >>> import lewa
     >>> game = lewa.games.Switching(period=100)
@@ -34,7 +35,7 @@ class Switching(Scripted):
     'regret -10, violation 72 (bound 2040)'
     """
 
-    about = "another action pays every so many rounds: rewards follow no law"
+    about = "the best action changes at regular intervals: rewards without a fixed distribution"
 
     period: int = 100
     rewards: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.3), (0.0, 1.0, 0.3))
