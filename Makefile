@@ -58,10 +58,12 @@ build/peers/installed: | $(VENV)/tested
 	$(BIN)/python $(PIP_INSTALL) --retries 1 --no-deps --ignore-requires-python --target build/peers \
 	  obp==0.5.7 safety-gymnasium==1.0.0 scikit-learn joblib threadpoolctl && touch $@ || rm -rf build/peers
 
-# LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere.
+# LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere. Its proxy is for
+# `make bench-service`; where it cannot be installed, its row is missing there.
 build/litellm/installed: | $(VENV)/tested
 	$(PYTHON) -m venv build/litellm
 	build/litellm/bin/python $(PIP_INSTALL) litellm
+	build/litellm/bin/python $(PIP_INSTALL) --retries 1 'litellm[proxy]' || echo "the proxy of LiteLLM is left out"
 	ls -d $(CURDIR)/$(VENV)/lib/python3*/site-packages > $$(ls -d build/litellm/lib/python3*/site-packages)/lewa.pth
 	touch $@
 
@@ -116,12 +118,6 @@ bench-service: $(VENV)/tested build/fastapi/installed build/litellm/installed
 build/fastapi/installed:
 	$(PYTHON) -m venv build/fastapi
 	build/fastapi/bin/python $(PIP_INSTALL) fastapi uvicorn httptools uvloop && touch $@
-
-# A published router; where it cannot be installed, its row is missing.
-build/litellm/installed:
-	$(PYTHON) -m venv build/litellm
-	build/litellm/bin/python $(PIP_INSTALL) --retries 1 'litellm[proxy]' || echo "LiteLLM is left out"
-	touch $@
 
 # Write the golden traces anew; read the diff before you commit it.
 golden: $(VENV)/tested
