@@ -141,6 +141,25 @@ def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, 
     assert said in status.guarantee.reason
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize("how", ["masked", "late", "charged", "clipped", "open", "changed"])
+def test_where_nothing_is_proved_of_a_learner_that_is_the_reason_whatever_happened(how: str) -> None:
+    nothing, too_few = (
+        routed(10, COSTS, REWARDS, line=0.0025, learner=name) for name in ("squarecb-lewa", "anytime-bandit-lewa")
+    )
+    for agent in (nothing, too_few):
+        if how == "changed":
+            agent.pull()
+            agent.set_limit("cost", 0.003)
+            agent.update(agent.pull(), reward=1.0, cost=0.001)
+        else:
+            spoil(agent, how)
+        assert agent.status().guarantee.regret is None
+    assert nothing.status().guarantee == lewa.guarantee(nothing.setup.learner, 2, 11)
+    assert "no bound on regret or violation is proved" in nothing.status().guarantee.reason
+    assert "theorem" in too_few.status().guarantee.reason  # its bound is trivial so far, and will not be
+
+
 def test_a_line_that_no_action_keeps_is_warned_of_with_the_nearest_that_one_does() -> None:
     status = routed(3000, {"small": 0.003, "large": 0.006}, REWARDS, line=0.002, top=0.012).status()
     assert len(status.warnings) == 1

@@ -8,7 +8,7 @@ from lewa.agent.delays import DelayCounter
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
-from lewa.theory.guarantees import Guarantee, guarantee, none
+from lewa.theory.guarantees import Guarantee, guarantee, none, unproved
 
 if TYPE_CHECKING:
     from lewa.agent.setup import Setup
@@ -156,13 +156,16 @@ def current_guarantee(state: "AgentState") -> Guarantee:
     if counts["answered"] + counts["charged"] == 0:
         return none(name, "no round was answered yet")
     if beginning is not None and (why := _unlike_a_start(state, beginning)):
-        return none(name, f"the agent was changed, and {why}: see its segments")
+        nothing = unproved(setup.learner, len(setup.actions))
+        return nothing or none(name, f"the agent was changed, and {why}: see its segments")
     late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
     deviations = [(counts["masked"], "had actions masked"), (counts["charged"], "were charged, not answered")]
     deviations.append((counts["clipped"], "were clipped"))
     statements: tuple[Guarantee, ...] = ()
     if made and not any(number for number, _ in deviations):
         statements = _statements(setup, made, late, beginning)
+    if not statements and (nothing := unproved(setup.learner, len(setup.actions))):
+        return nothing
     if not statements:
         deviations += [
             (counts["late"], "were answered late, after a further decision"),

@@ -11,6 +11,7 @@ from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
 
 TINY = 1e-300  # the least epsilon that is spoken of
+HORIZONS = (1, 10**3, 10**6, 10**9, 10**12)  # rounds at which it is asked whether anything is proved
 
 PATHWISE = "pathwise"
 EXPECTED = "expected [E V]+"
@@ -98,6 +99,17 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
             raise ValueError(f"a setting has no field {name!r}{nearest(name, list(Setting._fields))}")
     question = checked(Setting(**setting))
     return applicable(learner.guarantees(actions, rounds, question)[0], question)
+
+
+def unproved(learner: Any, actions: int) -> Guarantee | None:
+    """Return why nothing is proved of this learner, if that is so for every number of rounds; else None.
+
+    A reason that depends on the rounds is about a theorem whose bound is still trivial, or which ends before them.
+    """
+    first = guarantee(learner, actions, HORIZONS[0])
+    if first.regret is not None or any(guarantee(learner, actions, rounds) != first for rounds in HORIZONS[1:]):
+        return None
+    return first
 
 
 def checked(setting: Setting) -> Setting:
