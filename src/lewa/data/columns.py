@@ -247,7 +247,7 @@ def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
     """Return the table, or the log, of which each row is about one action."""
     sheet.find(None, reward.name)
     action_column, called = action_labels(sheet, names.action)
-    labels, action = np.unique(sheet.labels(sheet.find(action_column, "action")), return_inverse=True)
+    labels, action = sheet.distinct(sheet.find(action_column, "action"))
     quantities, values = [], []
     for query in (reward, *constraints):
         check_long(sheet, reward, query)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lewa.context import Column, as_context, category, number, text
-from lewa.data.sheet import Labels, Sheet
+from lewa.data.sheet import Coded, Labels, Sheet
 from lewa.types import Indices, Matrix
 
 LEVELS = 40  # of a category; a column with more is a text
@@ -18,7 +18,8 @@ def read_contexts(sheet: Sheet, names: Sequence[str], rows: Indices | None) -> M
     columns: list[Column] = []
     cells: dict[str, list[object]] = {}
     for name in names:
-        values = sheet.columns[sheet.find(name, name)]
+        column = sheet.columns[sheet.find(name, name)]
+        values = column.array() if isinstance(column, Coded) else column
         values = values if rows is None else values[rows]
         columns.append(_declare(name, values))
         cells[name] = values.tolist() if values.dtype.kind in "fiub" else [_text(cell) for cell in values.tolist()]

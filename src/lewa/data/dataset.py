@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from lewa.data.files import columns_of, decoding
-from lewa.data.sheet import Labels
+from lewa.data.sheet import Column
 
 LARGE = 1 << 26  # numbers in a Parquet file from which on it is streamed
 Item = TypeVar("Item")
@@ -23,7 +23,7 @@ class Group(NamedTuple):
     start: int
     rows: int
 
-    def read(self, columns: Sequence[str]) -> dict[str, Labels]:
+    def read(self, columns: Sequence[str]) -> dict[str, Column]:
         """Return these columns."""
         with decoding(self.name):  # in one thread: others abort a process that ends while they are at work
             table = self.fragment.to_table(schema=self.schema, columns=list(columns), use_threads=False)

@@ -14,7 +14,7 @@ import numpy as np
 
 from lewa.data.columns import DEFAULT_NAMES, Columns, Data, from_columns
 from lewa.data.log import Log, StreamedLog
-from lewa.data.sheet import Labels
+from lewa.data.sheet import Coded, Column, Labels
 from lewa.games.table import Table
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 # Columns -----------------------------------------------------------------------------------------------------------------
 
 
-def _columns(path: Path) -> dict[str, Labels]:
+def _columns(path: Path) -> dict[str, Column]:
     try:
         from pyarrow import csv, parquet
     except ImportError:
@@ -163,7 +163,7 @@ def _columns(path: Path) -> dict[str, Labels]:
     return columns_of(table, path.name)
 
 
-def columns_of(table: "pa.Table", file: str) -> dict[str, Labels]:
+def columns_of(table: "pa.Table", file: str) -> dict[str, Column]:
     """Return the columns of an Arrow table by name."""
     try:
         names: list[str] = table.column_names
@@ -174,7 +174,7 @@ def columns_of(table: "pa.Table", file: str) -> dict[str, Labels]:
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"{file} has two columns named {twice[0]!r}")
-    return {name: _to_numpy(table.column(name)) for name in names}
+    return {name: _column(table.column(name)) for name in names}
 
 
 def _check_separator(text: bytes, file: str) -> None:
@@ -190,9 +190,11 @@ def _check_separator(text: bytes, file: str) -> None:
             )
 
 
-def _to_numpy(column: "pa.ChunkedArray") -> Labels:
-    """Return a column as an array; cells that are no text, number or date all become their type, which nobody can use."""
+def _column(column: "pa.ChunkedArray") -> Column:
+    """Return a column; cells that are no text, number or date all become their type, which nobody can use."""
     try:
+        if _is_text(column.type):
+            return _coded(column)
         array: Labels = column.to_numpy()
     except Exception:  # pyarrow cannot convert this type
         array = np.empty((0, 0))
@@ -201,6 +203,26 @@ def _to_numpy(column: "pa.ChunkedArray") -> Labels:
         array = np.empty(len(column), dtype=object)
         array.fill(column.type)
     return array
+
+
+def _is_text(kind: "pa.DataType") -> bool:
+    """Return whether cells would be Python objects, of which each different one is read once: text, bytes, decimals."""
+    from pyarrow import types
+
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    checks = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_decimal)
+    return any(check(kind) for check in checks)
+
+
+def _coded(column: "pa.ChunkedArray") -> Coded:
+    """Return the different cells of a column, and which of them each row has."""
+    from pyarrow import types
+
+    if types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)  # a dictionary may have cells that are in no row, and one twice
+    encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
+    codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+    return Coded(encoded.dictionary.to_numpy(zero_copy_only=False), codes)
 
 
 def _objects(array: Labels) -> Labels:

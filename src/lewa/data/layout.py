@@ -61,7 +61,8 @@ class Reader(NamedTuple):
 
     def action(self, sheet: Sheet) -> Indices:
         """Return the action of each row, counted from 0."""
-        action: Indices = np.searchsorted(self.labels, sheet.labels(self.layout.action)).astype(np.int64)
+        labels, which = sheet.distinct(self.layout.action)
+        action: Indices = np.searchsorted(self.labels, labels)[which]
         return action
 
     def log(self, group: Group) -> Log:

@@ -8,17 +8,39 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.types import Vector
+from lewa.types import Indices, Vector
 from lewa.validation import nearest
 
 Labels: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]  # text, numbers, dates or Python objects
 SEPARATORS = "_. -/"  # what others put between a quantity and an action
 
 
+class Coded(NamedTuple):
+    """A column as the different cells that it has, and which of them each row has: -1 is a missing one.
+
+    Text is read like this, so that each different cell is checked once, however many rows have it.
+    """
+
+    cells: Labels  # each is in some row
+    codes: Indices
+
+    @property
+    def size(self) -> int:
+        """Return how many rows there are."""
+        return self.codes.size
+
+    def array(self) -> Labels:
+        """Return the cell of each row."""
+        return np.append(self.cells, np.array([None], dtype=object))[self.codes]
+
+
+Column: TypeAlias = Labels | Coded
+
+
 class Sheet(NamedTuple):
     """Columns of equal length, and the name that messages give to all of them."""
 
-    columns: dict[str, Labels]
+    columns: dict[str, Column]
     file: str
     source: str = ""
     first: int = 0  # rows of the file before these
@@ -76,24 +98,35 @@ class Sheet(NamedTuple):
             raise ValueError(f"{self.file} lacks the column {usual[0]}: {say}")
         return column
 
-    def complete(self, name: str) -> Labels:
+    def complete(self, name: str) -> Column:
         """Return the column, in which no cell may be missing."""
-        values = self.columns[name]
-        if values.dtype.kind in "OU":
-            missing = np.array([_is_missing(cell) for cell in values.tolist()])
-        else:
-            missing = values != values  # NaN, or no date
+        column = self.columns[name]
+        missing = np.append(_missing(column.cells), True)[column.codes] if isinstance(column, Coded) else _missing(column)
         if missing.any():
             count, row = int(missing.sum()), self.first + int(np.flatnonzero(missing)[0]) + 1
             cells = "a missing cell" if count == 1 else f"{count} missing cells, the first"
             raise ValueError(
                 f"the column {name} of {self.file} has {cells} in row {row}: fill it in or leave that round out"
             )
-        return values
+        return column
 
     def labels(self, name: str) -> Labels:
         """Return the column as labels: text as text, numbers and dates as they are."""
-        values = self.complete(name)
+        column = self.complete(name)
+        if isinstance(column, Coded):
+            return self._labels(name, column.cells)[column.codes]
+        return self._labels(name, column)
+
+    def distinct(self, name: str) -> tuple[Labels, Indices]:
+        """Return the different labels of the column, sorted, and which of them each row has."""
+        column = self.complete(name)
+        if isinstance(column, Coded):
+            labels, which = np.unique(self._labels(name, column.cells), return_inverse=True)
+            return labels, which[column.codes]
+        return np.unique(self._labels(name, column), return_inverse=True)
+
+    def _labels(self, name: str, values: Labels) -> Labels:
+        """Return cells as labels."""
         if values.dtype.kind in "fiubmM":
             return values
         try:
@@ -105,7 +138,8 @@ class Sheet(NamedTuple):
 
     def numbers(self, name: str) -> Vector:
         """Return the column as finite numbers."""
-        values = self.complete(name)
+        column = self.complete(name)
+        values = column.cells if isinstance(column, Coded) else column
         try:
             if values.dtype.kind not in "fiubOSU":
                 raise TypeError
@@ -114,11 +148,13 @@ class Sheet(NamedTuple):
             raise ValueError(f"the column {name} of {self.file} must hold numbers") from None
         if not np.isfinite(array).all():
             raise ValueError(f"the column {name} of {self.file} must hold finite numbers")
-        return array
+        return array[column.codes] if isinstance(column, Coded) else array
 
 
-def _cells(name: str, values: object, file: str) -> Labels:
-    """Return a column as an array; what is masked is missing."""
+def _cells(name: str, values: object, file: str) -> Column:
+    """Return a column as an array, if it is not coded; what is masked is missing."""
+    if isinstance(values, Coded):
+        return values
     try:
         if isinstance(values, np.ma.MaskedArray):
             array: Labels = np.asarray(values.data)
@@ -132,6 +168,13 @@ def _cells(name: str, values: object, file: str) -> Labels:
     if array.ndim != 1:
         raise ValueError(f"the column {name} of {file} must be a list of cells, got {type(values).__name__}")
     return array
+
+
+def _missing(values: Labels) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    if values.dtype.kind in "OU":
+        return np.array([_is_missing(cell) for cell in values.tolist()], dtype=np.bool_)
+    missing: np.ndarray[tuple[int], np.dtype[np.bool_]] = values != values  # NaN, or no date
+    return missing
 
 
 def _is_missing(cell: object) -> bool:

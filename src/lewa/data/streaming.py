@@ -101,7 +101,7 @@ def scan(layout: Layout, group: Group) -> Scan:
         places.append(place(int(values.argmin())))
     if layout.wide:
         return Scan(low, high, places, np.empty(0), np.empty(0), np.empty(0))
-    labels, action = np.unique(sheet.labels(layout.action), return_inverse=True)
+    labels, action = sheet.distinct(layout.action)
     least, largest = np.full(labels.size, np.inf), np.zeros(labels.size)
     if layout.propensity:
         propensity = as_propensities(sheet.numbers(layout.propensity), group.start)
