@@ -23,7 +23,6 @@ WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 COMPILED = {
     ROOT / name
     for name in (
-        "tests/adapters/test_river.py",
         "tests/agent/test_changes.py",
         "tests/agent/test_practice.py",
         "tests/agent/test_status.py",

@@ -5,6 +5,8 @@ import os
 import shlex
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -60,9 +62,19 @@ def report(words: str) -> GuaranteeReport:
 
 
 def printed(line: str) -> Any:
-    done = subprocess.run([COMMAND, *shlex.split(line), "--json"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        patch.setattr(sys, "argv", ["lewa", *shlex.split(line), "--json"])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+    assert not stopped.value.code, err.getvalue()
+    return json.loads(out.getvalue())
+
+
+def test_the_installed_command_prints_json_and_nothing_else() -> None:
+    done = subprocess.run([COMMAND, "learners", "--json"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout) == printed("learners")
 
 
 def test_play_keeps_the_contract() -> None:

@@ -1,8 +1,6 @@
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -19,25 +17,13 @@ from tests.theorems.instances import HUNT
 GAME = Bernoulli([0.9, 0.6, 0.3, 0.5], [[0.2, 0.5, 0.9, 0.4]])
 
 
-def run_alone(name: str, seed: int) -> tuple[bytes, bytes]:
-    trace = play(make(name, 4, 3000, 0.6), GAME, 3000, seeds=[seed])
-    return trace.reward[0].tobytes(), trace.shortfall[0].tobytes()
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_results_are_the_same_bits_for_any_number_of_threads(name: str) -> None:
-    learner = make(name, 4, 3000, 0.6)
-    one, three = (play(learner, GAME, 3000, seeds=5, workers=workers) for workers in (1, 3))
+    rng = np.random.default_rng(5)
+    game, learner = Table(rng.random((1000, 4)), rng.random((1000, 4, 1))), make(name, 4, 1000, 0.4)
+    one, three = (play(learner, game, seeds=5, workers=workers) for workers in (1, 3))
     for field in ("reward", "shortfall", "positive", "observed_shortfall", "multiplier_sums", "multiplier"):
         assert getattr(one, field).tobytes() == getattr(three, field).tobytes(), field
-
-
-def test_results_are_the_same_bits_in_other_processes() -> None:
-    names = ["lewa", "bandit-lewa", "hp-bandit-lewa"]
-    here = [run_alone(name, seed) for name in names for seed in range(2)]
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        there = list(pool.map(run_alone, [n for n in names for _ in range(2)], [0, 1] * 3))
-    assert here == there
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.uint8, bool])
@@ -68,25 +54,24 @@ def test_a_memory_mapped_table_is_read_a_block_at_a_time(tmp_path: Path) -> None
 LONG = """
 import lewa
 game = lewa.games.Bernoulli([0.5] * 10, [[0.7] * 10])
-for name in ("lewa", "bandit-lewa"):
-    learner = lewa.learners.make(name, 10, {rounds}, 0.6)
-    trace = lewa.play(learner, game, {rounds}, seeds={seeds})
-    assert trace.plays is None and trace.reward[:, -1].min()  > 0.4 * {rounds}
-print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])  # not rusage, which remembers the parent
+for rounds in (1000, 3_000_000):  # to compile takes memory too: it is done after the first
+    for name in ("lewa", "bandit-lewa"):
+        trace = lewa.play(lewa.learners.make(name, 10, rounds, 0.6), game, rounds)
+        assert trace.plays is None and trace.reward[:, -1].min() > 0.4 * rounds
+    print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0])  # not rusage, which remembers the parent
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of a process's memory is read from /proc")
 def test_a_long_run_takes_little_memory() -> None:
-    subprocess.run([sys.executable, "-c", LONG.format(rounds=1000, seeds=1)], check=True)  # to compile takes memory too
-    code = LONG.format(rounds=10**7, seeds=3)  # what is kept grows with the logarithm of the rounds only
-    kilobytes = int(subprocess.check_output([sys.executable, "-c", code]))
-    assert kilobytes < 500_000
+    short, long = map(int, subprocess.check_output([sys.executable, "-c", LONG]).split())
+    assert long - short < 20_000  # kilobytes: a number per round would take 24,000
 
 
-@pytest.mark.parametrize("name", ALL)
+# The law of extreme rounds says it of every learner, over fewer rounds.
+@pytest.mark.parametrize("name", ALL if HUNT else ["lewa", "bandit-lewa"])
 def test_many_extreme_rounds_leave_no_nan(name: str) -> None:
-    rounds = 10**7 if name in ("lewa", "bandit-lewa") else 10**6 if HUNT else 10**5
+    rounds = 10**7 if name in ("lewa", "bandit-lewa") else 10**6
     learner = make(name, 2, 1000, 0.9)
     learner = learner.replace(**{step: 0.5 for step in ("eta", "rate") if hasattr(learner, step)})  # far above any tuning
     game = Bernoulli([1.0, 0.0], [[0.0, 1.0]])

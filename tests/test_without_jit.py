@@ -15,7 +15,7 @@ import pytest
 
 import lewa
 
-ROUNDS = 150
+ROUNDS = 60
 FIELDS = ("plays", "multipliers", "multiplier", "reward", "shortfall", "positive", "observed_shortfall", "actions")
 # With the radii that are proved no multiplier would move in so few rounds; these are played too.
 NARROW = {"radius": 0.1, "level": 0.001}

@@ -107,7 +107,7 @@ def test_without_constraints_no_multiplier_moves_and_only_the_reward_counts() ->
 
 
 def test_arms_that_are_not_there_are_not_pulled() -> None:
-    policy = Policy([COST], arms=ARMS, seed=2)
+    policy = Policy([COST], arms=ARMS, learner="bandit-lewa", horizon=60, seed=2)
     for n in range(60):
         there = [["a", "c"], ["b"], ARMS][n % 3]
         arm = policy.pull(there)

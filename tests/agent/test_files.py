@@ -181,7 +181,7 @@ def test_a_process_killed_while_it_saves_loses_nothing(tmp_path: Path) -> None:
     agent = at_work()
     agent.save(path)
     decisions = agent.status().decisions
-    for n in range(4):
+    for n in range(2):
         with subprocess.Popen([sys.executable, "-c", SAVING, str(path)], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             last = [int(process.stdout.readline()) for _ in range(3)][-1]

@@ -28,7 +28,7 @@ GAMES: dict[str, Any] = {
 # These take 100,000 rounds, which are played compiled; all others are said of plain Python.
 LONG = [learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap]
 PLAIN = [law for law in learners.LAWS.values() if law not in LONG]
-# These project or solve a program in every round: 20,000 rounds here, all of them in `make falsify`.
+# These project or solve a program in every round: 2,000 rounds here, all of them in `make falsify`.
 LONG_ROUNDS = [
     *(
         "op-ewa",
@@ -57,7 +57,7 @@ def test_learner(name: str) -> None:
 @pytest.mark.parametrize("name", lewa.learners.ALL)
 def test_many_rounds_of_a_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if name in LONG_ROUNDS and not HUNT:
-        monkeypatch.setattr(sequences, "MANY", 20_000)
+        monkeypatch.setattr(sequences, "MANY", 2_000)
     for learner, actions in lewa.learners.ALL[name].examples():
         for law in LONG:
             law(learner, actions)

@@ -313,11 +313,10 @@ def test_rounds_that_react_count_for_more(tmp_path: Path) -> None:
 # Processes ---------------------------------------------------------------------------------------------------------------
 
 
-def test_one_and_two_processes_give_the_same_file(tmp_path: Path) -> None:
+def test_one_thread_and_two_processes_give_the_same_file(tmp_path: Path) -> None:
     study = parse(SMALL)
-    one, two = (run_study(study, tmp_path / str(workers), workers=workers).read_bytes() for workers in (1, 2))
-    assert one == two == alone(study, tmp_path / "alone")
-    regrets = parquet.read_table(tmp_path / "1" / "measures.parquet")["regret"].to_numpy()
+    assert run_study(study, tmp_path / "two", workers=2).read_bytes() == alone(study, tmp_path / "alone")
+    regrets = parquet.read_table(tmp_path / "two" / "measures.parquet")["regret"].to_numpy()
     assert np.isfinite(regrets).all()
     assert len(set(regrets.tolist())) > 4
 

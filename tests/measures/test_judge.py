@@ -130,6 +130,7 @@ def test_what_projections_leave_is_added_to_the_bound() -> None:
     assert (lewa.positive_violation(trace)[0] <= np.array(verdict.guarantee.positive_violation)).all()
 
 
+@pytest.mark.plain
 def test_ordinary_lines_leave_nothing_that_is_worth_a_word() -> None:
     game = lewa.games.Bernoulli([0.9, 0.6, 0.1], [[0.1, 0.8, 0.7], [0.9, 0.2, 0.7]])
     for name in ("op-ewa", "bandit-op-ewa", "explore-then-project", "bandit-epoch-project"):
@@ -141,6 +142,7 @@ def test_ordinary_lines_leave_nothing_that_is_worth_a_word() -> None:
         assert rest.regret.max() <= 1e-7
 
 
+@pytest.mark.plain
 def test_one_line_leaves_nothing_and_epochs_do_not_tell() -> None:
     game = lewa.games.Bernoulli([0.9, 0.6], [[0.1, 0.8], [0.9, 0.5]])
     learner: Any = lewa.learners.make("op-ewa+doubling", 2, 100, floor=(0.4, 0.4))

@@ -24,7 +24,7 @@ from lewa.report.paper_tables import verdict_table
 
 ROOT = Path(__file__).parent.parent.parent
 Whole: TypeAlias = tuple[Path, list[VerdictLine]]  # a folder, and what was decided from it
-SHORT = 1000  # rounds: every study is run, none takes long
+SHORT = 300  # rounds: every study is run, none takes long
 # A league of everybody in every game is what tests/test_matrix.py plays; here a small one is enough.
 PLAYERS, WORLDS = ("ewa", "lewa", "bandit-lewa"), ("bernoulli", "ads")
 # These take some seconds together; all of them take minutes, so the other rows of the tables are not measured again here.
@@ -151,7 +151,7 @@ def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: Whole
 def test_another_version_or_length_in_the_same_folder_is_refused(whole: Whole) -> None:
     out, _ = whole
     with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="holds another study"):
-        lab.reproduce(out, executor=executor, longest=500)
+        lab.reproduce(out, executor=executor, longest=280)
     assert json.loads((out / "verdicts.json").read_text())["title"] == lab.TITLE
 
 
@@ -171,8 +171,8 @@ def test_the_table_shows_regret_and_violation_together_and_says_no_where_it_is_s
     assert printed[2] == ["violation", "<=", "O(T^3/4)", number, "-", "0.50", "[0.49,", "0.51]", "1/2", "NO"]
     assert printed[3] == ["Two", "multiplier", "<=", "2,498", "1.5", "<", "0", "-", "-", "yes"]
     assert lab.markdown(lines).splitlines()[2:] == [
-        f"| One | 1,000 | {number} <= 2,498 = 3 sqrt(T ln K), slope 0.50 | yes | {number} <= O(T^3/4), slope 0.50 | NO |",
-        "| Two | 1,000 | multiplier: 1.5 <= 2,498 = 3 sqrt(T ln K) | yes |  |  |",
+        f"| One | 300 | {number} <= 2,498 = 3 sqrt(T ln K), slope 0.50 | yes | {number} <= O(T^3/4), slope 0.50 | NO |",
+        "| Two | 300 | multiplier: 1.5 <= 2,498 = 3 sqrt(T ln K) | yes |  |  |",
     ]
 
 
@@ -189,6 +189,7 @@ def table_in(document: str) -> list[str]:
     return (ROOT / document).read_text().split("<!-- reproduce -->")[1].strip().splitlines()
 
 
+@pytest.mark.compiled
 def test_the_documents_name_every_claim_and_show_what_the_cheap_studies_measure() -> None:
     table, second = table_in("docs/reproduce.md"), f"**{lab.SECOND}**"
     rows = {row.split(" | ")[0].removeprefix("| "): row for row in table[2:]}

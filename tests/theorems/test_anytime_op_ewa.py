@@ -114,7 +114,7 @@ def test_corrupted_constraints_cost_what_is_said(x: Instance, level: float, kapp
 @pytest.mark.parametrize("kappa", [1.0, 0.0])
 @pytest.mark.parametrize("name", GAMES)
 def test_with_probability_at_all_rounds_at_once(name: str, kappa: float) -> None:
-    (game, floor), T = GAMES[name], 1500 if HUNT else 500
+    (game, floor), T = GAMES[name], 1500 if HUNT else 150
     learner = AnytimeOpEwa.tuned(game.actions, 1, floor, kappa=kappa, epsilon=EPSILON)
     trace: Any = lewa.play(learner, game, T, seeds=SEEDS)
     kept = np.ones(SEEDS, dtype=bool)

@@ -24,7 +24,8 @@ from tools.site.prose import blocks, fenced, prose
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "pictures"
 SHOWN = {"full": "full information", "bandit": "bandit", "dense": "bandit"}
-SHORT, SEED = 4000, 0  # the game of the pictures, where rules run as plain Python: nothing has to be compiled
+# The game of the pictures, where rules run as plain Python: nothing has to be compiled. A test of the site asks for fewer rounds.
+SHORT, SEED = int(os.environ.get("LEWA_PICTURE_ROUNDS", "4000")), 0
 SEEN = np.unique(np.geomspace(1, SHORT, 300).astype(np.int64))  # the rounds that are drawn
 GAME = lewa.games.Bernoulli()
 SAFE, MARGIN = GAME.actions - 1, 0.3  # an action of it, and by how much it exceeds the floor
@@ -238,7 +239,7 @@ trivial bounds are {ROUNDS:,} and {FLOOR * ROUNDS:,.0f}. An empty cell is empty:
 
 def picture(name: str) -> str:
     """The learner at work, as a piece of HTML whose colours are the page's; kept, as long as no source has changed."""
-    stamp = sha256(f"{name} {versions()} {Path(__file__).read_text()}".encode()).hexdigest()[:16]
+    stamp = sha256(f"{name} {SHORT} {versions()} {Path(__file__).read_text()}".encode()).hexdigest()[:16]
     kept = PICTURES / f"{name.replace('@', '-')}-{stamp}.html"
     if not kept.exists():
         for old in PICTURES.glob(f"{name.replace('@', '-')}-{'?' * 16}.html"):

@@ -15,11 +15,14 @@ INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have no
 def sources(module: str, root: Path) -> list[Path]:
     """Return the files below the folder `root` that a module comes from: its own, and those that it imports, sorted."""
     files: set[Path] = set()
-    names = [module]
+    names, visited = [module], set[str]()
     while names:
         name = names.pop()
+        if name in visited or name == DOOR:
+            continue
+        visited.add(name)
         file = _file(root, name)
-        if file is None or file in files or name == DOOR:
+        if file is None or file in files:
             continue
         if root.name in INSTALLED and name.partition(".")[0] != module.partition(".")[0]:
             continue
@@ -39,13 +42,21 @@ def _file(root: Path, module: str) -> Path | None:
 
 def _imports(file: Path, package: str) -> Iterator[str]:
     """Yield the names that a file of this package imports, of which some are modules."""
-    for node in ast.walk(ast.parse(file.read_bytes())):
+    for node in _statements(ast.parse(file.read_bytes())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             name = ".".join([*parents, *([node.module] if node.module else [])])
             yield from (f"{name}.{alias.name}" for alias in node.names)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield all statements below a node. An import is never inside an expression, and expressions are most of a file."""
+    for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for statement in getattr(node, field, ()):
+            yield statement
+            yield from _statements(statement)
 
 
 def fingerprint(files: list[Path], root: Path) -> str:
