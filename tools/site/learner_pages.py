@@ -24,7 +24,7 @@ from tools.site.prose import blocks, fenced, prose
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "pictures"
 SHOWN = {"full": "full information", "bandit": "bandit", "dense": "bandit"}
-# The game of the pictures, where rules run as plain Python: nothing has to be compiled. A test of the site asks for fewer rounds.
+# The game of the pictures. Rules run as plain Python, so that nothing is compiled. A test of the site asks for fewer rounds.
 SHORT, SEED = int(os.environ.get("LEWA_PICTURE_ROUNDS", "4000")), 0
 SEEN = np.unique(np.geomspace(1, SHORT, 300).astype(np.int64))  # the rounds that are drawn
 GAME = lewa.games.Bernoulli()
