@@ -15,6 +15,7 @@ from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor, split_governed
 from lewa.agent.policies import Policy, advise, as_policies
 from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
+from lewa.agent.regressors import as_regressor_name, bind, for_regressor
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.status import Status, report
@@ -76,6 +77,10 @@ class Agent(ChangeMethods, AgentCore):
         Rules or models that choose an action: functions of the context by name, models with `predict` or `predict_one`, or
         names alone. Every `pull` then takes a `context` to ask them with, or their `advice`, and the learner mixes them. The
         policies that always take one action are among them.
+    regressor : regressor, optional
+        What predicts rewards and costs by the context, in the place of the ridge regressions of `squarecb-lewa`: an object
+        with `partial_fit` and `predict`, as scikit-learn has them, or with `learn_one` and `predict_one`, as river has
+        them. A copy is made for each action and quantity. Copies learn with the agent, and are not saved: see `Agent.open`.
     keep_context : bool
         Whether decisions record the context as it was given, for audits. By default they have its features only.
     safe : label, optional
@@ -129,6 +134,7 @@ class Agent(ChangeMethods, AgentCore):
         expected: Mapping[str, Sequence[float]] | None = None,
         context: Column | Sequence[Column] | None = None,
         policies: Mapping[str, Policy] | Sequence[str] | None = None,
+        regressor: object = None,
         keep_context: bool = False,
         safe: Label | None = None,
         governor: Governor | str = "auto",
@@ -149,8 +155,11 @@ class Agent(ChangeMethods, AgentCore):
         if advisers and columns is not None:
             raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
         learner, governor = split_governed(learner, governor, safe)
+        model = as_regressor_name(regressor, columns is not None)
         wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size, len(advisers))
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
+        if model is not None:
+            tuned = for_regressor(learner_name, tuned)
         governed = as_governor(governor, safe)
         rule = None if governed is None else Rule(governed, labels, items, rounds)
         self._begin(
@@ -172,10 +181,11 @@ class Agent(ChangeMethods, AgentCore):
                     policies=advisers,
                     keep_context=bool(keep_context),
                     learns_at_close=setup.as_learning_time(learn),
+                    regressor=model,
                 )
             )
         )
-        self._policies = functions
+        self._policies, self._state.regressors = functions, bind(self.setup, regressor)
         self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
         self.on_verdict = setup.as_callback(on_verdict)
         if journal is not None:
@@ -190,6 +200,7 @@ class Agent(ChangeMethods, AgentCore):
         constraints = ", ".join(map(str, self.setup.constraints))
         name, rounds, context = self.setup.learner_name, self._state.rounds, self.setup.context
         features = "" if context is None else f", {context.size} features"
+        features += f", {self.setup.regressor}" if self.setup.regressor else ""
         features = f", {len(self.setup.policies)} policies" if self.setup.policies else features
         return f"<Agent: {len(self._actions)} actions, {constraints}; {name}{features}; {rounds} decisions>"
 
@@ -248,7 +259,8 @@ class Agent(ChangeMethods, AgentCore):
         features = contexts.encode(setup.context, context)
         if setup.context is not None and isinstance(context, Mapping):
             self._misfits.add(setup.context, context)
-        return features
+        regressors = self._state.regressors
+        return features if regressors is None or features is None else regressors.look(features)
 
     def _decide(
         self,

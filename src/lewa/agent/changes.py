@@ -52,6 +52,10 @@ def _set_range(state: "AgentState", change: Change) -> None:
     setup, j = state.setup, _constraint(state.setup, change.name)
     old = setup.constraints[j]
     new = checked(old.name, old.sense, old.limit, as_range(old.name, change.value))
+    if setup.regressor is not None:
+        raise ValueError(
+            f"an agent with a regressor keeps its ranges, in which it has learned: make a new one for {old.name}"
+        )
     lowest, highest = state.statistics.lowest[j + 1], state.statistics.highest[j + 1]
     if state.statistics.count[j + 1] and not (new.low <= max(lowest, old.low) and new.high >= min(highest, old.high)):
         raise ValueError(
@@ -109,6 +113,8 @@ def _add(state: "AgentState", change: Change) -> None:
         raise ValueError(f"action {label!r} {again}")
     if setup.policies:
         raise ValueError(f"an agent that mixes policies keeps its actions: make a new one with {label!r}")
+    if setup.regressor is not None:
+        raise ValueError(f"an agent with a regressor keeps its actions: make a new one with {label!r}")
     actions, K = as_actions((*setup.actions, label)), len(setup.actions)
     like = None if options.get("like") is None else state.index(options["like"])
     expected = options.get("expected") or {}

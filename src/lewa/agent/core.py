@@ -22,6 +22,7 @@ from lewa.agent.pending import Pending
 from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
+from lewa.agent.regressors import NOT_SAVED, bind
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
@@ -100,6 +101,8 @@ class AgentCore:
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
         sees = state.setup.context is not None or bool(state.setup.policies)
         take_context(state.driver, sees, item, None if safe else i, state.exposure.learns)
+        if state.regressors is not None:
+            state.regressors.compare(item)
         unmixed = there is None and state.exposure.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
@@ -216,6 +219,8 @@ class AgentCore:
                 raise ValueError(f"this agent already has a journal, {self._journal.path}")
             if not isinstance(path, str | os.PathLike):
                 raise ValueError(f"the journal must be a path, got {short_repr(path)}")
+            if self._state.records:
+                self._check_saved()
             journal = Journal(path, sync, new=True)
             journal.begin(self._plain(self._state))
             self._adopt(journal, plays)
@@ -233,10 +238,13 @@ class AgentCore:
         with self._lock:
             if self._journal is None:
                 raise ValueError("the agent has no journal: call start_journal first, or use save")
+            self._check_saved()
             self._checkpoint(self._journal)
 
     def _checkpoint(self, journal: Journal) -> None:
         self._snapshot_at = self._state.records + SNAPSHOT_EVERY
+        if self._state.regressors is not None:  # the journal is read from its start
+            return
         try:
             journal.force()
             where = {"journal": journal.key, "place": list(journal.place)}
@@ -249,16 +257,20 @@ class AgentCore:
         self._snapshot_at = self._state.records + SNAPSHOT_EVERY
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False) -> Self:
+    def open(
+        cls, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False, *, regressor: object = None
+    ) -> Self:
         """Return the agent of a journal: its newest snapshot, with the records after it; and go on writing to it.
 
         A part of a line at the end, which a crash leaves, is dropped with a warning. A damaged line is refused with its
-        number, as is a journal that another process has open.
+        number, as is a journal that another process has open. An agent that was made with a regressor needs it again, as it
+        was then: it learns all the records anew.
         """
         journal = Journal(path, sync, new=False)
         try:
             tail = read_tail(path, _newest_snapshot(path))
-            agent = cls.restore(tail.start)
+            agent = cls._restore(tail.start)
+            agent._state.regressors = bind(agent.setup, regressor)
             for number, item in enumerate(tail.records, tail.end.line - len(tail.records) + 1):
                 try:
                     agent._fold(item)
@@ -281,7 +293,7 @@ class AgentCore:
         The agent does not change. A process that calls this on an agent of the same learner leaves the compiled code on the
         disk for the next one, as when an image is built.
         """
-        twin = self.restore(self.snapshot())
+        twin = self._restore(self._plain(self._copy()))
         state = twin._state
         driver, fields = state.driver, len(state.setup.fields)
         driver.draw(state.rounds)
@@ -298,7 +310,12 @@ class AgentCore:
 
     def snapshot(self) -> Plain:
         """Return everything as plain numbers, texts, lists and dictionaries; "records" says how many records it holds."""
+        self._check_saved()
         return self._plain(self._copy())
+
+    def _check_saved(self) -> None:
+        if self._state.regressors is not None:
+            raise ValueError(NOT_SAVED)
 
     @staticmethod
     def _plain(state: AgentState) -> Plain:
@@ -316,6 +333,12 @@ class AgentCore:
     @classmethod
     def restore(cls, plain: Plain) -> Self:
         """Return the agent that a snapshot was taken of; it goes on bit for bit."""
+        agent = cls._restore(plain)
+        bind(agent.setup, None)
+        return agent
+
+    @classmethod
+    def _restore(cls, plain: Plain) -> Self:
         if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
             version = plain.get("version") if isinstance(plain, Mapping) else None
             raise ValueError(f"agents of version {VERSION} can be restored, got version {short_repr(version)}")

@@ -49,6 +49,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     warn("shift", _shifts(state))
     warn("governor", [] if state.ledger is None else governor_problems(state.ledger))
     warn("no-effect", _without_effect(state))
+    warn("regressor", [] if state.regressors is None else state.regressors.problems())
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
         text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
         warn("horizon", [text])

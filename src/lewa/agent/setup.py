@@ -18,6 +18,7 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
+from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
 from lewa.measures import best_fixed_play
 from lewa.types import Matrix
 from lewa.units import Scale, as_number, as_range
@@ -44,6 +45,7 @@ class Setup:
     policies: tuple[str, ...] = ()  # the names of those that give advice
     keep_context: bool = False  # whether decisions record the context as it was given
     learns_at_close: bool = False  # whole answers wait for the close of their decision
+    regressor: str | None = None  # the class of those that predict in the place of a ridge
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -98,6 +100,8 @@ class Setup:
             del plain["keep_context"]
         if plain.pop("learns_at_close"):
             plain["learn"] = "close"
+        if plain["regressor"] is None:
+            del plain["regressor"]
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
@@ -107,7 +111,8 @@ def from_plain(plain: Plain) -> Setup:
     columns = as_context(plain["context"], most=LARGEST_WHOLE) if "context" in plain else None
     constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]], columns)
     names, policy = field_names(constraints), plain["unanswered"]
-    learner = load(find(plain["name"]), plain["learner"])
+    kind = find(plain["name"]) if plain.get("regressor") is None else RegressorSquareCbLewa
+    learner = load(kind, plain["learner"])
     check_floor(learner, constraints)
     return Setup(
         actions=actions,
@@ -126,6 +131,7 @@ def from_plain(plain: Plain) -> Setup:
         policies=tuple(plain.get("policies", ())),
         keep_context=plain.get("keep_context") is True,
         learns_at_close=as_learning_time(plain.get("learn", "answer")),
+        regressor=plain.get("regressor"),
     )
 
 

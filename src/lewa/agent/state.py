@@ -17,6 +17,7 @@ from lewa.agent.groups import spread
 from lewa.agent.pending import OpenDecisions, Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value
+from lewa.agent.regressors import Regressors
 from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import STEP, Statistics, add_action
 from lewa.agent.values import single_value, vector_value
@@ -46,6 +47,7 @@ class AgentState:
         self.changes: list[Change] = []
         self.shifts: list[Shift] = []
         self.ledger: DebtLedger | None = None  # of the governor, if there is one
+        self.regressors: Regressors | None = None  # that predict in the place of a ridge; never copied or saved
         self.delays, self.segments = DelayCounter(), list[Segment]()
         self.beginning: Beginning | None = None  # of the segment that goes on, after a change
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
@@ -344,3 +346,5 @@ class AgentState:
             self.driver.learn_among(pending, units, self.statistics.action_count[0])  # type: ignore[arg-type]
         else:
             self.driver.learn_action(pending.action, pending.propensity, units, pending.play, pending.charged)  # type: ignore[arg-type]
+        if self.regressors is not None:
+            self.regressors.learn(pending.features, pending.action, units)  # type: ignore[arg-type]  # of a bandit

@@ -40,6 +40,14 @@ class Context:
         """The names of the columns."""
         return [column.name for column in self.columns]
 
+    @cached_property
+    def feature_names(self) -> list[str]:
+        """A name for each feature: that of its column, with a number where the column has several."""
+        names = ["constant"]
+        for column in self.columns:
+            names += [column.name] if column.size == 1 else [f"{column.name}_{i}" for i in range(column.size)]
+        return names
+
     def encode(self, values: object) -> Vector:
         """Return the features of a context; refuse with a sentence what was not declared, or does not fit."""
         if not isinstance(values, Mapping):

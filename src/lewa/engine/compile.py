@@ -58,7 +58,7 @@ class CompiledLearner(NamedTuple):
 
 def compile_learner(learner: type[Learner]) -> CompiledLearner:
     """Return the compiled loop and single steps of a class of learner; plain Python if it has `compiled = False`."""
-    return _compile(learner)  # type: ignore[arg-type]  # mypy takes the hash of an object for that of its class
+    return _compile(learner.compiled_as or learner)  # type: ignore[arg-type]  # mypy takes the hash of an object for that of its class
 
 
 @cache

@@ -42,6 +42,7 @@ class Learner:
     feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
     unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
     compiled: ClassVar[bool] = True  # False: its rule is any Python on arrays, run as it stands, slowly
+    compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is taken
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
 

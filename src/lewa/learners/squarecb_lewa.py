@@ -198,7 +198,7 @@ class SquareCbLewa(Learner):
             pace(s.multiplier, s.debt, j, self.floor[j], s.charged[j], self.step, self.repay)
 
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
-        i, targets, e = seen.action, self.prior.shape[0], score_error(s)
+        i, targets, e, x = seen.action, self.prior.shape[0], score_error(s), s.features[: self.ridge.size]
         look(s, i)
         leverage = 1 / (1 + worth(s, i))  # w/(1 + w)
         for j in range(self.floor.size):
@@ -208,14 +208,14 @@ class SquareCbLewa(Learner):
             price = 1.0 if o == 0 else s.multiplier[o - 1]
             off = y - foresee(self.prior, s, o, i)
             s.squares[o] = (1 - 1 / STALE) * s.squares[o] + off * off * (1 - leverage)
-            by_features = ridge_mean(s.ridge, i, i * targets + o)
+            by_features = regress(self.prior, s, o, i)
             weigh_memories(s.forecasts, o, targets, i, y - self.prior[o, i], price, e, by_features)
         keep_shares(s.forecasts, i, s.totals[CLOCK])
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
             remember(s.forecasts, self.memories, i, o, targets, y - self.prior[o, i])
-            add_target(s.ridge, s.features, i * targets + o, y - self.prior[o, i])
-        add_features(s.ridge, s.features, i, targets)
+            add_target(s.ridge, x, i * targets + o, y - self.prior[o, i])
+        add_features(s.ridge, x, i, targets)
         fade(s.ridge, self.ridge, targets, STALE)
         count_answer(s.forecasts, self.memories, i)
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
@@ -249,6 +249,22 @@ class SquareCbLewa(Learner):
         return practical.paced("SquareCB-LEWA")
 
 
+@dataclass(frozen=True)
+class RegressorSquareCbLewa(SquareCbLewa):
+    """SquareCB-LEWA with regressions that are made elsewhere: an agent asks its regressors, and teaches them.
+
+    The features of a round are those of its context, and then what regressors predict at them, in [0, 1]: the reward and the
+    costs of the first action, those of the next, and so on. Predictions stand where those of the ridge stand in
+    `squarecb-lewa`; w_k is that of the ridge. It is not in `ALL`, as whoever drives it has to have the regressors.
+    """
+
+    compiled_as = SquareCbLewa
+
+    def start(self, actions: int) -> SquareCbLewaState:
+        state = SquareCbLewa.start(self, actions)
+        return state._replace(features=np.append(state.features, self.prior.T))
+
+
 @rule
 def score_error(s: SquareCbLewaState) -> float:
     """e = (S_0 + sum_j lambda_j^2 S_j)/N: the mean squared error of a score at today's prices"""
@@ -262,7 +278,7 @@ def score_error(s: SquareCbLewaState) -> float:
 def look(s: SquareCbLewaState, k: int) -> None:
     """effective_k <- 1/w_k at the features at hand; nothing without features, as a play changes no state then"""
     if s.features.size > 0:
-        s.effective[k] = 1 / whiten(s.ridge, s.features, k)
+        s.effective[k] = 1 / whiten(s.ridge, s.features[: s.ridge.whitened.shape[1]], k)
 
 
 @rule
@@ -272,6 +288,13 @@ def worth(s: SquareCbLewaState, k: int) -> float:
 
 
 @rule
+def regress(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
+    """Target o of action k by the ridge, less its prior; or as predicted elsewhere, if the features end with that"""
+    row, d = k * prior.shape[0] + o, s.ridge.whitened.shape[1]
+    return ridge_mean(s.ridge, k, row) if s.features.size == d else float(s.features[d + row] - prior[o, k])
+
+
+@rule
 def foresee(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
     """Target o of action k at the features that were looked at: the memories', and the regression's beside them"""
-    return forecast(s.forecasts, prior, o, k, ridge_mean(s.ridge, k, k * prior.shape[0] + o))
+    return forecast(s.forecasts, prior, o, k, regress(prior, s, o, k))

@@ -1,0 +1,194 @@
+"""Regressors of scikit-learn, of river, or like them, in the place of the ridge of squarecb-lewa.
+
+They are Python objects that learn, so they are not saved: a journal that is read from its start teaches them again. The
+learner itself reads what they predict from the features of a decision, which its record has.
+"""
+
+import warnings
+from copy import deepcopy
+from typing import Any, Protocol
+
+import numpy as np
+
+from lewa.agent.records import Decision
+from lewa.agent.setup import Setup
+from lewa.learners import SquareCbLewa
+from lewa.learners.base import Learner
+from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
+from lewa.types import Matrix, Vector
+from lewa.validation import short_repr
+
+NEAR = 1e-6  # by which predictions may differ from those on record: other machines round otherwise
+NOT_SAVED = (
+    "what a regressor has learned is not saved: give the agent a journal when it is made, and read it by "
+    "Agent.open(path, regressor=...), which teaches it again"
+)
+
+
+class Model(Protocol):
+    """A regressor, whichever library it is from: from the features of a request to a number."""
+
+    def predict(self, x: Vector) -> Any:
+        """Return what is predicted at these features."""
+
+    def learn(self, x: Vector, y: float) -> None:
+        """Learn one answer."""
+
+
+class OfRows:
+    """A regressor as scikit-learn has it, by rows of a matrix."""
+
+    def __init__(self, model: Any, names: list[str]) -> None:
+        self.model = model
+
+    def predict(self, x: Vector) -> Any:
+        """Return what is predicted at these features."""
+        return self.model.predict(x.reshape(1, -1))[0]
+
+    def learn(self, x: Vector, y: float) -> None:
+        """Learn one answer."""
+        self.model.partial_fit(x.reshape(1, -1), np.array([y]))
+
+
+class OfNames:
+    """A regressor as river has it, by dictionaries."""
+
+    def __init__(self, model: Any, names: list[str]) -> None:
+        self.model, self.names = model, names
+
+    def predict(self, x: Vector) -> Any:
+        """Return what is predicted at these features."""
+        return self.model.predict_one(dict(zip(self.names, x.tolist(), strict=True)))
+
+    def learn(self, x: Vector, y: float) -> None:
+        """Learn one answer."""
+        self.model.learn_one(dict(zip(self.names, x.tolist(), strict=True)), y)
+
+
+class Regressors:
+    """One regressor for each action and quantity: the reward, and the cost of each constraint.
+
+    It learns by how much an answer differs from what was expected of the action, in units of the range. Before an action
+    was answered, and where a regressor fails, what is expected is predicted.
+    """
+
+    def __init__(self, regressor: object, setup: Setup) -> None:
+        learner, context = setup.learner, setup.context
+        assert isinstance(learner, SquareCbLewa)
+        assert context is not None
+        self._prior: Matrix = learner.prior
+        self._actions, self._fields, self._inputs = setup.actions, setup.fields, context.size
+        names = context.feature_names
+        _try(_as_model(deepcopy(regressor), names), context.size, regressor)
+        self._models = [[_as_model(deepcopy(regressor), names) for _ in setup.fields] for _ in setup.actions]
+        self._answered = [False] * len(setup.actions)
+        self._failures: dict[tuple[int, int], tuple[int, str]] = {}  # by action and quantity: how many, and the last
+        self._repeats = True  # whether it predicted what is on record
+
+    def look(self, x: Vector) -> Vector:
+        """Return the features of a decision: those of its context, and what is predicted at them."""
+        targets, K = self._prior.shape
+        predictions = [self._predict(k, o, x) for k in range(K) for o in range(targets)]
+        return np.concatenate([x, predictions])
+
+    def _predict(self, k: int, o: int, x: Vector) -> float:
+        expected = float(self._prior[o, k])
+        if not self._answered[k]:
+            return expected
+        try:
+            y = expected + float(self._models[k][o].predict(x))
+        except Exception as error:
+            self._fail(k, o, error)
+            return expected
+        if not np.isfinite(y):
+            self._fail(k, o, ValueError(f"it predicts {y}"))
+            return expected
+        return min(max(y, 0.0), 1.0)
+
+    def learn(self, features: Vector, k: int, units: Vector) -> None:
+        """Learn the answer to a decision with these features, in units of [0, 1]: the reward, then the constraints."""
+        x = features[: self._inputs].copy()
+        self._answered[k] = True
+        for o, unit in enumerate(units.tolist()):
+            try:
+                self._models[k][o].learn(x, (unit if o == 0 else 1 - unit) - float(self._prior[o, k]))
+            except Exception as error:
+                self._fail(k, o, error)
+
+    def _fail(self, k: int, o: int, error: Exception) -> None:
+        count, _ = self._failures.get((k, o), (0, ""))
+        self._failures[k, o] = count + 1, f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+    def problems(self) -> list[str]:
+        """Return one sentence for each regressor that has failed."""
+        return [
+            f"the regressor of the {self._fields[o]} of {self._actions[k]!r} has failed {count} times, and averages "
+            f"stood in for it; the last time by {error}"
+            for (k, o), (count, error) in list(self._failures.items())
+        ]
+
+    def compare(self, decision: Decision) -> None:
+        """Predict once more what a recorded decision was made by; say so, once, if it is something else."""
+        features = np.array(decision.features)
+        again = self.look(features[: self._inputs])
+        if self._repeats and np.abs(again - features).max() > NEAR:
+            self._repeats = False
+            text = (
+                f"the regressor does not repeat what it predicted for decision {decision.id}: it was another one, or draws "
+                "numbers without a seed; the agent goes on with what this one has learned of the records"
+            )
+            warnings.warn(text, stacklevel=2)
+
+
+def as_regressor_name(regressor: object, contextual: bool) -> str | None:
+    """Return the name of a regressor's class, or None without one; refuse what is no regressor."""
+    if regressor is None:
+        return None
+    if not contextual:
+        raise ValueError("a regressor learns from a context: declare it by Agent(..., context=[...]), got context=None")
+    _as_model(regressor, [])
+    return type(regressor).__name__
+
+
+def for_regressor(name: str, learner: Learner) -> Learner:
+    """Return the learner with room for what regressors predict; refuse one that has no ridge in whose place they stand."""
+    if not isinstance(learner, SquareCbLewa):
+        raise ValueError(f"a regressor stands in the place of the ridge of squarecb-lewa, got learner={name!r}")
+    return RegressorSquareCbLewa(**learner.parameters)
+
+
+def bind(setup: Setup, regressor: object) -> Regressors | None:
+    """Return the regressors of an agent; None if it has none. Refuse one too few, or one too many."""
+    if setup.regressor is None and regressor is None:
+        return None
+    if setup.regressor is None:
+        raise ValueError(f"this agent was made without a regressor, got {short_repr(regressor)}")
+    if regressor is None:
+        raise ValueError(f"this agent was made with a {setup.regressor}: {NOT_SAVED}")
+    as_regressor_name(regressor, contextual=True)
+    return Regressors(regressor, setup)
+
+
+def _as_model(regressor: Any, names: list[str]) -> Model:
+    if isinstance(regressor, type):
+        raise ValueError(f"a regressor must be an object, such as {regressor.__name__}(), got the class")
+    for kind, verbs in ((OfNames, ("learn_one", "predict_one")), (OfRows, ("partial_fit", "predict"))):
+        if all(callable(getattr(regressor, verb, None)) for verb in verbs):
+            return kind(regressor, names)
+    raise ValueError(
+        "a regressor must have partial_fit and predict, as scikit-learn has them, or learn_one and predict_one, as river "
+        f"has them, got {short_repr(regressor)}"
+    )
+
+
+def _try(model: Model, features: int, regressor: object) -> None:
+    """Refuse a regressor that cannot learn one answer, or predicts no number then."""
+    try:
+        model.learn(np.ones(features), 0.25)
+        predicted = model.predict(np.ones(features))
+        float(predicted)
+    except Exception as error:
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        raise ValueError(
+            f"a regressor must learn single answers and predict a number, got {type(regressor).__name__}: {text}"
+        ) from error

@@ -1,0 +1,222 @@
+"""Regressors in the place of the ridge: what they are asked and taught, late answers, records, and what is refused."""
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.types import Vector
+
+ACTIONS = ["small", "large"]
+COLUMNS = [lewa.category("task", ["code", "chat"]), lewa.number("tokens", (0, 1000))]
+COSTS = {"small": 0.4, "large": 0.6}
+
+
+class Ridge:
+    """The ridge of squarecb-lewa in NumPy, by the verbs of scikit-learn."""
+
+    def __init__(self) -> None:
+        self.matrix, self.sums = np.diag([0.1, 1.0, 1.0, 1.0]), np.zeros(4)
+
+    def partial_fit(self, rows: Any, targets: Any) -> None:
+        self.matrix += rows.T @ rows
+        self.sums += rows.T @ targets
+
+    def predict(self, rows: Any) -> Vector:
+        prediction: Vector = rows @ np.linalg.solve(self.matrix, self.sums)
+        return prediction
+
+
+class Mean:
+    """The mean of what was told, by the verbs of river; it can be made to fail."""
+
+    def __init__(self, fails_after: int = 10**9, nothing_after: int = 10**9) -> None:
+        self.count, self.mean, self.rows = 0, 0.0, list[dict[str, float]]()
+        self.fails_after, self.nothing_after = fails_after, nothing_after
+
+    def learn_one(self, row: dict[str, float], y: float) -> None:
+        if self.count >= self.fails_after:
+            raise OverflowError("too\nmuch")
+        self.rows.append(row)
+        self.count += 1
+        self.mean += (y - self.mean) / self.count
+
+    def predict_one(self, row: dict[str, float]) -> float:
+        return self.mean if self.count <= self.nothing_after else float("nan")
+
+
+def make(regressor: Any = None, **settings: Any) -> lewa.Agent:
+    limits = [lewa.at_most("cost", 0.5)]
+    return lewa.Agent(ACTIONS, limits, seed=3, **{"context": COLUMNS, "regressor": regressor, **settings})
+
+
+def run(agent: lewa.Agent, n: int, late: int = 0, masks: bool = True) -> list[Any]:
+    """Pull and answer, each answer `late` decisions later; return all records."""
+    records, waiting, dice = list[Any](), list[Any](), np.random.default_rng(4)
+    for t in range(n):
+        task, tokens, luck = ("code", "chat")[int(dice.integers(2))], int(dice.integers(1000)), dice.random()
+        decision = agent.pull(["small"] if masks and t % 7 == 3 else None, context={"task": task, "tokens": tokens})
+        records.append(decision)
+        reward = 0.4 + 0.2 * luck + 0.1 * (task == "code") * (decision.action == "large")
+        waiting.append((decision, {"reward": reward, "cost": COSTS[str(decision.action)] + 0.1 * (luck - 0.5)}))
+        if len(waiting) > late:
+            answered, values = waiting.pop(0)
+            records.append(agent.update(answered, **values))
+    return records
+
+
+def state(agent: lewa.Agent) -> Any:
+    return agent._plain(agent._copy())["state"]
+
+
+@pytest.mark.parametrize("late", [0, 5])
+def test_the_ridge_as_a_regressor_plays_as_the_ridge_does(late: int) -> None:
+    inside, outside = make(), make(Ridge())
+    pairs = list(zip(run(inside, 60, late), run(outside, 60, late), strict=True))  # at 64 answers the ridge inside forgets
+    decisions = [(ours, theirs) for ours, theirs in pairs if hasattr(ours, "play")]
+    if late == 0:
+        for ours, theirs in decisions:
+            assert ours.play == pytest.approx(theirs.play, abs=1e-9)
+            assert ours.charged == pytest.approx(theirs.charged, abs=1e-9)
+            assert theirs.features[:4] == ours.features
+    assert repr(outside) == "<Agent: 2 actions, cost at most 0.5; squarecb-lewa, 4 features, Ridge; 60 decisions>"
+    assert outside.status().guarantee.regret is None
+
+
+def test_one_regressor_for_each_action_and_quantity_learns_the_features_of_its_decisions() -> None:
+    agent = make(Mean(), expected={"cost": [0.4, 0.6]})
+    first = agent.pull(context={"task": "chat"})
+    assert first.features[4:] == pytest.approx((0.5, 0.4, 0.5, 0.6))  # what is expected: reward and cost of each action
+    agent.pull(context={"task": "code"})
+    agent.update(first, reward=0.9, cost=COSTS[str(first.action)] + 0.1)
+    k = ACTIONS.index(str(first.action))
+    tail = [0.5, 0.4, 0.5, 0.6]
+    tail[2 * k : 2 * k + 2] = [0.9, COSTS[str(first.action)] + 0.1]
+    assert agent.pull(context={"task": "code"}).features[4:] == pytest.approx(tail)
+    models: Any = agent._state.regressors._models  # type: ignore[union-attr]
+    half = 0.5**0.5
+    assert models[k][0].model.rows == [pytest.approx({"constant": 1, "task_0": 0, "task_1": half, "tokens": 0})]
+    assert [models[1 - k][o].model.count for o in (0, 1)] == [0, 0]
+    agent.close(agent.pull(context={}))  # nothing was told of it, and nothing is learned
+    assert models[k][0].model.count == 1
+
+
+@pytest.mark.parametrize("late", [0, 40])
+def test_records_and_the_journal_bring_the_agent_back(late: int, tmp_path: Path) -> None:
+    agent = make(Ridge(), journal=tmp_path / "j")
+    records = run(agent, 120, late)
+    agent.set_limit("cost", 0.52)
+    assert agent.warm() is agent
+    agent.stop_journal()
+    again = make(Ridge()).replay(records)
+    again.set_limit("cost", 0.52)
+    opened = lewa.Agent.open(tmp_path / "j", regressor=Ridge())
+    context = {"task": "code", "tokens": 7}
+    assert state(agent) == state(again) == state(opened)
+    assert agent.pull(context=context) == again.pull(context=context) == opened.pull(context=context)
+    assert opened._journal is not None
+
+
+def test_a_regressor_that_does_not_repeat_itself_is_named_and_the_records_count(tmp_path: Path) -> None:
+    agent = make(Ridge(), journal=tmp_path / "j")
+    run(agent, 40)
+    agent.stop_journal()
+    with pytest.warns(
+        UserWarning, match="the regressor does not repeat what it predicted for decision \\d+: it was another"
+    ):
+        opened = lewa.Agent.open(tmp_path / "j", regressor=Mean())
+    assert state(opened) == state(agent)
+    assert opened.pull(context={}) != agent.pull(context={})
+
+
+def test_what_a_regressor_learned_is_not_saved_and_a_sentence_says_so(tmp_path: Path) -> None:
+    agent = make(Mean())
+    agent.start_journal(tmp_path / "early")
+    run(agent, 10)
+    refusals: list[Callable[[], object]] = [
+        agent.snapshot,
+        agent.checkpoint,
+        lambda: agent.save(tmp_path / "a.json"),
+        lambda: pickle.dumps(agent),
+        lambda: lewa.Agent.open(tmp_path / "early"),
+    ]
+    agent._checkpoint(agent._journal)  # type: ignore[arg-type]  # the journal does it by itself: nothing is written
+    assert [path.name for path in tmp_path.iterdir()] == ["early"]
+    for call in refusals[:-1]:
+        with pytest.raises(ValueError, match="what a regressor has learned is not saved: give the agent a journal"):
+            call()
+    agent.stop_journal()
+    with pytest.raises(ValueError, match="made with a Mean: what a regressor has learned is not saved"):
+        refusals[-1]()
+    with pytest.raises(ValueError, match="is not saved"):
+        agent.start_journal(tmp_path / "late")
+    assert not (tmp_path / "late").exists()
+    with pytest.raises(ValueError, match="is not saved"):
+        lewa.Agent.restore(agent._plain(agent._copy()))
+
+
+def test_a_regressor_that_fails_is_left_out_and_named_in_the_status() -> None:
+    agent, blind = make(Mean(fails_after=20)), make(Mean(nothing_after=5))
+    for each in (agent, blind):
+        run(each, 100, masks=False)
+        assert each._state.driver.multiplier[0] > 0  # the price goes on as ever
+    texts = {warning for warning in agent.status().warnings if warning.code == "regressor"}
+    assert any("has failed" in text and "OverflowError: too much" in text for text in texts)
+    assert "ValueError: it predicts nan" in str(blind.status())
+    assert all(0 <= x <= 1 for x in blind.pull(context={}).features[4:])
+
+
+def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
+    class Classifier:
+        def partial_fit(self, rows: Any, targets: Any, classes: Any = None) -> None:
+            raise ValueError("classes must be passed\non the first call")
+
+        def predict(self, rows: Any) -> Any: ...
+
+    agent = make(Mean())
+    run(agent, 5)
+    plain = make(journal=tmp_path / "plain")
+    plain.stop_journal()
+    before = state(agent)
+    refusals: list[tuple[Any, str]] = [
+        (lambda: make(3), "must have partial_fit and predict, as scikit-learn has them, or learn_one"),
+        (lambda: make(Mean), "must be an object, such as Mean\\(\\), got the class"),
+        (lambda: make(Classifier()), "predict a number, got Classifier: ValueError: classes must be passed on the first"),
+        (lambda: make(Mean(), context=None), "a regressor learns from a context: declare it"),
+        (lambda: make(Mean(), context=None, policies=["a"]), "a regressor learns from a context"),
+        (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "in the place of the ridge of squarecb-lewa"),
+        (lambda: agent.add_action("huge"), "an agent with a regressor keeps its actions"),
+        (lambda: agent.set_range("cost", (0, 2)), "an agent with a regressor keeps its ranges"),
+        (lambda: lewa.Agent.open(tmp_path / "plain", regressor=Mean()), "this agent was made without a regressor"),
+    ]
+    for call, sentence in refusals:
+        with pytest.raises(ValueError, match=sentence) as error:
+            call()
+        assert len(str(error.value).splitlines()) == 1
+    assert state(agent) == before
+
+
+def test_regressors_of_river_learn_and_are_brought_back(tmp_path: Path) -> None:
+    linear_model, preprocessing = pytest.importorskip("river.linear_model"), pytest.importorskip("river.preprocessing")
+    check_with(preprocessing.StandardScaler() | linear_model.LinearRegression(), tmp_path)
+
+
+def test_regressors_of_scikit_learn_learn_and_are_brought_back(tmp_path: Path) -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is in the extra `contexts`")
+    check_with(linear_model.SGDRegressor(learning_rate="constant", eta0=0.1), tmp_path)
+
+
+def check_with(model: Any, folder: Path) -> None:
+    agent = make(model, journal=folder / "j")
+    run(agent, 40, late=3)
+    agent.stop_journal()
+    decision = agent.pull(context={"task": "code"})
+    assert all(prediction != 0.5 for prediction in decision.features[4:])
+    assert not agent.status().warnings
+    opened = lewa.Agent.open(folder / "j", regressor=model)  # the model itself has learned nothing
+    assert opened.pull(context={"task": "code"}) == decision
+    assert state(opened) == state(agent)
