@@ -27,6 +27,7 @@ class Game:
     - Every action is available, unless a game declares `missing_actions = True` and has `available`.
     - `mean_rewards`, `variation` and `mean_constraints` are None where the game does not know them.
     - `features` is the number of features that each round's context has, in `contexts` of its blocks; 0 without context.
+      Where they are the advice of policies, one chance per action of each, `policies` is their number.
     - `length` is the number of rounds; None where there is no end.
     - Games with one constraint have `constraint_means`, its mean for each action.
 
@@ -66,6 +67,10 @@ class Game:
             """The number of features of a round's context, d."""
 
         @property
+        def policies(self) -> int:
+            """The number of policies whose advice the features are; 0 if they are no advice."""
+
+        @property
         def stationary_rewards(self) -> bool:
             """Whether rewards have a fixed mean, whatever happened before."""
 
@@ -83,7 +88,7 @@ class Game:
 
     else:
         about = ""
-        features = 0
+        features = policies = 0
         length = None
         mean_constraints = None
         stationary_rewards = reacts = late_feedback = missing_actions = False

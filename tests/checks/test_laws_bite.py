@@ -353,6 +353,10 @@ class Deserted(Table):
         return np.zeros((stop - start, self.actions), dtype=bool)
 
 
+class Overstates(Table):
+    features = 3
+
+
 REWARDS, CONSTRAINTS = [[1, 0], [0, 1], [0.5, 0.5]], [0.2, 0.9]
 FAULTY_GAMES: list[tuple[Any, Law, str]] = [
     (TwoLines(), games.about_is_one_line, "it must be one line"),
@@ -362,6 +366,7 @@ FAULTY_GAMES: list[tuple[Any, Law, str]] = [
         "looks at the play, yet it says it is oblivious",
     ),
     (PaysInCents(REWARDS, CONSTRAINTS), games.rounds_have_their_shape_and_range, "the rewards go from 0.0 to 100.0"),
+    (Overstates(REWARDS, CONSTRAINTS, REWARDS), games.contexts_have_their_shape, "have the shape (3, 2); it must be (3, 3)"),
     (StartsAnew(REWARDS, CONSTRAINTS), games.block_boundaries_do_not_matter, "3 rounds in one block are"),
     (Mistaken([[1, 0]] * 200, CONSTRAINTS), games.mean_constraints_are_the_means, "200 rounds average to"),
     (

@@ -64,6 +64,19 @@ def rounds_have_their_shape_and_range(game: Game) -> None:
         )
 
 
+def contexts_have_their_shape(game: Game) -> None:
+    """A game with features has a finite float64 of each for every round, and one without has none."""
+    n, P = some(game), game.policies
+    contexts, shape = rounds(game, 0, n).contexts, (n, game.features) if game.features else (0, 0)
+    hold(contexts.shape == shape, f"the contexts of {n} rounds have the shape {contexts.shape}; it must be {shape}")
+    hold(contexts.dtype == np.float64 and np.isfinite(contexts).all(), "the contexts must be finite float64")
+    if P:
+        hold(game.features == P * game.actions, f"{P} policies have {game.features} features; it must be one per action")
+        chances = contexts.reshape(n, P, game.actions)
+        fine = (chances >= 0).all() and np.allclose(chances.sum(axis=2), 1)
+        hold(bool(fine), f"the advice must be chances of the actions, got {chances.tolist()}")
+
+
 def same_key_gives_same_rounds(game: Game) -> None:
     """Every learner that plays a seed meets the same nature."""
     once, again = rounds(game, 0, some(game)), rounds(game, 0, some(game))
@@ -74,7 +87,8 @@ def block_boundaries_do_not_matter(game: Game) -> None:
     """The loop cuts the rounds where it likes."""
     n = some(game)
     singles = [rounds(game, t, t + 1) for t in range(n)]
-    glued = Block(np.concatenate([s.rewards for s in singles]), np.concatenate([s.constraints for s in singles]))
+    parts = [np.concatenate(arrays) for arrays in zip(*singles, strict=True)]
+    glued = Block(*parts) if game.features else Block(*parts[:2])
     hold(same(rounds(game, 0, n), glued), f"{n} rounds in one block are {rounds(game, 0, n)}, one by one {glued}")
 
 
@@ -168,6 +182,7 @@ LAWS: dict[str, Law] = {
         sizes_are_whole_and_positive,
         setting_is_true_to_its_kind,
         rounds_have_their_shape_and_range,
+        contexts_have_their_shape,
         same_key_gives_same_rounds,
         block_boundaries_do_not_matter,
         mean_constraints_are_the_means,

@@ -53,7 +53,7 @@ def play(
     parameters: dict[str, Any] = {name: game_value(value) for name, value in values.items() if name in known}
     made: Game = games.make(game, as_floor(floor), rounds, **parameters)
     others = {name: value for name, value in values.items() if name not in known}  # the learners'
-    problem = Problem(made.actions, rounds, floor, setting=made.setting)
+    problem = Problem(made.actions, rounds, floor, setting=made.setting, features=made.features, policies=made.policies)
     match = play_all(make_learners(learner, problem, others, {game: known}), made, rounds, seeds, trace)
     if match.traces:
         result = summary(match.traces)

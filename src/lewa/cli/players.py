@@ -23,6 +23,8 @@ class Problem(NamedTuple):
     feedback: str | None = None  # "full" or "bandit": what they are shown; None: what each of them needs
     setting: Setting | None = None  # what is known of the game; None: nothing, for data
     goal: str = "practice"  # of `auto`, for data
+    features: int = 0  # of the contexts of a game
+    policies: int = 0  # whose advice these are
 
 
 def make_learners(
@@ -42,7 +44,10 @@ def make_learners(
         needs = feedback_kind(learners.find(name)).observes
         if problem.feedback not in (None, needs):
             raise ValueError(f"{name} needs {needs} feedback and cannot learn from {problem.feedback} feedback")
-        chosen = {**advice.get(name, {}), **{key: value for key, value in values.items() if key in settings}}
+        in_context = learners.settings_in_context(name, problem.features, problem.policies)
+        if problem.features and not in_context:
+            say(f"{name} plays without the context: it looks at none of this kind")
+        chosen = {**advice.get(name, {}), **in_context, **{key: value for key, value in values.items() if key in settings}}
         players[name] = learners.make(name, problem.actions, problem.rounds, problem.floor, **chosen)
     return players
 

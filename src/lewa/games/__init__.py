@@ -9,6 +9,7 @@ from lewa.games.ads import Ads
 from lewa.games.anti_leader import AntiLeader
 from lewa.games.base import Facts, assumed, facts
 from lewa.games.bernoulli import Bernoulli
+from lewa.games.contextual import Contextual
 from lewa.games.corrupted import Corrupted
 from lewa.games.counterexample import Counterexample
 from lewa.games.drifting import Drifting
@@ -40,6 +41,7 @@ ALL: dict[str, type[Game]] = {
     "shortest-path": ShortestPath,
     "switching": Switching,
     "drifting": Drifting,
+    "contextual": Contextual,
     "low-variation": LowVariation,
     "slow-burn": SlowBurn,
     "slater": Slater,
@@ -170,6 +172,7 @@ __all__ = [
     "Ads",
     "AntiLeader",
     "Bernoulli",
+    "Contextual",
     "Corrupted",
     "Counterexample",
     "Delay",

@@ -161,8 +161,9 @@ class LearnerOf(Part):
 
     @property
     def changed(self) -> Settings:
-        """The settings that are not what they would be anyway."""
-        usual = {name: parameter.default for name, parameter in signature(learners.find(self.name).tuned).parameters.items()}
+        """The settings that are not what they would be anyway; in a game with contexts 0 features are not."""
+        tuning = signature(learners.find(self.name).tuned).parameters
+        usual = {name: item.default for name, item in tuning.items() if name not in ("features", "policies")}
         return {key: value for key, value in sorted(self.settings.items()) if key not in usual or usual[key] != value}
 
 
@@ -284,7 +285,9 @@ class Run:
             raise ValueError(
                 f"the game {self.game} needs one floor per constraint, {game.constraints}, got {len(self.floor)}"
             )
-        return learners.make(self.learner, game.actions, self.rounds, self.floor, **at(self.settings, self.rounds)), game
+        in_context = learners.settings_in_context(self.learner, game.features, game.policies)
+        settings = {**in_context, **at(self.settings, self.rounds)}
+        return learners.make(self.learner, game.actions, self.rounds, self.floor, **settings), game
 
 
 POWER = re.compile(r"(?:(?P<factor>\d*\.?\d+) )?T\^\((?P<over>-?\d+)(?:/(?P<under>[1-9]\d*))?\)")

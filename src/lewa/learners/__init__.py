@@ -187,6 +187,17 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
     return learner.replace(**{k: v for k, v in settings.items() if k not in arguments})
 
 
+def settings_in_context(name: str, features: int, policies: int = 0) -> dict[str, int]:
+    """Return the settings by which a learner looks at contexts of so many features, perhaps the advice of policies.
+
+    There are none without contexts, and for a learner that looks at none: it plays without them.
+    """
+    known = settings_of(name) if features else []
+    if "features" in known:
+        return {"features": features}
+    return {"policies": policies} if policies and "policies" in known else {}
+
+
 def settings_of(name: str) -> list[str]:
     """Return what can be set: the arguments of the tuning, and the parameters; of a wrapper also those of what is inside."""
     kind, (inside, plus, _) = find(name), name.rpartition("+")

@@ -11,8 +11,11 @@ from lewa.types import Vector
 from lewa.validation import as_count, as_floor, short_repr
 
 
-def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object = None) -> Learner:
-    """Return the learner; one that is given by name is tuned for this floor, this many actions and rounds."""
+def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object = None, game: Game | None = None) -> Learner:
+    """Return the learner; one that is given by name is tuned for this floor, this many actions and rounds.
+
+    It looks at the contexts of the game, if it can and there are some.
+    """
     if not isinstance(learner, str):
         if floor is not None:
             raise ValueError(
@@ -21,7 +24,8 @@ def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object 
         return check_learner(learner)
     if floor is None:
         raise ValueError(f"to make the learner {learner!r} by its name, give floor, one number per constraint")
-    return check_learner(learners.make(learner, actions, rounds, floor))
+    settings = {} if game is None else learners.settings_in_context(learner, game.features, game.policies)
+    return check_learner(learners.make(learner, actions, rounds, floor, **settings))
 
 
 def as_game(game: Game | str, rounds: int | None, floor: Vector) -> Game:
@@ -44,7 +48,7 @@ def as_players(learner: Learner | str, game: Game | str, rounds: int | None, flo
     rounds = as_count("rounds", game.length if rounds is None else rounds)
     if game.length is not None and rounds > game.length:
         raise ValueError(f"rounds must be at most the game's length {game.length}, got {rounds}")
-    learner = as_learner(learner, game.actions, rounds, floor)
+    learner = as_learner(learner, game.actions, rounds, floor, game)
     if learner.floor.size != game.constraints:
         raise ValueError(
             f"the learner must have one floor per constraint, got {learner.floor.size} for a game with {game.constraints}"

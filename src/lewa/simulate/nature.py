@@ -63,6 +63,9 @@ class BlockNature:
             raise ValueError(f"rounds {start} to {stop} must have the shapes {(n, K)} and {(n, m, K)}, got {shapes}")
         in_unit("rewards", block.rewards, first=start)
         in_unit("constraints", block.constraints, first=start)
+        contexts, d = np.shape(block.contexts), self.game.features
+        if contexts != ((n, d) if d else (0, 0)):
+            raise ValueError(f"rounds {start} to {stop} must have contexts of {d} features each, got the shape {contexts}")
 
 
 class ReactingNature:

@@ -63,6 +63,10 @@ class Twist(Game):
         return self.game.features
 
     @property
+    def policies(self) -> int:
+        return self.game.policies
+
+    @property
     def late_feedback(self) -> bool:
         return self.game.late_feedback
 

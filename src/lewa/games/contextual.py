@@ -1,0 +1,110 @@
+"""Requests of several kinds: what an action earns depends on the kind, which is seen before the play."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from lewa.blocks import Block
+from lewa.games.base import OneConstraint, numbers
+from lewa.measures.best_play import best_fixed_play
+from lewa.theory.guarantees import Setting
+from lewa.types import Matrix, Vector, Words
+from lewa.validation import as_floor, in_unit
+
+MOST_POLICIES = 1000
+
+
+@dataclass(frozen=True)
+class Contextual(OneConstraint):
+    """Requests of several kinds, with a context: the kind is seen before the play.
+
+    In each round a kind is drawn, kind g with the chance `shares[g]`. The reward of action k is a coin with the mean
+    `rewards[g][k]`, its constraint one with the mean `constraint_means[k]`, whatever the kind.
+
+    The context of a round is d = 1 + G features, the constant 1 and a 1 in the place of the kind, as `lewa.category` makes
+    them; means are linear in these. With `advice` it is what all K^G policies advise that turn a kind into an action, for
+    learners that mix policies. The rounds are the same either way, and also for a learner that looks at no context: it plays
+    without knowing the kind. `policy_value` is what the best policy earns.
+
+    >>> import lewa
+    >>> game = lewa.games.Contextual()
+    >>> best = lewa.games.facts(game, floor=0.7, rounds=1000).value
+    >>> f"at best {best:.3f} without the kind, {game.policy_value(0.7):.3f} with it"
+    'at best 0.336 without the kind, 0.384 with it'
+    >>> learner = lewa.learners.SquareCbLewa.tuned(actions=3, horizon=20_000, floor=0.7, features=game.features)
+    >>> trace = lewa.play(learner, game, rounds=20_000)
+    >>> f"reward {trace.reward[0, -1] / 20_000:.3f}, violation {lewa.violation(trace)[0, 0]:.0f}"
+    'reward 0.376, violation 0'
+    """
+
+    about = "requests of several kinds, seen as a context; the best action depends on the kind"
+    stationary_rewards = True
+
+    rewards: tuple[tuple[float, ...], ...] = ((0.2, 0.5, 0.6), (0.28, 0.3, 0.1))
+    constraint_means: tuple[float, ...] = (0.9, 0.6, 0.1)
+    shares: tuple[float, ...] = (0.4, 0.6)
+    advice: bool = False
+
+    def __post_init__(self) -> None:
+        means, shares = in_unit("mean rewards", self.rewards), in_unit("shares", self.shares)
+        in_unit("mean constraints", self.constraint_means)
+        if means.shape != (shares.size, len(self.constraint_means)) or not means.size:
+            raise ValueError(
+                f"rewards must be a row for each of {shares.size} kinds, with a number for each of "
+                f"{len(self.constraint_means)} actions, got the shape {means.shape}"
+            )
+        if abs(shares.sum() - 1) > 1e-9:
+            raise ValueError(f"shares must sum to 1, got {self.shares}")
+        if self.advice:
+            self._choices  # noqa: B018  refuse too many policies
+
+    @property
+    def setting(self) -> Setting:
+        return Setting(constraints="iid", adversary="oblivious")
+
+    @property
+    def features(self) -> int:
+        return self._contexts.shape[1]
+
+    @property
+    def policies(self) -> int:
+        return len(self._choices) if self.advice else 0
+
+    @cached_property
+    def _choices(self) -> Any:
+        """The action that each policy takes in each kind, (N, G)."""
+        G, K = len(self.shares), self.actions
+        if K**G > MOST_POLICIES:
+            raise ValueError(f"there must be at most {MOST_POLICIES} policies from kinds to actions, got {K}^{G}")
+        return np.array(list(product(range(K), repeat=G)))
+
+    @cached_property
+    def _contexts(self) -> Matrix:
+        """The features of each kind, (G, d)."""
+        G = len(self.shares)
+        if self.advice:
+            advice: Matrix = np.eye(self.actions)[self._choices.T].reshape(G, -1)
+            return advice
+        return np.column_stack([np.ones(G), np.eye(G)])
+
+    def block(self, key: Words, start: int, stop: int) -> Block:
+        K = self.actions
+        luck = numbers(key, start, stop, 1 + 2 * K)
+        kinds = np.minimum(np.searchsorted(np.cumsum(self.shares), luck[:, 0], side="right"), len(self.shares) - 1)
+        earns = luck[:, 1 : 1 + K] < np.array(self.rewards)[kinds]
+        keeps = luck[:, 1 + K :] < np.array(self.constraint_means)
+        return Block(earns.astype(np.float64), keeps[:, np.newaxis].astype(np.float64), self._contexts[kinds])
+
+    def mean_rewards(self, rounds: int) -> Vector:
+        mean: Vector = np.array(self.shares) @ np.array(self.rewards)
+        return mean
+
+    def policy_value(self, floor: object) -> float:
+        """Return what the best policy that sees the kind earns a round, if it meets the floor on average."""
+        kinds, shares = np.arange(len(self.shares)), np.array(self.shares)
+        earned = np.array(self.rewards)[kinds, self._choices] @ shares  # (N,), of each policy
+        met = np.array(self.constraint_means)[self._choices] @ shares
+        return best_fixed_play(earned, met[np.newaxis], as_floor(floor)).value

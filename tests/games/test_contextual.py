@@ -1,0 +1,115 @@
+"""The game with contexts: its rounds by hand, what it declares, who looks at it, and a study of it."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lewa
+from lewa.cli import main
+from lewa.games import Contextual
+from lewa.games.base import numbers
+from lewa.kernels import NATURE, keys
+from lewa.lab.execute import execute
+from lewa.lab.study import expand, parse
+from lewa.learners import settings_in_context
+
+pytestmark = pytest.mark.plain
+KEY = keys(5)[NATURE : NATURE + 1]
+GAME, ADVICE = Contextual(), Contextual(advice=True)
+
+
+def test_its_rounds_are_these_coins() -> None:
+    block, luck = GAME.block(KEY, 3, 40), numbers(KEY, 3, 40, 7)
+    for t in range(37):
+        g = 0 if luck[t, 0] < 0.4 else 1
+        assert block.contexts[t].tolist() == [1.0, float(g == 0), float(g == 1)]
+        assert block.rewards[t].tolist() == [float(luck[t, 1 + k] < GAME.rewards[g][k]) for k in range(3)]
+        assert block.constraints[t, 0].tolist() == [float(luck[t, 4 + k] < GAME.constraint_means[k]) for k in range(3)]
+    assert {tuple(row) for row in block.contexts.tolist()} == {(1.0, 1.0, 0.0), (1.0, 0.0, 1.0)}
+
+
+def test_advice_is_that_of_every_policy_on_the_same_rounds() -> None:
+    plain, advised = GAME.block(KEY, 0, 30), ADVICE.block(KEY, 0, 30)
+    assert (plain.rewards == advised.rewards).all()
+    assert (ADVICE.features, ADVICE.policies, GAME.policies) == (27, 9, 0)
+    for context, advice in zip(plain.contexts, advised.contexts.reshape(30, 9, 3), strict=True):
+        g = int(context[2])
+        assert [row.argmax() for row in advice] == [(n // 3, n % 3)[g] for n in range(9)]
+        assert (advice.sum(axis=1) == 1).all()
+
+
+def test_the_best_policy_is_worth_what_a_search_says() -> None:
+    shares = np.linspace(0, 1, 41)
+    values = [
+        0.4 * (0.2 * (1 - x - y) + 0.5 * x + 0.6 * y) + 0.6 * (0.28 * (1 - z) + 0.3 * z)
+        for x in shares
+        for y in shares
+        for z in shares
+        if x + y <= 1 and 0.4 * (0.9 * (1 - x - y) + 0.6 * x + 0.1 * y) + 0.6 * (0.9 * (1 - z) + 0.6 * z) >= 0.7 - 1e-9
+    ]
+    assert max(values) <= GAME.policy_value(0.7) <= max(values) + 0.005
+    assert lewa.games.facts(GAME, 0.7, 10).value == pytest.approx(0.336)
+
+
+def test_a_learner_by_name_looks_at_the_context_if_it_can() -> None:
+    def features(learner: str, game: Contextual) -> int:
+        state: Any = lewa.play(learner, game, rounds=20, floor=0.7).states[0]
+        return int(getattr(state, "features", np.zeros(0)).size)
+
+    assert features("squarecb-lewa", GAME) == features("proved-squarecb-lewa", GAME) == 3
+    assert features("exp4-lewa", ADVICE) == 27
+    assert features("exp4-lewa", GAME) == features("lewa", GAME) == 0
+    assert settings_in_context("squarecb-lewa", 0) == settings_in_context("lewa", 3) == {}
+    with pytest.raises(ValueError, match="must look at as many features as the game has, got 2 and 3"):
+        lewa.play(lewa.learners.SquareCbLewa.tuned(3, 10, 0.7, features=2), GAME, rounds=10)
+
+
+def test_context_earns_more_than_any_fixed_play_that_keeps_the_floor() -> None:
+    earned = {name: lewa.play(name, GAME, rounds=1500, floor=0.7).reward[0, -1] for name in ("squarecb-lewa", "lewa")}
+    assert earned["squarecb-lewa"] > 1500 * 0.336
+    late = lewa.games.make("contextual+delay", 0.7, 300, delay=20)
+    assert late.features == 3
+    assert lewa.play("squarecb-lewa", late, rounds=300, floor=0.7).reward[0, -1] > 0
+
+
+def test_the_command_line_says_who_plays_without_the_context(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = "lewa play contextual --floor 0.7 --rounds 30 --seeds 1 --json --learner lewa --learner squarecb-lewa"
+    for more, status, sentence in (
+        ("", 0, "lewa plays without the context: it looks at none of this kind"),
+        (" --set features=2", 2, "as many features as the game has, got 2 and 3"),
+    ):
+        monkeypatch.setattr("sys.argv", (line + more).split())
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        assert stopped.value.code in (status, None)
+        assert sentence in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_study_of_the_page_plays_with_the_context_and_without() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "games.md").read_text()
+    text = re.search("```toml\n(.*?)```", page, flags=re.DOTALL)
+    assert text is not None
+    runs = expand(parse(text[1].replace("[2000]", "[60]").replace("seeds = 2", "seeds = 1")))
+    sizes = {run.id: getattr(run.build()[0], "ridge", np.zeros(0)).size for run in runs}
+    assert list(sizes.values()) == [3, 0, 0, 0, 27, 0, 0, 0]
+    assert [run.build()[0].parameters.get("policies") for run in runs if run.learner == "exp4-lewa"] == [0, 9]
+    rows = [execute(run) for run in runs[:2]]
+    assert rows[0]["id"] != rows[1]["id"]
+    assert rows[0]["reward"] != rows[1]["reward"]
+
+
+def test_what_is_no_such_game_gets_one_sentence() -> None:
+    refusals: list[tuple[dict[str, Any], str]] = [
+        ({"shares": (0.5, 0.6)}, "shares must sum to 1"),
+        ({"rewards": ((0.1, 0.2),)}, "rewards must be a row for each of 2 kinds"),
+        ({"rewards": ((2.0, 0, 0), (0, 0, 0))}, "mean rewards must"),
+        ({"rewards": ((0.1,) * 3,) * 8, "shares": (0.125,) * 8, "advice": True}, "at most 1000 policies.* got 3\\^8"),
+    ]
+    for wrong, sentence in refusals:
+        with pytest.raises(ValueError, match=sentence):
+            Contextual(**wrong)
