@@ -6,6 +6,7 @@ from typing import TypeAlias
 from lewa.feedback import Bandit, Full
 from lewa.kernels import pick, uniform, unpack
 from lewa.kernels.dispatch import charge, choose, learn, play
+from lewa.kernels.jit import rule
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector, Words
 
@@ -19,6 +20,13 @@ LearnBandit: TypeAlias = Callable[
 DrawMany: TypeAlias = Callable[[Vector, Words, int, Vector, Vector, Indices, Matrix, Matrix], None]  # actions in a row
 LearnMany: TypeAlias = Callable[[Vector, Vector, Indices, Vector, Matrix, Matrix, Matrix, Matrix], None]  # answers in a row
 LearnOne: TypeAlias = Callable[[Vector, int, float, int, float, float, float], bool]  # False if it was refused
+
+
+@rule
+def copy(values: Vector, to: Vector) -> None:
+    """Write values to the beginning of an array."""
+    for j in range(values.size):
+        to[j] = values[j]
 
 
 def play_step(learner: type[Learner]) -> PlayStep:
@@ -124,11 +132,9 @@ def draw_many_step(learner: type[Learner]) -> DrawMany:
             if plays.shape[1] > 0:
                 play(self, s, plays[n])
             actions[n], numbers[n, 0] = i, propensity
-            for j in range(multiplier.size):
-                numbers[n, 1 + j] = multiplier[j]
+            copy(multiplier, numbers[n, 1:])
             charge(self, s, i)
-            for j in range(charged.size):
-                numbers[n, 1 + multiplier.size + j] = charged[j]
+            copy(charged, numbers[n, 1 + multiplier.size :])
 
     return step
 
@@ -151,11 +157,9 @@ def draw_many_from_play_step(learner: type[Learner]) -> DrawMany:
             play(self, s, plays[n])
             i = pick(plays[n], uniform(dice[0], t + n))
             actions[n], numbers[n, 0] = i, plays[n, i]
-            for j in range(multiplier.size):
-                numbers[n, 1 + j] = multiplier[j]
+            copy(multiplier, numbers[n, 1:])
             charge(self, s, i)
-            for j in range(charged.size):
-                numbers[n, 1 + multiplier.size + j] = charged[j]
+            copy(charged, numbers[n, 1 + multiplier.size :])
 
     return step
 
@@ -175,8 +179,7 @@ def learn_many_step(learner: type[Learner]) -> LearnMany:
     ) -> None:
         self, s = unpack(learner, memory)
         for n in range(actions.size):
-            for j in range(multiplier.size):
-                multipliers[n, j] = multiplier[j]
+            copy(multiplier, multipliers[n])
             learn(self, s, Bandit(actions[n], propensities[n], units[n, 0], units[n, 1:], plays[n], charged[n]))
 
     return step

@@ -49,6 +49,7 @@ from lewa.kernels.projection import (
     project,
     project_or_relax,
     project_or_relax_bounds,
+    safe_share,
     stitched,
     temper,
 )
@@ -189,6 +190,7 @@ __all__ = [
     "ridge_mean",
     "routine",
     "rule",
+    "safe_share",
     "sample_mean",
     "set_one",
     "set_weights",

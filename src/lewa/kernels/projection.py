@@ -83,6 +83,17 @@ def excess_mean(w: Weights, c: Vector, less: float) -> float:
 
 
 @rule
+def safe_share(w: Weights, c: Matrix, less: float, floor: Vector, margin: float) -> float:
+    """max_j s_j/(s_j + margin) with s_j = [c0_j - p.[c_j - less]+]+: what makes up for what p may miss"""
+    share = 0.0
+    for j in range(floor.size):
+        short = floor[j] - excess_mean(w, c[j], less)
+        if short > 0:
+            share = max(share, short / (short + margin))
+    return share
+
+
+@rule
 def temper(w: Weights, power: float) -> None:
     """w <- w^power"""
     for i in range(w.log.size):

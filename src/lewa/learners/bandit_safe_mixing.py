@@ -11,7 +11,6 @@ from lewa.kernels import (
     Weights,
     comparable,
     confidence_bound_of,
-    excess_mean,
     ix_loss,
     mix_one,
     no_tilt,
@@ -19,6 +18,7 @@ from lewa.kernels import (
     ones,
     prices,
     project,
+    safe_share,
     shrink_one,
     update_mean_of,
 )
@@ -137,11 +137,8 @@ class BanditSafeMixing(WithSafeAction):
         confidence_bound_of(s.mean, i, N[i], self.level, -1.0, 0.0, s.lower)  # v_i = mean_i - sqrt(L/(2 N_i)), in [0, 1]
         project(s.weights, s.upper, c0, s.tilt)  # w <- the nearest with p.u >= c0
         prices(s.tilt, self.eta, s.multiplier)
-        s.safety[0] = 0.0
-        for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.v]+
-            short = c0[j] - excess_mean(s.weights, s.lower[j], 0.0)
-            if short > 0 and self.safe >= 0:
-                s.safety[0] = max(s.safety[0], short / (short + self.margin))
+        if self.safe >= 0:  # sigma = max s/(s + margin), s = [c0 - x.v]+
+            s.safety[0] = safe_share(s.weights, s.lower, 0.0, c0, self.margin)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return projected.bandit_safe_mixing(self, actions, rounds, setting)

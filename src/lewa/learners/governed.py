@@ -140,7 +140,7 @@ class Governed(Wrapper):
         )
 
     def start(self, actions: int) -> Any:
-        require(self.safe < actions, f"safe must be the index of an action, 0 .. {actions - 1}", safe=self.safe)
+        check_safe(self.safe, self.margin, self.floor, actions)
         return state_type(type(self))(*self.inner().start(actions), np.zeros(self.floor.size))
 
     def play(self, s: Any, p: Vector) -> None:

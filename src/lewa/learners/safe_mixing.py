@@ -13,7 +13,6 @@ from lewa.kernels import (
     Weights,
     comparable,
     ease_floors,
-    excess_mean,
     grow,
     mix_one,
     no_tilt,
@@ -21,6 +20,7 @@ from lewa.kernels import (
     ones,
     prices,
     project,
+    safe_share,
     update_means,
 )
 from lewa.learners.base import (
@@ -160,19 +160,16 @@ class SafeMixing(WithSafeAction):
         ease_floors(c0, alpha, s.least)
         project(s.weights, s.mean, s.least, s.tilt)  # w <- the nearest with p.cbar >= c0 - alpha
         prices(s.tilt, self.eta, s.multiplier)
-        s.safety[0] = 0.0
-        for j in range(c0.size):  # sigma = max s/(s + margin), s = [c0 - x.[cbar - alpha]+]+
-            short = c0[j] - excess_mean(s.weights, s.mean[j], alpha)
-            if short > 0 and self.safe >= 0:
-                s.safety[0] = max(s.safety[0], short / (short + self.margin))
+        if self.safe >= 0:  # sigma = max s/(s + margin), s = [c0 - x.[cbar - alpha]+]+
+            s.safety[0] = safe_share(s.weights, s.mean, alpha, c0, self.margin)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return projected.safe_mixing(self, actions, rounds, setting)
 
 
 def check_safe(safe: float, margin: float, floor: Vector, actions: int | None = None) -> None:
-    """The safe action is one of them (of one action it is that one, whatever its number), and no constraint exceeds 1."""
-    known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions or actions == 1)
+    """The safe action is one of them, and no constraint exceeds 1."""
+    known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions)
     last = "" if actions is None else f", 0 .. {actions - 1}"
     require(known or safe == UNKNOWN, f"safe must be the index of an action{last}", safe=safe)
     most = 1 - float(floor.max())

@@ -87,7 +87,7 @@ def _expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Se
     if setting.constraints == "arbitrary":
         return (conclude(bound, rounds, floor, EXPECTED_INSIDE, source, (EVERY_ROUND, UNSEEN, IN_ADVANCE)),)
     if setting.corruption:
-        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+        return _corrupted(source, setting)
     world, inside = (POLICIES, POLICY_MEANS, UNSEEN, IN_ADVANCE), Bound(bound.regret, V + sqrt(rounds) / 2)
     return (
         conclude(bound, rounds, floor, EXPECTED, source, world),
@@ -143,7 +143,7 @@ def lewa_policies(
         return one_action(learner.floor)
     source = "LEWA on policies"
     if setting.corruption:
-        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+        return _corrupted(source, setting)
     constraints = "arbitrary" if setting.constraints == "arbitrary" else "iid"
     question = setting._replace(constraints=constraints, slater=None, variation=None)
     names = {FEASIBLE: POLICIES, MEAN: POLICY_MEANS, OBLIVIOUS: IN_ADVANCE}
@@ -151,6 +151,10 @@ def lewa_policies(
         each._replace(assumptions=tuple(names.get(text, text) for text in each.assumptions))
         for each in paper.lewa(learner, policies, rounds, question, source)
     )
+
+
+def _corrupted(source: str, setting: Setting) -> tuple[Guarantee, ...]:
+    return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
 
 
 class Regressions(Protocol):
@@ -209,7 +213,7 @@ def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Sett
     if setting.constraints == "arbitrary":
         return (none(source, "arbitrary constraints have no mean that is linear in features"),)
     if setting.corruption:
-        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+        return _corrupted(source, setting)
     targets, world = 1 + int(learner.unknown.sum()), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
     A = 2 * (delta * T + 1 / mu)
     exploring = (K - 1) * T / gamma + float(mu.sum()) * T / 2

@@ -298,10 +298,10 @@ def mix(w: Weights, gamma: float, p: Vector) -> None:
 
 @rule
 def mix_one(p: Vector, i: int, sigma: float) -> None:
-    """p <- (1 - sigma) p + sigma e_i; of one action it is that one, whatever its number"""
+    """p <- (1 - sigma) p + sigma e_i, if i is an action; for i = -1 sigma is 0"""
     for k in range(p.size):
         p[k] *= 1 - sigma
-    p[min(i, p.size - 1)] += sigma
+    p[i] += sigma
 
 
 @rule
