@@ -105,6 +105,8 @@ def test_tuning_and_refusals() -> None:
     ):
         with pytest.raises(ValueError, match=sentence):
             lewa.learners.make("lewa+governed", 3, 1000, 0.5, **settings)
+    with pytest.raises(ValueError, match=r"safe must be the index of an action, 0 .. 0, got safe=1"):
+        lewa.learners.make("lewa+governed", 1, 1000, 0.5, safe=1)
     with pytest.raises(ValueError, match="a learner is governed once"):
         lewa.learners.make("lewa+governed+governed", 3, 1000, 0.5)
     with pytest.raises(ValueError, match="has a governor, got governor='off'"):

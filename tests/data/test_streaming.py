@@ -21,7 +21,7 @@ from lewa.data.log import StreamedLog
 from lewa.data.streaming import read_stream
 from lewa.frontiers.result import Frontier
 from lewa.measures.trace import Trace
-from lewa.simulate.log_replay import LogReplay, StreamedReplay
+from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_stream
 
 NAMES = np.array(["large", "medium", "small"])
 PROPENSITY = np.array([0.5, 0.3, 0.2])
@@ -147,6 +147,17 @@ def test_a_replay_on_a_log_in_parts_counts_the_same_rounds(tmp_path: Path, name:
     for rounds in (1, 17, here.rounds):
         for one, other in zip(there.totals(rounds), here.totals(rounds), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_progress_adds_up_to_the_rows_of_every_seed(tmp_path: Path) -> None:
+    game = read_stream(folder(tmp_path / "log", log(300), files=3, group=60), Columns("quality", "dollars")).game
+    assert isinstance(game, StreamedLog)
+    learner, rows, by_seed = lewa.learners.make("exp3", 3, 100, 0.5), list[int](), list[int]()
+    replay_stream(learner, game, 2, advance=rows.append)
+    assert rows == [60, 40] * 3 * 2
+    with ThreadPoolExecutor(2) as pool:
+        replay_stream(learner, game, 2, pool, by_seed.append)
+    assert by_seed == [300, 300]
 
 
 def test_an_executor_changes_no_bit(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -156,11 +157,13 @@ def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
     players = _players(content, problem, how)
     with progress_bar() as bar:
         replays: dict[str, LogReplay | StreamedReplay] = {}
-        for name, learner in bar.track(players.items(), description="replay") if len(players) > 1 else players.items():
+        task = bar.add_task("replay", total=len(players) * how.seeds * log.rows)
+        advance = partial(bar.advance, task)
+        for name, learner in players.items():
             if isinstance(log, Log):
-                replays[name] = replay_log(learner, log, how.seeds)
+                replays[name] = replay_log(learner, log, how.seeds, advance=advance)
             else:
-                replays[name] = replay_stream(learner, log, how.seeds, how.executor)
+                replays[name] = replay_stream(learner, log, how.seeds, how.executor, advance)
         result = _in_units(summary_of_log(replays, log.actions, floors), content, how.floor)
         units = averages_on_log(replays, floors)
     averages = {

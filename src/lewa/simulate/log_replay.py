@@ -1,13 +1,12 @@
 """Replay a learner on a bandit log, by rejection."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from lewa.data.dataset import each
 from lewa.data.log import Log, StreamedLog
 from lewa.engine.session import NO_PLAY, Session, check_learner, dice_of
 from lewa.feedback import Bandit, Feedback, feedback_kind
@@ -72,15 +71,21 @@ class StreamedReplay:
         return f"<StreamedReplay: {self.rounds} of {self.rows} rows count, {len(self.seeds)} seeds>"
 
 
+def _not_shown(rows: int) -> None:
+    """Show no progress."""
+
+
 def replay_log(
     learner: Learner,
     log: Log,
     seeds: int | Iterable[int] = 1,
     every_row: bool = False,
+    advance: Callable[[int], object] = _not_shown,
 ) -> LogReplay:
     """Walk through the log once for each seed; only bandit learners can be replayed on what a log shows.
 
     With `every_row` the play at each row is kept too. A learner that looks at contexts is shown those of the log.
+    `advance` is told how many more rows are done.
     """
     learner = _checked(learner, log)
     names = as_seeds(seeds)
@@ -92,6 +97,7 @@ def replay_log(
             runs.append(_walk_in_contexts(session, log, record))
         else:
             runs.append(_walk(session, log, 0, NO_PLAY, float(log.propensity.min()), record)[0])
+        advance(log.rows)
     rounds = min(len(run.reward) for run in runs)
     if rounds == 0:
         raise ValueError(f"the learner never drew the logged action: {log.rows} rows are too few")
@@ -100,12 +106,25 @@ def replay_log(
 
 
 def replay_stream(
-    learner: Learner, log: StreamedLog, seeds: int | Iterable[int] = 1, executor: Executor | None = None
+    learner: Learner,
+    log: StreamedLog,
+    seeds: int | Iterable[int] = 1,
+    executor: Executor | None = None,
+    advance: Callable[[int], object] = _not_shown,
 ) -> StreamedReplay:
-    """Walk through a log that is read in parts once for each seed: here, or by an executor, one task for each seed."""
+    """Walk through a log that is read in parts once for each seed: here, or by an executor, one task for each seed.
+
+    `advance` is told how many more rows are done: after each part, by an executor after each seed.
+    """
     learner = _checked(learner, log)
     names = as_seeds(seeds)
-    runs = list(each(executor, partial(_stops, learner, log), names))
+    if executor is None:
+        runs = [_stops(learner, log, seed, advance) for seed in names]
+    else:
+        runs = []
+        for run in executor.map(partial(_stops, learner, log), names):
+            runs.append(run)
+            advance(log.rows)
     if not min(run[-1].rounds for run in runs):
         raise ValueError(f"the learner never drew the logged action: {log.rows} rows are too few")
     return StreamedReplay(learner, log, names, runs)
@@ -187,12 +206,14 @@ class Stop(NamedTuple):
     play: Vector  # where it has not changed since
 
 
-def _stops(learner: Learner, log: StreamedLog, seed: int) -> list[Stop]:
+def _stops(learner: Learner, log: StreamedLog, seed: int, advance: Callable[[int], object] = _not_shown) -> list[Stop]:
     """Return where the learner stands before each part, and at the end."""
     session, m = Session(learner, log.actions, dice_of(seed)), log.constraints
     stops = [Stop(0, np.zeros(1 + 2 * m), session.multiplier.copy(), session.memory.copy(), NO_PLAY)]
     for n in range(len(log.parts)):
-        walk, play = _walk(session, log.read(log.parts[n]), log.starts[n], stops[-1].play, float(log.least.min()))
+        part = log.read(log.parts[n])
+        walk, play = _walk(session, part, log.starts[n], stops[-1].play, float(log.least.min()))
+        advance(part.rows)
         count = len(walk.reward)
         sums = stops[-1].sums + _sums(learner, walk, count, m)
         stops.append(Stop(stops[-1].rounds + count, sums, session.multiplier.copy(), session.memory.copy(), play))
