@@ -30,7 +30,7 @@ from lewa.types import Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
 LEVEL = scales(-6, 3)
-EPSILON, SEEDS = 0.2, 60
+EPSILON, SEEDS = 0.2, 30
 
 
 def hedge(x: Instance) -> Vector:

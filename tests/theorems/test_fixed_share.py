@@ -218,7 +218,7 @@ def test_under_noise_it_keeps_what_slack_promises_often_enough_and_in_the_mean(n
     (game, floor), S, T = GAMES[name], SLACK[name], 2000
     assert lewa.games.facts(game, floor, T).slater >= S - 1e-9  # type: ignore[operator]
     learner = FixedShareLewa.tuned(game.actions, T, floor, epsilon=epsilon)
-    trace = lewa.play(learner, game, T, seeds=200)
+    trace = lewa.play(learner, game, T, seeds=60)
     promised = learner.guarantees(game.actions, T, lewa.Setting(epsilon=EPSILON, slater=S))
     probable = next(g for g in promised if g.source == "Fixed-share LEWA, Slater, high probability")
     assert kept(lewa.regret(trace), trace.shortfall[:, -1], probable) >= 1 - EPSILON

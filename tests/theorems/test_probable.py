@@ -25,7 +25,7 @@ def test_lewa_and_hp_lewa_keep_their_bounds_often_enough(name: str) -> None:
     game, floor = GAMES[name]
     for kind, T in ((Lewa, 2000), (HpLewa, 5000)):
         learner = kind.tuned(game.actions, T, floor, epsilon=EPSILON)
-        trace = lewa.play(learner, game, T, seeds=200)
+        trace = lewa.play(learner, game, T, seeds=60)
         promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
         assert kept(lewa.regret(trace), trace.shortfall[:, -1], promised) >= 1 - EPSILON
 
@@ -35,7 +35,7 @@ def test_hp_bandit_lewa_keeps_its_bounds_often_enough(name: str) -> None:
     game, floor = GAMES[name]
     T = 20_000
     learner = HpBanditLewa.tuned(game.actions, T, floor, epsilon=EPSILON)
-    trace = lewa.play(learner, game, T, seeds=200)
+    trace = lewa.play(learner, game, T, seeds=60)
     promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
     assert kept(lewa.regret(trace), trace.shortfall[:, -1], promised) >= 1 - EPSILON
 

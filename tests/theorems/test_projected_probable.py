@@ -18,7 +18,7 @@ from lewa.learners import (
     SafeMixing,
 )
 
-EPSILON, SEEDS = 0.2, 60
+EPSILON, SEEDS = 0.2, 30
 FULL: dict[str, tuple[Any, dict[str, float]]] = {
     "optimistic": (OpEwa, {}),
     "with a share": (OpEwa, {"share": 0.001}),
