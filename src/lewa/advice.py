@@ -42,7 +42,10 @@ BLIND = ("ewa", "anytime-ewa", "adahedge", "normalhedge", "exp3", "exp3-p", "ucb
 HEURISTIC = ("fixed-penalty", "gated-penalty", "epsilon-first", "kube", "fractional-kube", "forecast-lp", "entropic-lp")
 UNPROVED = (*HEURISTIC, "paced-hedge", "squarecb-lewa", "ucb-lp", "thompson-lp", "bandit-q")
 # What these assume of contexts and policies no setting says.
-CONTEXTUAL = ("proved-squarecb-lewa", "exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies")
+CONTEXTUAL = (
+    *("proved-squarecb-lewa", "anytime-proved-squarecb-lewa"),
+    *("exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies"),
+)
 NEVER = (*BLIND, *UNPROVED, *CONTEXTUAL, "bandit-epoch-project")
 IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where nobody knows how many there will be
 # Tried beside the recommended tuning: b trades regret for violation; without their bonus the optimistic learners have a

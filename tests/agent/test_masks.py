@@ -18,6 +18,7 @@ LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300
 APART = {"ucb1"}  # it looks at no constraint, and tries what it does not know fifty times
 BANDIT = sorted({name for name in ALL if feedback_kind(ALL[name]).is_bandit} - APART)
 KNOW_MASKS = {name for name in BANDIT if "available" in state_type(ALL[name])._fields}
+AT_LIMIT = KNOW_MASKS - {"anytime-proved-squarecb-lewa"}  # a theorem's price rises slowly: it overspends at first anyhow
 
 
 def run(name: str, actions: tuple[str, ...], rounds: int, away: int) -> tuple[list[bool], list[float]]:
@@ -51,8 +52,8 @@ def test_an_action_that_was_away_returns_within_twice_its_later_share(name: str)
 @pytest.mark.parametrize("name", BANDIT)
 def test_the_line_is_kept_while_an_action_is_away_as_it_is_without_that_action(name: str) -> None:
     _, spent = trial(name)
-    alone = LIMIT if name in KNOW_MASKS else np.mean(run(name, ("good", "cheap"), AWAY, 0)[1])
-    whole = LIMIT if name in KNOW_MASKS else np.mean(run(name, tuple(QUALITY), ROUNDS, 0)[1])
+    alone = LIMIT if name in AT_LIMIT else np.mean(run(name, ("good", "cheap"), AWAY, 0)[1])
+    whole = LIMIT if name in AT_LIMIT else np.mean(run(name, tuple(QUALITY), ROUNDS, 0)[1])
     assert np.mean(spent[:AWAY]) <= max(LIMIT, alone) + 0.03
     assert np.mean(spent) <= max(LIMIT, whole) + 0.03
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa import functional
 from lewa.kernels import pack, weigh_gaps
-from lewa.learners import Exp4Lewa, LossBanditLewa, ProvedSquareCbLewa
+from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, LossBanditLewa, ProvedSquareCbLewa
 from lewa.types import Cube, Indices, Matrix
 
 FLOOR, ROUNDS = (0.6, 0.3), 30
@@ -97,6 +97,32 @@ def test_proved_squarecb_lewa_is_its_box() -> None:
         assert state.multiplier == pytest.approx(lam)
 
 
+def test_anytime_proved_squarecb_lewa_is_its_box() -> None:
+    learner = AnytimeProvedSquareCbLewa.tuned(3, 1, FLOOR, features=3)
+    state, (rewards, constraints, drawn), dice = functional.start(learner, 3), outcomes(5), np.random.default_rng(6)
+    A, b, queue, lam, c0 = np.array([np.eye(3)] * 3), np.zeros((3, 3, 3)), np.zeros(2), np.zeros(2), np.array(FLOOR)
+    for t in range(1, ROUNDS + 1):
+        x = np.append(1, dice.uniform(-1, 1, 2) / 2)
+        state = functional.see(learner, state, x)
+        spread = [x @ np.linalg.solve(A[k], x) for k in range(3)]
+        guess = [
+            [min(max(0.5 + x @ np.linalg.solve(A[k], b[k, o]) / (1 + spread[k]), 0), 1) for o in range(3)] for k in range(3)
+        ]
+        score = np.array([r + lam @ c for r, *c in guess])
+        play = functional.play(learner, state)
+        nu = 1 / play - learner.sharpness * np.sqrt(t) / (1 + lam @ lam) * (max(score) - score)
+        assert nu == pytest.approx(nu[0], rel=1e-6)
+        assert play.sum() == pytest.approx(1)
+        a = int(drawn[t - 1])
+        r, c = rewards[t - 1, a], constraints[t - 1, :, a]
+        A[a] += np.outer(x, x)
+        b[a] += np.outer([r - 0.5, *(c - 0.5)], x)
+        queue = np.maximum(queue + c0 - c, 0)
+        lam = queue / (learner.delta * np.sqrt(t))
+        state = functional.learn(learner, state, functional.Bandit(a, play[a], r, c, play))
+        assert state.multiplier == pytest.approx(lam)
+
+
 def test_the_bounds_of_squarecb_lewa_are_those_of_the_proof() -> None:
     T, known = 10**6, [[0.9, 0.5, 0.1]]
     learner = ProvedSquareCbLewa.tuned(3, T, 0.6, features=10)
@@ -110,6 +136,13 @@ def test_the_bounds_of_squarecb_lewa_are_those_of_the_proof() -> None:
     assert numbers(bound) == pytest.approx((38700.9, 292358.0), rel=1e-5)
     assert lewa.guarantee(learner, 3, T, epsilon=0.05).regret is None
     assert lewa.guarantee(learner, 3, T, constraints="arbitrary").regret is None
+    anytime = AnytimeProvedSquareCbLewa.tuned(3, 1, 0.6, features=10)
+    assert anytime == AnytimeProvedSquareCbLewa.tuned(3, T, 0.6, features=10)
+    gamma, U = anytime.sharpness, 15 * (1 + np.log(1 + 2 * T / 30))
+    B = 1000 * (4 / gamma + gamma * U / 4 + gamma / 8)  # delta = 8/gamma
+    assert numbers(lewa.guarantee(anytime, 3, T)) == pytest.approx((B, np.sqrt(16 / gamma * 1000 * (T + B))))
+    assert lewa.guarantee(anytime.replace(delta=7 / gamma), 3, T).regret is None
+    assert lewa.guarantee(anytime, 3, T, epsilon=0.05).regret is None
 
 
 @given(

@@ -1,4 +1,4 @@
-"""EXP4-LEWA and its anytime form: the inequalities of their proof on every path, and their bounds in the mean."""
+"""Learners of contexts: the inequalities of the proof of EXP4-LEWA on every path, and their bounds in the mean."""
 
 from math import log, sqrt
 from typing import Any
@@ -14,7 +14,7 @@ from lewa.games import Contextual
 from lewa.learners import AnytimeExp4Lewa, Exp4Lewa
 
 K, P, T, FLOOR = 3, 2, 12, (0.6, 0.3)
-LEARNERS = {
+LEARNERS: dict[str, Exp4Lewa | AnytimeExp4Lewa] = {
     "exp4-lewa": Exp4Lewa.tuned(K, T, FLOOR, policies=P),
     "anytime-exp4-lewa": AnytimeExp4Lewa.tuned(K, T, FLOOR, policies=P),
 }
@@ -53,14 +53,15 @@ def test_lemma_l_the_variance_and_the_queue_hold_on_every_path(name: str, seed: 
             assert (short <= learner.parameters["delta"] * sqrt(t) * state.multiplier + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize("name", [*LEARNERS, "anytime-proved-squarecb-lewa"])
 def test_means_over_seeds_keep_the_bounds_against_every_mixture_of_policies(name: str) -> None:
-    floor, rounds, game = 0.7, 20_000, Contextual(advice=True)
-    learner = lewa.learners.make(name, 3, rounds, floor, policies=game.policies)
+    floor, rounds, game = 0.7, 20_000, Contextual(advice=name in LEARNERS)
+    in_context = lewa.learners.settings_in_context(name, game.features, game.policies)
+    learner = lewa.learners.make(name, 3, rounds, floor, **in_context)
     trace = lewa.play(learner, game, rounds, seeds=8)
     reward, short = trace.reward.mean(axis=0), trace.shortfall[:, :, 0].mean(axis=0)
     marks = list(enumerate(trace.marks.tolist()))
-    for mark, n in marks if name == "anytime-exp4-lewa" else marks[-1:]:
+    for mark, n in marks if name.startswith("anytime") else marks[-1:]:
         bound = lewa.guarantee(learner, 3, n)
         if bound.regret is None or bound.violation is None:
             assert n < 1000  # the bound is trivial

@@ -206,7 +206,8 @@ def make_learner(
         return name, check_effect(name, make(name, actions, horizon, floor, **options))
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
-        anytime = "anytime-exp4-lewa" if policies else ANYTIME[sees]
+        in_context = "anytime-proved-squarecb-lewa" if features else ANYTIME[sees]
+        anytime = "anytime-exp4-lewa" if policies else in_context
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
     return name, check_effect(name, short)
 

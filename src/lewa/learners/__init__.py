@@ -12,6 +12,7 @@ from lewa.learners.anytime_ewa import AnytimeEwa
 from lewa.learners.anytime_exp4_lewa import AnytimeExp4Lewa
 from lewa.learners.anytime_lewa import AnytimeLewa
 from lewa.learners.anytime_op_ewa import AnytimeOpEwa
+from lewa.learners.anytime_proved_squarecb_lewa import AnytimeProvedSquareCbLewa
 from lewa.learners.bandit_epoch_project import BanditEpochProject
 from lewa.learners.bandit_explore_then_project import BanditExploreThenProject
 from lewa.learners.bandit_lewa import BanditLewa
@@ -83,6 +84,7 @@ ALL: dict[str, type[Learner]] = {
     "paced-hedge": PacedHedge,
     "squarecb-lewa": SquareCbLewa,
     "proved-squarecb-lewa": ProvedSquareCbLewa,
+    "anytime-proved-squarecb-lewa": AnytimeProvedSquareCbLewa,
     "exp4-lewa": Exp4Lewa,
     "exp4-lewa-ix": Exp4LewaIx,
     "anytime-exp4-lewa": AnytimeExp4Lewa,
@@ -224,6 +226,7 @@ __all__ = [
     "AnytimeExp4Lewa",
     "AnytimeLewa",
     "AnytimeOpEwa",
+    "AnytimeProvedSquareCbLewa",
     "BanditEpochProject",
     "BanditExploreThenProject",
     "BanditLewa",

@@ -72,6 +72,52 @@ def anytime_exp4_lewa(
     return _only_expected(source, Bound(B, sqrt(2 * delta * sqrt(T) * (T + B))), T, floor, setting)
 
 
+class AnytimeRegressions(Protocol):
+    """What the anytime form of Theorem S asks of a learner."""
+
+    @property
+    def sharpness(self) -> float:
+        """gamma, of the weights."""
+
+    @property
+    def delta(self) -> float:
+        """Of the queues that the multipliers are."""
+
+    @property
+    def ridge(self) -> Vector:
+        """rho, one per feature."""
+
+    @property
+    def floor(self) -> Vector:
+        """c0."""
+
+
+def anytime_squarecb_lewa(learner: AnytimeRegressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """Theorem S with B = sqrt(T) (2 (K - 1)/gamma + gamma U/4 + m/delta), A = 2 delta sqrt(T), delta >= 4 (K - 1)/gamma."""
+    floor, gamma, delta = learner.floor, learner.sharpness, learner.delta
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m, d = "SquareCB-LEWA, anytime", actions, rounds, floor.size, learner.ridge.size
+    if not delta >= 4 * (K - 1) / gamma * (1 - 1e-12):
+        return (none(source, f"needs delta >= 4*(K - 1)/gamma, got {gamma=:.6g}, {delta=:.6g}"),)
+    if not (learner.ridge == 1).all():
+        return (none(source, f"the theorem is for ridge 1 of every feature, got {learner.ridge.tolist()}"),)
+    if setting.constraints == "arbitrary":
+        return (none(source, "arbitrary constraints have no mean that is linear in features"),)
+    if setting.corruption:
+        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+    B = sqrt(T) * (2 * (K - 1) / gamma + gamma * squared_error(K, d, T, 1 + m) / 4 + m / delta)
+    V, world = sqrt(2 * delta * sqrt(T) * (T + B)), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
+    expected = (
+        conclude(Bound(B, V), T, floor, EXPECTED, source, world),
+        conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, world),
+    )
+    if setting.epsilon is None:
+        return expected
+    reason = "the theorem bounds expectations; proved-squarecb-lewa has a bound for single runs, at a horizon that is known"
+    return none(source, reason), *expected
+
+
 def _only_expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
     statements = _expected(source, bound, rounds, floor, setting)
     if setting.epsilon is None or setting.corruption:
