@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 10
 
-.PHONY: install reproduce test test-litellm quick lint types tests compiled plain wheel falsify fuzz kill golden guarantees data contexts shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test test-litellm quick lint types tests compiled plain wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -140,6 +140,15 @@ data: $(VENV)/tested
 contexts: $(VENV)/tested
 	$(BIN)/python $(PIP_INSTALL) --editable '.[contexts]'
 	$(BIN)/python -m tools.contexts $${DATA:-../shared/data}
+
+# The default learner of contexts beside a published router, on the prompts that come with it. Writes the table at the end of
+# docs/contexts.md.
+router: $(VENV)/tested build/paretobandit/installed
+	$(BIN)/python -m tools.paretobandit
+
+build/paretobandit/installed:
+	$(PYTHON) -m venv build/paretobandit
+	build/paretobandit/bin/python $(PIP_INSTALL) paretobandit && touch $@
 
 # Agents in worlds that change: prices, tails, late answers. Writes docs/shocks.md and its figures; RUNS says how many each.
 shocks: $(VENV)/tested

@@ -1,8 +1,8 @@
 """`squarecb-lewa` beside the published contextual router, on the prompts of its own wheel: the same features and budgets.
 
-    python -m tools.paretobandit        writes the table at the end of docs/contexts.md
+    make router        writes the table at the end of docs/contexts.md
 
-It needs build/paretobandit, an environment with the package `paretobandit`. The prompts stay there.
+It makes build/paretobandit, an environment with the package `paretobandit`. The prompts stay there.
 """
 
 import json
@@ -77,7 +77,7 @@ def main() -> None:
     text = [
         HEAD,
         "",
-        "Written by `python -m tools.paretobandit`. The package `paretobandit` (LinUCB with a dual pacer) in an environment",
+        "Written by `make router`. The package `paretobandit` (LinUCB with a dual pacer) in an environment",
         f"of its own, on the {len(prompts):,} prompts of its wheel. Both learn on its `val` part and go on to its",
         f"`test_holdout`, on which the figures are; means of {SEEDS} orders. Both see the same {d} features, of the hashed",
         "prompt and its length. The router runs in its adaptive mode, as in its demonstration, but without its own",
