@@ -89,9 +89,13 @@ class _Base:
 
 
 def _query(
-    key: str | None, available: Sequence[str] | None, reserve: Mapping[str, float] | None, context: Mapping[str, Any] | None
+    key: str | None,
+    available: Sequence[str] | None,
+    reserve: Mapping[str, float] | None,
+    context: Mapping[str, Any] | None,
+    advice: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
-    body = {"available": available, "reserve": reserve, "context": context}
+    body = {"available": available, "reserve": reserve, "context": context, "advice": advice}
     return {"key": key or uuid4().hex, **{name: value for name, value in body.items() if value is not None}}
 
 
@@ -124,6 +128,7 @@ class Client(_Base):
         available: Sequence[str] | None = None,
         reserve: Mapping[str, float] | None = None,
         context: Mapping[str, Any] | None = None,
+        advice: Mapping[str, Any] | None = None,
     ) -> ServedDecision:
         """Return a decision; `with client.decide("router") as decision:` closes it if the block ends in an exception.
 
@@ -139,8 +144,11 @@ class Client(_Base):
             What the decision may cost at most, by constraint, until its answer comes.
         context : mapping, optional
             The context of the request, for an agent that declares one.
+        advice : mapping, optional
+            What policies advise, by name, for an agent that mixes some: an action, or chances of actions.
         """
-        query, end, pause = _query(key, available, reserve, context), time.monotonic() + self._timeout, PAUSE
+        query = _query(key, available, reserve, context, advice)
+        end, pause = time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
                 answer = self._http.post(f"/v1/agents/{agent}/decide", json=query, timeout=left)
@@ -187,6 +195,7 @@ class AsyncClient(_Base):
         available: Sequence[str] | None = None,
         reserve: Mapping[str, float] | None = None,
         context: Mapping[str, Any] | None = None,
+        advice: Mapping[str, Any] | None = None,
     ) -> ServedDecision:
         """Return a decision; `with await client.decide("router") as decision:` closes it on an exception.
 
@@ -202,8 +211,11 @@ class AsyncClient(_Base):
             What the decision may cost at most, by constraint, until its answer comes.
         context : mapping, optional
             The context of the request, for an agent that declares one.
+        advice : mapping, optional
+            What policies advise, by name, for an agent that mixes some: an action, or chances of actions.
         """
-        query, end, pause = _query(key, available, reserve, context), time.monotonic() + self._timeout, PAUSE
+        query = _query(key, available, reserve, context, advice)
+        end, pause = time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
                 answer = await self._http.post(f"/v1/agents/{agent}/decide", json=query, timeout=left)

@@ -71,6 +71,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             unanswered=setup.answers.unanswered,
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
+            policies=setup.policies or None,
             safe=setup.safe,
             governor=setup.governor,
         )

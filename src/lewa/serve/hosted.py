@@ -93,15 +93,15 @@ class Hosted(Fold):
         if query.reserve is not None:
             check_reserve(query.reserve, self.fields)
         available, by = self._affordable(query, at)
-        drawn = self.agent.pull(available, context=self._declared(query.context))
+        drawn = self.agent.pull(available, context=self._declared(query.context), advice=query.advice)
         body = self._body(drawn, query, by)
         self._opened(drawn.id, at, body)
         entries = [Entry("decision", drawn.id, encode(body).decode()), *self._make_room()]
         return entries, drawn.id, body
 
     def in_bulk(self) -> bool:
-        """Whether queries that ask for nothing special may be decided together: there is no cap and no context."""
-        return not self.spendings and self.agent.setup.context is None
+        """Whether queries that ask for nothing special may be decided together: there is no cap, context or policy."""
+        return not self.spendings and self.agent.setup.context is None and not self.agent.setup.policies
 
     def decide_many(self, queries: Sequence[Query], at: int) -> tuple[list[Entry], list[tuple[int, DecisionBody]]]:
         """Draw for queries that ask for nothing special, of an agent `in_bulk`: the same as one after the other."""
@@ -170,8 +170,8 @@ class Hosted(Fold):
 
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
-        if self.agent.setup.context is not None:
-            raise ValueError("an agent with a context cannot record decisions made elsewhere")
+        if self.agent.setup.context is not None or self.agent.setup.policies:
+            raise ValueError("an agent with a context or policies cannot record decisions made elsewhere")
         action, number = self._action(seen.action), self.decisions + 1
         play: tuple[float, ...] = ()
         if seen.propensities is not None:
@@ -340,7 +340,7 @@ class Hosted(Fold):
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
         copy, bare = Agent.restore(self.agent.snapshot()), Agent.restore(bare_of(self.agent.snapshot()))
-        plays = (copy.pull(context=nothing(copy)).play, bare.pull(context=nothing(bare)).play)
+        plays = (copy.pull(**nothing(copy)).play, bare.pull(**nothing(bare)).play)
         played, unmixed = (dict(zip(self.actions, play, strict=False)) for play in plays)
         return played, unmixed
 

@@ -13,9 +13,12 @@ def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:
     return {**snapshot, "state": {**state, "exposure": bare}}
 
 
-def nothing(agent: Agent) -> dict[str, Any] | None:
-    """Return a context of which nothing is known, for an agent that looks at one."""
-    return None if agent.setup.context is None else {}
+def nothing(agent: Agent) -> dict[str, Any]:
+    """Return what a `pull` brings of which nothing is known: an empty context, or advice to take any action."""
+    if agent.setup.policies:
+        K = len(agent.setup.actions)
+        return {"advice": dict.fromkeys(agent.setup.policies, [1 / K] * K)}
+    return {} if agent.setup.context is None else {"context": {}}
 
 
 def warm(copy: Agent, observes_all: bool) -> None:
@@ -24,14 +27,14 @@ def warm(copy: Agent, observes_all: bool) -> None:
     value: Number = [0.5] * len(copy.setup.actions) if observes_all else 0.5
     low, high = copy.setup.reward_range
     for part in (False, True):
-        decision = copy.pull(actions[:1] if part and len(actions) > 1 else None, context=nothing(copy))
+        decision = copy.pull(actions[:1] if part and len(actions) > 1 else None, **nothing(copy))
         values = {line.name: _within(value, line.low, line.high) for line in copy.setup.constraints}
         if part:
             copy.update(decision, reward=_within(value, low, high))
             copy.update(decision, **values)
         else:
             copy.update(decision, reward=_within(value, low, high), **values)
-    copy.close(copy.pull(context=nothing(copy)))
+    copy.close(copy.pull(**nothing(copy)))
     copy.status()
 
 

@@ -96,6 +96,7 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     feedback: str = "bandit"
     goal: str = "practice"
     context: Annotated[list[dict[str, Any]], Meta(max_length=100)] = []  # columns, as JSON has them
+    policies: Annotated[list[Label], Meta(max_length=100)] = []  # names of those whose advice each query brings
     safe: Label | None = None
     governor: Literal["auto", "learned", "off"] = "auto"
     horizon: Annotated[int, Meta(ge=1, le=2**53)] | None = None
@@ -179,6 +180,7 @@ class Query(Struct, forbid_unknown_fields=True):
     available: list[Label] | None = None
     reserve: dict[str, float] | None = None  # what it counts as in a cap until its bill comes
     context: dict[str, Any] | None = None
+    advice: dict[str, str | list[float] | dict[str, float]] | None = None  # by policy: an action, or chances of actions
 
 
 class Decided(Struct, omit_defaults=True):
