@@ -203,6 +203,12 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
 def test_regressors_of_river_learn_and_are_brought_back(tmp_path: Path) -> None:
     linear_model, preprocessing = pytest.importorskip("river.linear_model"), pytest.importorskip("river.preprocessing")
     check_with(preprocessing.StandardScaler() | linear_model.LinearRegression(), tmp_path)
+    river = pytest.importorskip("lewa.adapters.river")
+    policy = river.Policy([lewa.at_most("cost", 0.5)], ACTIONS, context=COLUMNS, regressor=linear_model.LinearRegression())
+    for n in range(4):
+        policy.update(policy.pull(ACTIONS, {"task": "code", "tokens": n}), 1, cost=0.4)
+    assert "LinearRegression" in repr(policy.agent)
+    assert len(policy.decision.features) == 8
 
 
 def test_regressors_of_scikit_learn_learn_and_are_brought_back(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
 
     `constraints` are lines, by `lewa.at_most` and `lewa.at_least`; the rest is as for `lewa.Agent`. `arms` are all that
     there will ever be, those of the first `pull` if None; each `pull` names those that are there now. With `context`,
-    columns by `lewa.number` and its like, each `pull(arms, context)` takes a dictionary, as river's rows are.
+    columns by `lewa.number` and its like, each `pull(arms, context)` takes a dictionary, as river's rows are; `regressor`, a
+    river regressor, then predicts rewards and costs.
 
     `update(arm, reward, cost=0.3)` tells the value of the line "cost". Where a loop passes on the reward only, as
     `river.bandit.evaluate` does, the value comes from `known`, numbers per line and arm that are known in advance, in the
@@ -61,13 +62,14 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         known: Mapping[str, Sequence[float]] | None = None,
         context: Column | Sequence[Column] | None = None,
         reward_obj: Any = None,
+        regressor: Any = None,
     ) -> None:
         super().__init__(reward_obj=reward_obj)
         if isinstance(learner, str) and learner != "auto" and feedback_kind(find(learner)) == "full":
             raise ValueError(f"river reports only the arm that was pulled, but {learner} needs every arm")
         self.constraints, self.arms, self.reward_range, self.horizon = constraints or None, arms, reward_range, horizon
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known
-        self.context = context
+        self.context, self.regressor = context, regressor
         self.decision: Decision | None = None  # the latest
         self._agent: Agent | None = None
         self._open: dict[str | int, deque[int]] = {}
@@ -92,6 +94,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             settings=self.settings,
             expected=self.known,
             context=self.context,
+            regressor=self.regressor,
             unanswered="expire",
         )
         self._open = {arm: deque(maxlen=agent.setup.max_pending) for arm in agent.setup.actions}
