@@ -19,7 +19,7 @@ from tests.theorems.instances import (
     run,
     scales,
 )
-from tests.theorems.test_expected import GAMES
+from tests.theorems.test_expected import GAMES, SOME
 from tests.theorems.test_projected_every_path import keeps, means, slack
 
 import lewa
@@ -112,7 +112,7 @@ def test_corrupted_constraints_cost_what_is_said(x: Instance, level: float, kapp
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("kappa", [1.0, 0.0])
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_with_probability_at_all_rounds_at_once(name: str, kappa: float) -> None:
     (game, floor), T = GAMES[name], 1500 if HUNT else 150
     learner = AnytimeOpEwa.tuned(game.actions, 1, floor, kappa=kappa, epsilon=EPSILON)

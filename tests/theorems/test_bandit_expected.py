@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.theorems.instances import Instance, corners, run
-from tests.theorems.test_expected import GAMES, above
+from tests.theorems.test_expected import GAMES, SOME, above
 
 import lewa
 from lewa.games import Bernoulli, Counterexample, SlowBurn, Table
@@ -17,7 +17,7 @@ LOSSES = [LossBanditLewa, LewaIx, AnytimeBanditLewa]
 
 
 @pytest.mark.parametrize("kind", LOSSES)
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_losses_keep_their_bounds_in_expectation(name: str, kind: Any) -> None:
     game, floor = GAMES[name]
     T = 10_000

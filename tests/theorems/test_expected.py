@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, regrets, run
+from tests.theorems.instances import HUNT, Instance, corners, regrets, run
 
 import lewa
 from lewa.games import Bernoulli, Counterexample
@@ -19,6 +19,7 @@ GAMES = {
     "nothing binds": (Counterexample(), 0.5),
     "no difference": (Bernoulli([0.5] * 3, [[0.5] * 3]), 0.5),
 }
+SOME = list(GAMES) if HUNT else ["slow burn", "two constraints"]  # `make falsify` takes all of them
 
 
 def above(values: Any, bound: Any) -> Any:
@@ -27,7 +28,7 @@ def above(values: Any, bound: Any) -> Any:
     return (values.mean(axis=0) - np.array(bound)) / np.maximum(error, 1e-9)
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("settings", [{}, {"tuning": "paper"}, {"b": 2 / 3}], ids=str)
 def test_lewa_keeps_theorem_1_in_expectation(name: str, settings: dict[str, Any]) -> None:
     game, floor = GAMES[name]
@@ -40,7 +41,7 @@ def test_lewa_keeps_theorem_1_in_expectation(name: str, settings: dict[str, Any]
     assert (above(lewa.violation(trace), mean_of_the_positive.violation) < 3).all()
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 def test_bandit_lewa_keeps_theorem_3_repaired_in_expectation(name: str) -> None:
     game, floor = GAMES[name]
     T = 100_000

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.theorems.instances import Instance, corners, regrets, run
-from tests.theorems.test_expected import GAMES
+from tests.theorems.test_expected import GAMES, SOME
 
 import lewa
 from lewa.games import Bernoulli
@@ -47,7 +47,7 @@ def kept(trace: lewa.Trace, said: lewa.Guarantee) -> float:
     return float(((lewa.regret(trace) <= said.regret) & short.all(axis=1)).mean())
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("how", FULL)
 def test_full_information(name: str, how: str) -> None:
     (game, floor), (kind, settings), T = GAMES[name], FULL[how], 2000
@@ -61,7 +61,7 @@ def test_full_information(name: str, how: str) -> None:
         assert said.regret is None or kept(trace, said) >= 1 - EPSILON
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("how", BANDIT)
 def test_bandits(name: str, how: str) -> None:
     (game, floor), (kind, settings), T = GAMES[name], BANDIT[how], 10_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.theorems.instances import Instance, few, instances, law, never_above, regrets, rounds, run
-from tests.theorems.test_expected import GAMES, above
+from tests.theorems.test_expected import GAMES, SOME, above
 from tests.theorems.test_projected_probable import EPSILON, SEEDS, kept
 
 import lewa
@@ -171,7 +171,7 @@ def test_kube_and_its_fractional_form_buy_more_than_epsilon_first() -> None:
 # Epochs ------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", SOME)
 @pytest.mark.parametrize("optimism", [1, 0])
 def test_bandit_epoch_project_keeps_its_bound_in_all_but_few_runs(name: str, optimism: int) -> None:
     (game, floor), T = GAMES[name], 10_000
