@@ -108,8 +108,12 @@ def test_what_is_no_such_game_gets_one_sentence() -> None:
         ({"shares": (0.5, 0.6)}, "shares must sum to 1"),
         ({"rewards": ((0.1, 0.2),)}, "rewards must be a row for each of 2 kinds"),
         ({"rewards": ((2.0, 0, 0), (0, 0, 0))}, "mean rewards must"),
+        ({"shares": 1.0}, "shares and constraint_means must be lists of numbers"),
+        ({"advice": "yes"}, "advice must be true or false, got 'yes'"),
         ({"rewards": ((0.1,) * 3,) * 8, "shares": (0.125,) * 8, "advice": True}, "at most 1000 policies.* got 3\\^8"),
     ]
     for wrong, sentence in refusals:
         with pytest.raises(ValueError, match=sentence):
             Contextual(**wrong)
+    with pytest.raises(ValueError, match="no policy meets the floor"):
+        GAME.policy_value(0.95)

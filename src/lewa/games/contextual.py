@@ -12,7 +12,7 @@ from lewa.games.base import OneConstraint, numbers
 from lewa.measures.best_play import best_fixed_play
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
-from lewa.validation import as_floor, in_unit
+from lewa.validation import as_floor, in_unit, short_repr
 
 MOST_POLICIES = 1000
 
@@ -50,12 +50,16 @@ class Contextual(OneConstraint):
 
     def __post_init__(self) -> None:
         means, shares = in_unit("mean rewards", self.rewards), in_unit("shares", self.shares)
-        in_unit("mean constraints", self.constraint_means)
-        if means.shape != (shares.size, len(self.constraint_means)) or not means.size:
+        met = in_unit("mean constraints", self.constraint_means)
+        if shares.ndim != 1 or met.ndim != 1:
+            raise ValueError(f"shares and constraint_means must be lists of numbers, got {self.shares}, {met.tolist()}")
+        if means.shape != (shares.size, met.size) or not means.size:
             raise ValueError(
-                f"rewards must be a row for each of {shares.size} kinds, with a number for each of "
-                f"{len(self.constraint_means)} actions, got the shape {means.shape}"
+                f"rewards must be a row for each of {shares.size} kinds, with a number for each of {met.size} actions, got "
+                f"the shape {means.shape}"
             )
+        if not isinstance(self.advice, bool):
+            raise ValueError(f"advice must be true or false, got {short_repr(self.advice)}")
         if abs(shares.sum() - 1) > 1e-9:
             raise ValueError(f"shares must sum to 1, got {self.shares}")
         if self.advice:
@@ -107,4 +111,7 @@ class Contextual(OneConstraint):
         kinds, shares = np.arange(len(self.shares)), np.array(self.shares)
         earned = np.array(self.rewards)[kinds, self._choices] @ shares  # (N,), of each policy
         met = np.array(self.constraint_means)[self._choices] @ shares
-        return best_fixed_play(earned, met[np.newaxis], as_floor(floor)).value
+        best = best_fixed_play(earned, met[np.newaxis], as_floor(floor))
+        if not best.feasible:
+            raise ValueError(f"no policy meets the floor, got {floor}; the nearest any comes is {best.reachable.tolist()}")
+        return best.value
