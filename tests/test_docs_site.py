@@ -36,7 +36,6 @@ def modules() -> Iterator[ModuleType]:
             yield importlib.import_module(info.name)
 
 
-@pytest.mark.compiled
 def test_the_site_is_built_without_a_warning_and_holds_every_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "LEWA_PICTURE_ROUNDS": "100"}

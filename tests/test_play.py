@@ -198,7 +198,7 @@ print(earned, sum(stats.cache_hits.values()), stats.cache_path)
 def run(folder: Path, **environment: str) -> tuple[float, int, str]:
     """The reward of `Mine`, how many forms of its step were found on disk, and where on disk that is."""
     here = Path(lewa.__file__).parents[1]
-    environment = {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{here}", **environment}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "0", "PYTHONPATH": f"{folder}{os.pathsep}{here}", **environment}
     found = subprocess.run(
         [sys.executable, "-c", RUN], env=environment, cwd=folder, check=True, capture_output=True, text=True
     )
@@ -206,6 +206,7 @@ def run(folder: Path, **environment: str) -> tuple[float, int, str]:
     return float(reward), int(hits), path
 
 
+@pytest.mark.plain  # the processes that it starts compile
 def test_a_step_is_found_on_disk_again_and_an_edited_rule_is_never_served_stale(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(RULE)
     (tmp_path / "step.py").write_text(STEP)
@@ -226,6 +227,7 @@ def earned(eta: float) -> float:
     return 0.5 + 1 / (1 + exp(-eta)) + 1 / (1 + exp(2 * eta))
 
 
+@pytest.mark.plain  # as above
 def test_where_nothing_can_be_kept_on_disk_everything_works_all_the_same(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(RULE)
     (tmp_path / "step.py").write_text(STEP)

@@ -19,7 +19,6 @@ print(out.sum(), streams.lots._cache.cache_path)
 """
 
 
-@pytest.mark.compiled
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users are those of a Unix system")
 def test_compiled_code_goes_to_a_folder_of_the_user(tmp_path: Path) -> None:
     site, home = tmp_path / "site", tmp_path / "home"
