@@ -130,7 +130,7 @@ def test_the_advice_is_the_least_bound_of_all(cell: tuple[Any, ...]) -> None:
     if not found:
         assert not advice.ranked
         assert advice.runner_up is None
-        assert "No learner here has a guarantee" in advice.reason
+        assert "No learner has a guarantee" in advice.reason
         assert advice.learner.name.removesuffix("+doubling") == PRACTICE[shown][0]
         assert advice.learner.settings == PRACTICE[shown][1]
         return
@@ -196,7 +196,7 @@ def test_adversarial_constraints_every_round_have_one_learner_for_each_feedback_
     assert lewa.advise("bandit", K, 100_000, FLOOR, "arbitrary", every_round=True).learner.name == "exp-bandit-lewa"
     nothing = lewa.advise("bandit", K, 100_000, FLOOR, "arbitrary", every_round=True, epsilon=0.05)
     assert nothing.learner.share is None
-    assert nothing.reason.startswith("No learner here has a guarantee for bandit feedback, arbitrary constraints")
+    assert nothing.reason.startswith("No learner has a guarantee for bandit feedback, arbitrary constraints")
 
 
 def test_fixed_share_is_advised_where_a_gap_is_known_and_it_is_not_assumed_where_it_is_not() -> None:
@@ -236,8 +236,8 @@ def test_op_ewa_is_advised_for_iid_constraints_in_every_round() -> None:
 def test_what_did_best_in_practice_comes_with_what_is_proved_of_it() -> None:
     for shown in ("full", "bandit"):
         assert PRACTICE[shown][0] in lewa.advise(shown, 10, 10**6, 0.6).in_practice
-        assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("nothing is proved of it here.")
-        assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("nothing is proved of it here.")
+        assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("nothing is proved about it here.")
+        assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("nothing is proved about it here.")
 
 
 def test_an_unknown_horizon_gets_a_learner_that_needs_none() -> None:
@@ -283,7 +283,7 @@ def test_a_small_floor_does_not_hide_a_bound_on_regret(floor: Any, epsilon: floa
     assert advice.learner.guarantee.regret is not None
     assert advice.learner.guarantee.regret < 2000
     if floor == 0.01:
-        assert "of which only the trivial bound is known" in advice.reason
+        assert "with only the trivial bound known" in advice.reason
 
 
 def test_one_action_violates_nothing_in_any_round() -> None:
@@ -394,7 +394,9 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
         assert status == 0
         assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
         least = lewa.advise(shown, 3, 50, 0.5).learner
-        assert said.startswith(f"auto: {PRACTICE[shown][0]}, by measurements: no bound is proved of it; {least.called} has")
+        assert said.startswith(
+            f"auto: {PRACTICE[shown][0]}, chosen by measurements; no bound is proved for it; {least.called} has"
+        )
         status, printed, said = lewa_("replay", file, "--feedback", shown, *words, "--goal", "proved")
         assert list(json.loads(printed)["learners"]) == [least.name]
 

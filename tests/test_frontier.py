@@ -132,7 +132,7 @@ def test_the_other_constraints_stay_where_they_are() -> None:
     assert other.varied == "seconds"
     loose = frontier(table(), **own)
     assert (loose.varied, loose.points[0].lines["seconds"]) == ("dollars", SECONDS.max())
-    assert "seconds has no line here: any average of it will do" in loose.notes
+    assert "seconds has no limit here, so any average of it is allowed" in loose.notes
 
 
 def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsRecorder) -> None:
@@ -141,7 +141,7 @@ def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsReco
     assert result.points[0].best.play == {"small": 1.0}
     assert result.points[0].best.price == {"dollars": None}
     assert "0.0008 none - small 0.004" in printed(result)
-    assert "no play keeps dollars at most 0.0008: the nearest line that one keeps is" in result.notes[0]
+    assert "no play keeps dollars at most 0.0008: the nearest feasible limit is" in result.notes[0]
     assert not recwarn.list
 
 
@@ -288,7 +288,7 @@ def test_wrong_propensities_are_noticed_and_right_ones_are_not() -> None:
     assert f"the log: small was drawn {drawn:,} times, 667 expected" in note
     assert "large was drawn" in note
     assert "medium" not in note  # its propensity was 0.3
-    assert "were they written down wrongly" in note
+    assert "were they recorded wrongly" in note
 
 
 def sorted_log() -> dict[str, Any]:

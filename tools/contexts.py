@@ -34,18 +34,20 @@ LATE = 1000
 
 INTRO = """# Contexts on data
 
-Written by `make contexts`. Bandit feedback. Reward is in per cent of the best policy that sees the group of each round,
-found in hindsight at the same limit; for the digits the group is the digit itself. `used` is what was spent, as a part of
-the limit: what exceeds 1 is the net violation. The last column is the CPU time of one decision and its answer in the
-simulator, in microseconds. In the agent a pull and its update with 32 features and 10 actions take {agent:.0f} us.
+Written by `make contexts`. All learners have bandit feedback. Reward is in per cent of the best policy that sees the group
+of each round, computed in hindsight at the same limit; for the digits the group is the digit itself. `used` is the
+spending as a share of the limit; the excess over 1 is the net violation. The last column is the CPU time of one decision
+and its answer in the simulator, in microseconds. In the agent, a `pull` and its `update` with 32 features and 10 actions
+take {agent:.0f} us.
 
-The context of the three services is what the cheapest one said: its label and its confidence. Random order is the mean of
-{shuffles} shuffles. The policies of `exp4-lewa` ask a dearer service where the cheap one is unsure.
+The context of the three services is the answer of the cheapest one: its label and its confidence. Random order is the mean
+of {shuffles} shuffles. The policies of `exp4-lewa` ask a more expensive service if the cheap one is unsure.
 
-What to read off: on the services one learner per group earns little more than the fixed mixture, since each group keeps the
-limit by itself; what a context buys is to move the budget to where it pays. (For the digits a group is told the answer.)
-Constants of theorems earn less, or overspend at first. Answers that are 1,000 rounds late cost little where nothing
-changes, and more in file order, where what a context means changes, and while much is still to be learned.
+Conclusions: on the services, one learner per group earns little more than the fixed mixture, because each group has to keep
+the limit by itself; the value of a context is that the budget can move to the groups where it pays. (For the digits, the
+group reveals the answer.) Learners with the constants of theorems earn less, or overspend at first. Answers that are 1,000
+rounds late cost little if nothing changes. They cost more in file order, where the meaning of a context changes, and
+while there is still much to learn.
 """
 
 
@@ -80,7 +82,7 @@ class Row(NamedTuple):
 
 
 def group_optimum(rewards: Matrix, price: Vector, limit: float, groups: Indices) -> float:
-    """Return the reward a round of the best policy that sees the group, in hindsight, at this limit."""
+    """Return the reward per round of the best policy that sees the group, in hindsight, at this limit."""
     names, place = np.unique(groups, return_inverse=True)
     total = np.zeros((names.size, rewards.shape[1]))
     np.add.at(total, place, rewards)
@@ -200,7 +202,7 @@ def table(name: str, problem: Problem) -> list[str]:
         f"### {name}, limit {problem.limit:g}",
         "",
         f"{T:,} rounds, {problem.contexts.shape[1]} features. The best policy that sees {groups} groups earns "
-        f"{optimum:.4f} a round, the best fixed mixture {fixed / optimum:.1%} of that.",
+        f"{optimum:.4f} per round, the best fixed mixture {fixed / optimum:.1%} of that.",
         "",
         "| | random order | used | file order | used | us |",
         "|---|---|---|---|---|---|",

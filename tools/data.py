@@ -373,32 +373,32 @@ def page(folder: Path, again: tuple[str, ...] = (), old: str = "", seeds: int = 
     full, bandit = (called(*PRACTICE[shown]) for shown in GOALS)
     return f"""# Real data
 
-Every learner on {len(studies)} sets of real rewards and constraints, each at its recommended floor, with full
-information and with bandit feedback. Written by `make data DATA=FOLDER` (`tools/data.py`); the sets are not part
-of this repository.
+This page shows every learner on {len(studies)} sets of real rewards and constraints, each at its recommended floor, with
+full information and with bandit feedback. `make data DATA=FOLDER` (`tools/data.py`) writes it; the sets are not part of
+this repository.
 
 - **Reward** is in per cent of the hindsight optimum: the best fixed play that meets the floor on average. A learner
-  that misses the floor can earn more than that; so can one that follows data that change.
-- **Net** violation is `[sum_t (floor - p_t.c_t)]+ / T`, with the constraints as revealed; of several constraints the
-  one that is missed most.
-- **Positive** violation is `sum_t [floor - p_t.c_t]+ / T` with the constraints as revealed, and beside it with the
-  mean constraint `c` of the table: the first counts every round's noise, which no play that is chosen before it can
-  avoid, the second only the learner's own doing. It is the second that theorems about iid constraints speak of.
-- The tables of all learners are measured on the play `p_t`, for bandit learners too. Bandit learners: means over {seeds}
-  seeds. Full information draws nothing, so that one run says all.
-- `auto` takes `{full}` with full information and `{bandit}` with bandit feedback; before, it took
+  that misses the floor can earn more than that; so can one that adapts to changing data.
+- **Net** violation is `[sum_t (floor - p_t.c_t)]+ / T`, with the observed constraints; with several constraints,
+  the one that is missed most.
+- **Positive** violation is `sum_t [floor - p_t.c_t]+ / T` with the observed constraints, and beside it with the mean
+  constraint `c` of the table. The first includes the noise of every round, which no play can avoid; the second
+  measures only the choices of the learner. Theorems about iid constraints bound the second.
+- The tables of all learners are measured on the play `p_t`, for bandit learners too. Figures of bandit learners are means
+  over {seeds} seeds. With full information nothing is drawn, so one run is enough.
+- `auto` uses `{full}` with full information and `{bandit}` with bandit feedback; earlier it used
   `{called(*BEFORE["full"])}` and `{called(*BEFORE["bandit"])}`.
-- The learners that need a safe action (`safe-mixing`, `bandit-safe-mixing`) are told which it is, and by how much.
+- The learners that need a safe action (`safe-mixing`, `bandit-safe-mixing`) are given that action and its slack.
 
 ## The goals for `auto`
 
-With full information at least {percent(GOALS["full"][0])} of hindsight at a net violation of at most
-{GOALS["full"][1]:g} a round; with bandit feedback at least {percent(GOALS["bandit"][0])} at {GOALS["bandit"][1]:g};
-where T < {LONG:,}, {percent(SHORT)} in both. The rounds come in the order of the file, and in {SHUFFLES} orders drawn at
-random. **The worst seed counts**, of {seeds} in the order of the file and of {seeds // SHUFFLES} in each of the others.
-With bandit feedback the net violation is that of the actions drawn (the bill), which is what the learner pays back.
-That of the play stands beside it and has the noise of the draws in it: for costs of 0 or 1 over 14,042 rounds one
-standard deviation is 0.004.
+With full information the goal is at least {percent(GOALS["full"][0])} of hindsight at a net violation of at most
+{GOALS["full"][1]:g} per round; with bandit feedback at least {percent(GOALS["bandit"][0])} at {GOALS["bandit"][1]:g};
+for T < {LONG:,}, {percent(SHORT)} in both. The rounds come in the order of the file and in {SHUFFLES} random orders. **The
+worst seed counts**, of {seeds} in the order of the file and of {seeds // SHUFFLES} in each of the others. With bandit
+feedback the net violation is that of the actions drawn, which is what the learner compensates. That of the play is
+shown beside it and contains the noise of the draws: for costs of 0 or 1 over 14,042 rounds one standard deviation is
+0.004.
 
 Full information, `{full}`:
 
@@ -409,12 +409,12 @@ Bandit feedback, `{bandit}`:
 {goal_table(studies, "bandit")}
 
 {MISSES}
-## What could have been reached
+## Limits of what is possible
 
-The best fixed play of each set, the price of its floor (reward per unit), the slack (by how much some action exceeds
-every floor), and positive violations a round as revealed: of that play itself, and the least that any play could have
-had, had it known every round in advance. The last column is the play that is best for the round before, its reward
-and positive violation: what there is to gain from following the data closely.
+The table shows the best fixed play of each set, the price of its floor (reward per unit), the slack (by how much some
+action exceeds every floor), and two positive violations per round with the observed constraints: that of the best fixed
+play, and the smallest possible one if every round were known in advance. The last column shows reward and positive
+violation of the play that was best in the previous round, which measures the gain from following the data closely.
 
 {limit_table(studies)}
 
@@ -428,10 +428,10 @@ and positive violation: what there is to gain from following the data closely.
 """
 
 
-MISSES = """The two goals that are missed are missed by a hair: with 816 rounds the net violation of full information is
-0.002 in one of four orders, and on `flusight_2023_24`, where one of 14 actions meets both floors by 0.013, the
-worst of 20 shuffled runs is at 97.0 %. With bandit feedback and 816 rounds runs with other seeds than these may
-fall below the goal: one that leaves an action early has no time to come back to it.
+MISSES = """Two goals are missed, both narrowly: with 816 rounds the net violation of full information is 0.002 in one of
+four orders, and on `flusight_2023_24`, where one of 14 actions exceeds both floors by 0.013, the worst of 20 shuffled runs
+reaches 97.0 %. With bandit feedback and 816 rounds, runs with other seeds may fall below the goal: a run that abandons
+an action early has no time to return to it.
 """
 
 

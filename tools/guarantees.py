@@ -196,39 +196,40 @@ def page() -> str:
     known = more(notes)
     return f"""# What is proved, cell by cell
 
-Each cell of {{full information, bandit feedback}} x {{iid, corrupted, adversarial constraints}} x {{net violation,
-every round}} x {{in expectation, with high probability}} names the learner here with the best guarantee in it. An
-empty cell is empty: no learner here has a guarantee there, with any of the settings that `lewa advise` tries.
-Everything on this page is computed from the learners' own `guarantees` by `make guarantees`, nothing is typed in, and a
-test checks that it is current. `lewa advise` answers the same questions for numbers of your own.
+For each combination of {{full information, bandit feedback}} x {{iid, corrupted, adversarial constraints}} x {{net
+violation, every round}} x {{in expectation, with high probability}}, the tables name the learner with the best guarantee.
+An empty cell means that no learner of `lewa` has a guarantee there, with any of the settings that `lewa advise` tries.
+`make guarantees` computes this page from the `guarantees` of the learners; nothing is typed in, and a test checks that the
+page is current. `lewa advise` answers the same questions for your own numbers.
 
 ## How to read it
 
 - **Reference numbers.** K = {ACTIONS} actions, T = {ROUNDS:,} rounds, one constraint with floor {FLOOR:g}; high
-  probability is 1 - epsilon with epsilon = {EPSILON:g}. Rewards are fixed in advance, constraints and rewards lie in
-  [0, 1].
-- **Bounds.** `value (a T^b)`: the bound at the reference numbers, and the factor and exponent of the same bound
-  fitted between T = 10^{SHORTEST} and T = 10^{LONGEST}, the learner tuned anew for each T. A logarithm shows as one
-  to three hundredths in the exponent. Regret is against the best fixed play that meets the floor. The trivial bounds
-  are T = {ROUNDS:,} and floor T = {FLOOR * ROUNDS:,.0f}.
-- **Violation.** Net: `[sum_t (floor - p_t.c)]+`, rounds above the line make up for rounds below it. Every round:
-  `sum_t [floor - p_t.c]+`, nothing makes up for a round below the line.
-- **Constraints.** *iid*: given the past they have a fixed mean `c`. *Corrupted*: so, but for {CORRUPTION:g} in all,
-  the sum over rounds of the largest distance of the mean from `c`. *Adversarial*: any sequence; no learner can then
-  keep up with the best play that meets the floor on average (docs/theory.md), so bounds are against plays that meet
-  it in every round, and violation is as revealed.
-- **Best** is the least of the larger of regret/T and violation/T, at the reference numbers. The runner-up is the next
-  learner by it, with both; in longer games one with smaller exponents comes first. A bound that holds with
-  probability 1 - 1/T counts as one in expectation after adding 1 to regret and the floor to violation, which is what
-  its failing costs at most; one on every path counts everywhere. An application has one run: a bound on an expectation
-  alone counts double, and one on `[E V]+` comes after all others.
-- **Of what.** With full information regret is that of the play, `p_t.r_t`, and violation that of the mean constraints
-  of the play; for the actions drawn see docs/theory.md, 0.6. High probability is for one T, unless the source is
+  probability is 1 - epsilon with epsilon = {EPSILON:g}. Rewards are fixed in advance, and constraints and rewards lie
+  in [0, 1].
+- **Bounds.** `value (a T^b)` gives the bound at the reference numbers, and the factor and exponent of the same bound,
+  fitted between T = 10^{SHORTEST} and T = 10^{LONGEST} with the learner tuned for each T. A logarithm adds 0.01 to
+  0.03 to the exponent. Regret is relative to the best fixed play that meets the floor. The trivial bounds are
+  T = {ROUNDS:,} and floor T = {FLOOR * ROUNDS:,.0f}.
+- **Violation.** *Net* is `[sum_t (floor - p_t.c)]+`: rounds above the floor offset rounds below it. *Every round* is
+  `sum_t [floor - p_t.c]+`: nothing offsets a round below the floor.
+- **Constraints.** *iid*: given the past, they have a fixed mean `c`. *Corrupted*: the mean may leave `c`, and the largest
+  distances of all rounds add up to at most {CORRUPTION:g}. *Adversarial*: any sequence. No learner can then compete with
+  the best play that meets the floor on average (docs/theory.md), so bounds are relative to plays that meet it in every
+  round, and violation is measured with the observed constraints.
+- **Best** means the smallest maximum of regret/T and violation/T at the reference numbers. The runner-up is the next
+  learner in this order, with both values; for longer games a learner with smaller exponents comes first. A bound with
+  probability 1 - 1/T counts as a bound in expectation after adding 1 to regret and the floor to violation, the largest
+  cost of its failure. A bound on every path counts everywhere. Because an application has a single run, a bound on an
+  expectation alone counts double, and a bound on `[E V]+` comes after all others.
+- **Quantities.** With full information, regret is that of the play, `p_t.r_t`, and violation that of the mean constraints
+  of the play; for the actions drawn see docs/theory.md, 0.6. High probability refers to one T, unless the source is
   OP-EWA, anytime OP-EWA or safe mixing with full information, which hold at all rounds at once.
-- **Assumes** names the list at the end; **source** the statement in docs/theory*.md and its kind: of the expected
-  violation (`[E V]+`), of the expectation of what is violated (`E[V]+`), with high probability, or on every path.
-- A learner is named with what is set beside its recommended tuning. Where that has an epsilon it is the one asked
-  for, 1/T in expectation.
+- **Assumes** refers to the list at the end. **Source** names the statement in docs/theory*.md and its kind: a bound on the
+  expected violation (`[E V]+`), on the expectation of the violation's positive part (`E[V]+`), with high probability, or
+  on every path.
+- The name of a learner includes settings that differ from its recommended tuning. If the tuning has an epsilon, it is the
+  one in question, and 1/T for bounds in expectation.
 
 ## {FEEDBACK["full"]}
 
@@ -238,20 +239,20 @@ test checks that it is current. `lewa advise` answers the same questions for num
 
 {tables["bandit"]}
 
-## With more known, or less
+## With more or less knowledge
 
-As above, for iid constraints where nothing else is said; only answers that differ from those without the knowledge,
-and no empty ones. Where the number of rounds is unknown, an epsilon of 1/T goes with the T at which the bound is
-read.
+These tables are for iid constraints unless stated otherwise. They list only answers that differ from those without the
+knowledge, and no empty ones. If the number of rounds is unknown, the T in an epsilon of 1/T is the one at which the bound
+is evaluated.
 
 {known}
 
 ## All learners, all settings
 
-regret/T; net violation/T; violation of every round/T, in per cent at the reference numbers. An empty entry or a dash:
-nothing is proved there, or no more than the trivial bounds. Of several tunings the best is shown; the learners that are
-blind to constraints, the penalties, the printed boxes and the rivals are left out, as nothing is proved of what they
-violate, or less than of a learner that is here; those that need a safe action are in the table above.
+Each entry has three numbers: regret/T, net violation/T and violation of every round/T, in per cent at the reference
+numbers. An empty entry or a dash means that no bound is proved, or only a trivial one. Of several tunings the best is
+shown. Learners that ignore constraints, penalties, the printed boxes and the rivals are left out, because their violation
+has no bound or a worse one than that of a listed learner. Learners that need a safe action are in the table above.
 
 ### {FEEDBACK["full"]}
 

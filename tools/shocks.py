@@ -22,7 +22,7 @@ FIGURES = ROOT / "docs" / "assets" / "shocks"
 T, RUNS, WINDOW, LIMIT = 24_000, 4, 500, 0.4
 CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp", "bandit-q")
 RANGES = (1.0, 2.0, 4.0, 20.0, 80.0)  # declared for costs with a heavy tail
-CALLED = {"auto": "default agent", "anytime-bandit-lewa": "default before (`anytime-bandit-lewa`)"}
+CALLED = {"auto": "default agent", "anytime-bandit-lewa": "previous default (`anytime-bandit-lewa`)"}
 
 
 class World(NamedTuple):
@@ -62,7 +62,7 @@ def worlds() -> Iterator[World]:
     yield World("Prices double", "All prices double half-way.", rewards, costs, range=(0.0, 4.0))
     rewards, costs = constant(*names)
     rewards[half:, 2] = 0.0
-    yield World("The best action breaks", "The reward of the dearest action drops to 0 half-way.", rewards, costs)
+    yield World("The best action breaks", "The reward of the most expensive action drops to 0 half-way.", rewards, costs)
     rewards, costs = constant(*names)
     yield World(
         "An action leaves and returns",
@@ -104,7 +104,7 @@ def heavy_tails(top: float) -> World:
     rewards, costs = constant([0.5, 0.6], [0.1, 0.9])
     return World(
         "Heavy tails",
-        f"Costs have a Pareto tail (index 1.6); the dearest is 200 limits, and the range says (0, {top:g}).",
+        f"Costs have a Pareto tail (index 1.6); the largest is 200 times the limit, and the declared range is (0, {top:g}).",
         rewards,
         costs,
         noise=lambda rng: np.minimum((rng.pareto(1.6, T) + 1) * 0.6 / 1.6, 80 / 0.9),
@@ -189,7 +189,7 @@ def row(world: World, runs: list[Run]) -> list[str]:
 
 def by_range(runs: int) -> Iterator[str]:
     """Yield the lines of a table: the cost over the limit for each range that is declared for costs with a heavy tail."""
-    yield "| range | default agent: cost/limit | worst run | default before: cost/limit |"
+    yield "| range | default agent: cost/limit | worst run | previous default: cost/limit |"
     yield "|---|---|---|---|"
     for top in RANGES:
         ratios = [
@@ -244,20 +244,19 @@ HEAD = [
 ]
 INTRODUCTION = """# When the world changes
 
-Eight worlds, each with {T:,} decisions and a limit of {LIMIT} on the average cost unless it says so; {runs} runs each.
-`make shocks` plays them by the agent, as an application would, and writes this page. Costs vary by half around their mean.
+This page simulates eight changes, each with {T:,} decisions and a limit of {LIMIT} on the average cost unless stated
+otherwise, with {runs} runs each. `make shocks` runs the agent as an application would, and writes this page. Costs vary by
+half around their mean.
 
-- **cost/limit**: what was spent in all, over what was allowed; 1 is the limit. **worst run**: its largest value.
+- **cost/limit**: the total spending divided by the allowed amount; 1 is the limit. **worst run**: the largest value of it.
 - **by eighths**: the same for each eighth of the decisions.
-- **largest debt**: what the worst run owed in the end, in units of cost; negative is saved.
-- **reward by phase**: what was earned in each phase after its first tenth, as a share of the best fixed mixture of that
-  time. An agent that spends too much can exceed 1.
-- **goals met**: the average ends within 1 % of the limit (5 % for heavy tails), in no run above that, and the reward of
+- **largest debt**: the debt of the worst run at the end, in units of cost; a negative debt is a saving.
+- **reward by phase**: the reward of each phase after its first tenth, as a share of the best fixed mixture of that
+  period. An agent that overspends can exceed 1.
+- **goals met**: the average ends within 1 % of the limit (5 % for heavy tails), no run ends above that, and the reward of
   every phase is at least 0.97.
 """
-RANGE_TEXT = (
-    "The costs of *Heavy tails* once more, with other ranges declared for them. The limit is 0.4, the dearest cost 80."
-)
+RANGE_TEXT = "This table repeats *Heavy tails* with other declared ranges. The limit is 0.4, the largest cost 80."
 
 if __name__ == "__main__":
     write(int(sys.argv[1]) if len(sys.argv) > 1 else RUNS)

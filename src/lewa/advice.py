@@ -332,34 +332,35 @@ def on_average(statement: Guarantee, question: Question) -> Guarantee:
 
 def _because(question: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
     best, count = ranked[0], len({choice.name for choice in ranked})
-    first = f"{best.called} has the best of the bounds that are proved of {count} learners"
-    first = f"something is proved of {best.called} alone" if count == 1 else first
-    bound = f"by it the larger of regret/T and violation/T is at most {_bound_of(best, question)}"
-    rest = "No other learner here has a theorem for that"
+    first = f"{best.called} has the best bound among {count} learners with a theorem"
+    first = f"{best.called} is the only learner with a theorem" if count == 1 else first
+    bound = f"the larger of regret/T and violation/T is at most {_bound_of(best, question)}"
+    rest = "No other learner has a theorem for this case"
     if second is not None:
-        rest = f"The runner-up, {second.called}, is held to {_bound_of(second, question)}"
+        rest = f"The bound of the runner-up, {second.called}, is {_bound_of(second, question)}"
     return f"For {_world(question)}, {first}: {bound}. {rest}."
 
 
 def _nothing(question: Question, practice: Choice) -> str:
     return (
-        f"No learner here has a guarantee for {_world(question)}. "
-        f"Take {practice.called} anyway, which did best on real data (docs/data.md), and watch what it violates."
+        f"No learner has a guarantee for {_world(question)}. Use {practice.called}, which did best on real data "
+        "(docs/data.md), and monitor its violation."
     )
 
 
 def _proved(practice: Choice, question: Question) -> str:
     if practice.share is not None:
-        return f"its regret/T and violation/T are proved to stay below {_percent(practice.share)} here"
+        return f"its regret/T and violation/T are proved to be below {_percent(practice.share)} here"
     if question.violation(practice.guarantee) is None:
-        return "nothing is proved of it here"
-    return "of its regret nothing is proved here"
+        return "nothing is proved about it here"
+    return "nothing is proved about its regret here"
 
 
 def _world(question: Question) -> str:
     setting = question.setting
     feedback = "full information" if question.feedback == "full" else "bandit feedback"
-    means = f"{setting.constraints} constraints" + (f" but for {setting.corruption:g} in all" if setting.corruption else "")
+    corrupted = f" with a total corruption of {setting.corruption:g}" if setting.corruption else ""
+    means = f"{setting.constraints} constraints{corrupted}"
     sure = "on average" if setting.epsilon is None else f"with probability {1 - setting.epsilon:g}"
     counted = ("no " if question.strict else "") + ("violation in every round" if question.every_round else "net violation")
     known = "" if question.safe is None else f"action {question.safe} known to be safe, "
@@ -378,7 +379,7 @@ def _bound_of(choice: Choice, question: Question) -> str:
     if shares[0] == largest:
         return f"{_percent(largest)}, its regret{sure}"
     trivial = largest >= float(question.floor[shares.index(largest) - 1])
-    return f"{_percent(largest)}, its violation{', of which only the trivial bound is known' if trivial else sure}"
+    return f"{_percent(largest)}, its violation{', with only the trivial bound known' if trivial else sure}"
 
 
 def _percent(share: float) -> str:

@@ -60,7 +60,7 @@ def test_a_cost_that_nobody_tells_is_refused_and_nothing_changes() -> None:
     policy = Policy([COST], arms=ARMS)
     arm = policy.pull(ARMS)
     before = policy.agent.snapshot()
-    with pytest.raises(ValueError, match=r"the cost of '.' must be told, by update\(arm, reward, cost=...\), or be known"):
+    with pytest.raises(ValueError, match=r"the cost of '.' is missing: pass it by update\(arm, reward, cost=...\)"):
         policy.update(arm, 1.0)
     with pytest.raises(ValueError, match="there is no value named 'price'"):
         policy.update(arm, 1.0, cost=0.1, price=0.2)
@@ -76,7 +76,7 @@ def test_a_cost_that_nobody_tells_is_refused_and_nothing_changes() -> None:
 
 def test_in_evaluate_without_costs_it_stops_at_once() -> None:
     env = gymnasium.make("river_bandits/KArmedTestbed-v0")
-    with pytest.raises(ValueError, match="must be told"):
+    with pytest.raises(ValueError, match="is missing"):
         next(bandit.evaluate([Policy([COST])], env, n_episodes=1, seed=1))
 
 

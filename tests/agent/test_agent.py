@@ -330,7 +330,7 @@ def test_a_decision_of_another_agent_is_not_taken_for_ones_own() -> None:
     before = agent.snapshot()
     agent.pull()
     foreign = stranger.pull()
-    with pytest.raises(UnknownError, match="decision 2 of this agent is another one than"):
+    with pytest.raises(UnknownError, match="decision 2 of this agent differs from"):
         agent.update(foreign, reward=0.5, cost=0.001, quality=3.0)
     agent.close(2)
     assert before["state"]["round"] == 1

@@ -126,11 +126,11 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(context={"tokens": "x"}), "tokens must be a number"),
         (lambda: agent.pull(["none"], context={}), "there is no action 'none'"),
         (lambda: plain.pull(context={}), "this agent has no context"),
-        (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision here has 4 features, got 0"),
-        (lambda: agent.apply(decision._replace(charged=(0.123,))), "the record is of another agent"),
-        (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision here has 0 features, got 4"),
+        (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision of this agent has 4 features, got 0"),
+        (lambda: agent.apply(decision._replace(charged=(0.123,))), "the record belongs to another agent"),
+        (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision of this agent has 0 features, got 4"),
         (lambda: make(learner="lewa-ix", horizon=100), "lewa-ix does not use a context"),
-        (lambda: make(feedback="full"), "a context is for feedback='bandit'"),
+        (lambda: make(feedback="full"), "a context needs feedback='bandit'"),
         (lambda: make(context=lewa.text("x", 200)), "at most 128 features, got 201"),
         (lambda: make(context="task"), "a context must be a list of"),
     ]
@@ -182,8 +182,8 @@ def test_values_that_do_not_fit_the_declared_context_are_counted_and_warned_of()
         agent.pull(context={"task": "poem" if t % 2 else "code", "tokens": 2000 + t} if t % 3 else {"task": "chat"})
     texts = [warning for warning in agent.status().warnings if warning.code == "context"]
     assert texts == [
-        "40 of 60 values of tokens were outside its range and counted as its ends; (0, 2059) would fit",
-        "20 of 60 values of task are levels that were not declared, and count as missing: see buckets",
+        "40 of 60 values of tokens were outside its range and were clipped to it; (0, 2059) would fit",
+        "20 of 60 values of task are undeclared levels and count as missing: see buckets",
     ]
     calm = make()
     run(calm, 60)
@@ -245,7 +245,7 @@ def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
     assert dict(agent.update(decision, reward=1, cost=0.9).values) == {"reward": 1.0, "cost of code": 0.3}
     for wrong, sentence in [
         (lewa.at_most("cost", 0.3, group="tokens"), "declare category\\('tokens'"),
-        (lewa.at_most("cost", 0.3, group={"task": "poem"}), "'poem' is no level of task, which has code, chat"),
+        (lewa.at_most("cost", 0.3, group={"task": "poem"}), "'poem' is not a level of task, which has code, chat"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             lewa.Agent(ACTIONS, wrong, context=COLUMNS)

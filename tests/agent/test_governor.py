@@ -287,7 +287,7 @@ def test_what_is_open_is_counted_at_its_worst_and_the_status_says_so() -> None:
         agent.pull()
     assert agent.pull().probability == 1.0
     codes = {warning.code: warning for warning in agent.status().warnings}
-    assert "6 open decisions are counted at their worst cost" in codes["governor"]
+    assert "6 open decisions count at their worst cost" in codes["governor"]
     assert "lewa_safe_decisions_total" in agent.status().metrics()
 
 
@@ -298,7 +298,7 @@ def test_a_safe_action_that_is_not_safe_is_reported_and_nothing_is_promised() ->
     stands = agent.status().governor
     assert stands is not None
     assert stands.bounds == (None,)
-    assert stands.promise[0].startswith("nothing is proved of the debt of cost: ")
+    assert stands.promise[0].startswith("nothing is proved about the debt of cost: ")
     assert "governor" in [warning.code for warning in agent.status().warnings]
 
 
@@ -310,11 +310,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
         "surely: cost at most 0.4 is not kept by cost 0.5",
     ),
     ({"governor": Governor("safe", mean={"cost": 0.4})}, "must keep every limit in the mean, with slack"),
-    ({"governor": Governor({"safe": 0.5, "b": 0.5})}, "has in the mean must be told for cost"),
+    ({"governor": Governor({"safe": 0.5, "b": 0.5})}, "must be given for cost"),
     ({"governor": Governor({"safe": 0.5, "b": 0.4}, mean={"cost": 0.1})}, "shares of at least 0 that sum to 1"),
     ({"governor": Governor("safe", debt={"cost": 0.1})}, "the debt of cost must be at least 0.6"),
     ({"governor": Governor("safe", debt={"cots": 1.0})}, "there is no constraint 'cots'; did you mean 'cost'"),
-    ({"governor": Governor(mean={"cost": 0.1})}, "safe must name it"),
+    ({"governor": Governor(mean={"cost": 0.1})}, "name it by safe="),
     ({"governor": Governor(sure={"cost": [0.5, 0.9, 0.9]})}, "no mixture of the sure values keeps every limit"),
     ({"governor": Governor("safe", epsilon=0.0)}, "epsilon must lie strictly between 0 and 1"),
     ({"safe": "b", "governor": Governor("safe")}, "the safe action must be named once"),
@@ -332,7 +332,7 @@ def test_a_limit_that_the_safe_action_does_not_keep_is_refused_and_nothing_has_c
     before = agent.snapshot()
     with pytest.raises(ValueError, match=r"not kept by cost 0\.2"):
         agent.set_limit("cost", 0.1)
-    with pytest.raises(ValueError, match="set_governor comes first"):
+    with pytest.raises(ValueError, match="call set_governor first"):
         agent.retire_action("safe")
     assert agent.snapshot() == before
     agent.set_limit("cost", 0.3)

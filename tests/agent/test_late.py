@@ -285,7 +285,7 @@ def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None
     assert again.status().guarantee == status.guarantee
     agent.set_limit("c", 0.3)  # two answers are open
     agent.update(agent.pull(), reward=[0.5, 0.5] if learner == "lewa" else 0.5, c=[0.5, 0.5] if learner == "lewa" else 0.5)
-    assert "2 answers were open then, where a theorem starts with none" in agent.status().guarantee.reason
+    assert "2 answers were open then, and the theorems assume none" in agent.status().guarantee.reason
     old = json.loads(json.dumps(again.snapshot()))
     del old["state"]["beginning"]
     assert Agent.restore(old).status().guarantee.regret is None  # a file that does not say where the learner stood

@@ -20,14 +20,14 @@ def test_an_answer_to_a_decision_of_another_agent_is_refused() -> None:
     assert len({decision._replace(agent=None) for decision in decisions}) == 1
     before = here.snapshot()
     for decision, text in zip(decisions[1:], ("'there'", "without a name"), strict=True):
-        with pytest.raises(UnknownError, match=f"decision 1 is of another agent, {text}; this agent is 'here'"):
+        with pytest.raises(UnknownError, match=f"decision 1 belongs to another agent, {text}; this agent is 'here'"):
             here.update(decision, reward=0.5, cost=0.1)
-        with pytest.raises(UnknownError, match="is of another agent"):
+        with pytest.raises(UnknownError, match="belongs to another agent"):
             here.close(decision)
     assert here.snapshot() == before
     answer = there.update(decisions[1], reward=0.5, cost=0.1)
     for item in (answer, answer.plain(), decisions[1], json.loads(json.dumps(decisions[1].plain()))):
-        with pytest.raises(UnknownError, match="is of another agent"):
+        with pytest.raises(UnknownError, match="belongs to another agent"):
             here.apply(item)
     assert here.snapshot() == before
     here.update(decisions[0], reward=0.5, cost=0.1)
@@ -71,7 +71,7 @@ def test_a_snapshot_with_another_limit_is_refused() -> None:
     agent = router()
     plain = agent.snapshot()
     plain["setup"]["lines"][0]["line"] = 0.15
-    with pytest.raises(ValueError, match=r"the learner keeps cost at most 0\.4, got cost at most 0\.15: use set_limit"):
+    with pytest.raises(ValueError, match=r"the learner is set to cost at most 0\.4, got cost at most 0\.15: use set_limit"):
         Agent.restore(plain)
     plain["setup"]["lines"][0]["line"] = 0.4
     assert Agent.restore(plain).snapshot() == agent.snapshot()

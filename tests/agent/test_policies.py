@@ -118,7 +118,7 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
     before = agent.snapshot()
     wrong_kind: Any = [1, 2]
     wrong: list[tuple[Any, str]] = [
-        (lambda: agent.pull(), "this agent mixes policies: pull\\(context=...\\) to ask them"),
+        (lambda: agent.pull(), "this agent mixes policies: use pull\\(context=...\\) to ask them"),
         (lambda: agent.pull(advice={"long": "small"}, context=None), "'NoneType'|must have an entry"),
         (lambda: agent.pull(advice={"lnog": "small"}), "there is no policy 'lnog'; did you mean 'long'"),
         (lambda: agent.pull(advice={"long": "huge", "code": "small"}), "advises 'huge', which is no action"),
@@ -127,7 +127,7 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(advice={"long": None, "code": "small"}), "chances that sum to 1"),
         (lambda: agent.pull(advice=wrong_kind), "advice is an action or chances by policy"),
         (lambda: agent.pull_many(2), "this agent mixes policies"),
-        (lambda: agent.add_action("huge"), "an agent that mixes policies keeps its actions"),
+        (lambda: agent.add_action("huge"), "the actions of an agent that mixes policies cannot change"),
         (lambda: plain.pull(advice={"long": "small"}), "this agent mixes no policies"),
         (lambda: make(policies={}), "policies must have distinct names, at least one"),
         (lambda: make(policies={"x": 3}), "the policy x must be a function of the context"),

@@ -189,7 +189,7 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
         (lambda: make(Mean(), context=None), "a regressor learns from a context: declare it"),
         (lambda: make(Mean(), context=None, policies=["a"]), "a regressor learns from a context"),
         (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "in the place of the ridge of squarecb-lewa"),
-        (lambda: agent.add_action("huge"), "an agent with a regressor keeps its actions"),
+        (lambda: agent.add_action("huge"), "the actions of an agent with a regressor cannot change"),
         (lambda: agent.set_range("cost", (0, 2)), "an agent with a regressor keeps its ranges"),
         (lambda: lewa.Agent.open(tmp_path / "plain", regressor=Mean()), "this agent was made without a regressor"),
     ]

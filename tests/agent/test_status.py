@@ -124,9 +124,9 @@ def spoil(agent: Agent, how: str) -> None:
     [
         ("masked", "1 had actions masked"),
         ("late", "1 were answered late, after a further decision"),
-        ("charged", "1 were charged, not answered"),
+        ("charged", "1 were filled in, not answered"),
         ("clipped", "1 were clipped"),
-        ("open", "1 are open beside the last one"),
+        ("open", "1 are open besides the last one"),
     ],
 )
 def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, said: str) -> None:
@@ -137,7 +137,7 @@ def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, 
     assert status.guarantee.regret is None
     assert status.guarantee.violation is None
     assert status.promise == ()
-    assert status.guarantee.reason.startswith("the theorem is about rounds answered at once, with all actions")
+    assert status.guarantee.reason.startswith("the theorem assumes rounds answered at once, with all actions")
     assert said in status.guarantee.reason
 
 
@@ -183,8 +183,8 @@ def test_a_line_that_can_be_kept_is_not_called_infeasible() -> None:
 
 def test_clipping_is_warned_of_without_advice_that_makes_it_worse() -> None:
     for learner, ending in (
-        ("anytime-bandit-lewa", "they were clipped, so the limit may be missed; learner='auto' takes them as they are"),
-        ("auto", "the learner takes them as they are; only the confidence band is one-sided"),
+        ("anytime-bandit-lewa", "they were clipped, so the limit may be missed; learner='auto' uses them unclipped"),
+        ("auto", "the learner uses them unclipped; only the confidence band is one-sided"),
     ):
         agent = Agent(["a", "b"], [at_most("cost", 0.2, range=(0, 0.5))], learner=learner, seed=1)
         for n in range(10):
@@ -203,7 +203,7 @@ def test_a_range_far_wider_than_the_values_is_warned_of() -> None:
 
 def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
     status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009, learner="anytime-bandit-lewa").status()
-    assert status.warnings[0].startswith("the limit of cost, 0.00105, is near the best that an action has, 0.00")
+    assert status.warnings[0].startswith("the limit of cost, 0.00105, is close to the best value of any action, 0.00")
 
 
 def test_a_horizon_that_has_passed_is_warned_of() -> None:

@@ -60,7 +60,7 @@ def test_b4_a_new_limit_is_kept_and_one_that_was_edited_in_is_refused() -> None:
     route(agent, 2000)
     plain = agent.snapshot()
     plain["setup"]["lines"][0]["line"] = 0.15
-    with pytest.raises(ValueError, match=r"the learner keeps cost at most 0.4, got cost at most 0.15: use set_limit"):
+    with pytest.raises(ValueError, match=r"the learner is set to cost at most 0.4, got cost at most 0.15: use set_limit"):
         Agent.restore(plain)
     change = agent.set_limit("cost", 0.15, who="finance", why="a new quarter")
     spent = route(agent, 3000, seed=1)
@@ -175,7 +175,7 @@ def test_s9_with_two_requests_in_flight_something_is_proved() -> None:
 
 
 def test_s11_a_name_that_promises_what_is_not_there_is_refused_or_warned_of() -> None:
-    with pytest.raises(ValueError, match="bandit-safe-mixing mixes in an action that is known to be safe, and does nothing"):
+    with pytest.raises(ValueError, match="bandit-safe-mixing mixes in an action that is known to be safe, and needs one"):
         Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-safe-mixing", horizon=321)
     agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-lewa+tightened", horizon=321)
     assert [warning.code for warning in agent.status().warnings] == ["no-effect"]

@@ -151,7 +151,7 @@ def test_a_change_of_prices_is_found_within_a_few_hundred_decisions(before: floa
         agent.update(decision, reward=0.5, cost=float(dice.random() < (after if decision.action == "a" else before)))
     assert agent._state.rounds - 1500 <= within
     (warning,) = [w for w in agent.status().warnings if w.code == "shift"]
-    assert f"found at decision {agent._state.rounds}" in warning
+    assert f"detected at decision {agent._state.rounds}" in warning
 
 
 @pytest.mark.parametrize("learner", ["safe-mixing", "bandit-safe-mixing"])
@@ -179,7 +179,7 @@ def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
     agent = Agent(["a", "b"], limit, learner="lewa", horizon=100)
     (warning,) = agent.status().warnings
     assert warning.code == "no-effect"
-    assert warning.startswith("lewa sees every action: an answer has one value per action")
+    assert warning.startswith("lewa sees every action: an answer needs one value per action")
     agent.update(agent.pull(), reward=[0.1, 0.2], c=[0.5, 0.6])
     assert agent.status().warnings == ()
 

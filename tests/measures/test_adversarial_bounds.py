@@ -173,7 +173,7 @@ def test_lewa_states_what_corruption_costs(m: int) -> None:
     total = B + variation + C / S
     states(varied, B, (A / S + sqrt((A / S) ** 2 + 4 * A * total)) / 2 + C, "expected [E V]+")
     for found in (varied, guarantee(learner, K, T, corruption=C)):
-        assert any("but for 30 in all (corruption)" in assumed for assumed in found.assumptions)
+        assert any("except for a total corruption of 30" in assumed for assumed in found.assumptions)
         assert not {MEAN, CONSTANT} & set(found.assumptions)
 
 

@@ -115,7 +115,7 @@ def test_what_projections_leave_is_added_to_the_bound() -> None:
     game = lewa.games.Table(rewards, np.broadcast_to(OPPOSITE.T.copy(), (T, 4, 2)))
     learner: Any = lewa.learners.make("op-ewa", 4, T, floor=FLOORS, kappa=0, eta=10.0)
     before = lewa.guarantee(learner, 4, T, constraints="constant")
-    assert any("what the projections leave" in text for text in before.assumptions)
+    assert any("the residuals of the projections" in text for text in before.assumptions)
     trace = lewa.play(learner, game, every_round=True)
     assert trace.plays is not None
     left = np.maximum(np.array(FLOORS) - trace.plays[0, 1:] @ OPPOSITE.T, 0).max(axis=1).sum()

@@ -101,7 +101,7 @@ def test_the_page_as_people_use_it(browser: Any, server: Server) -> None:
     browser.get(home)
     browser.find_element("css selector", "#key").send_keys("lewa_00000000_wrong")
     browser.find_element("css selector", "main button").click()
-    until(lambda: "not in force" in text(browser, "main"))
+    until(lambda: "not valid" in text(browser, "main"))
     browser.get_log("browser")
     browser.find_element("css selector", "#key").send_keys(server.key)
     browser.find_element("css selector", "main button").click()

@@ -111,7 +111,7 @@ def test_lines_and_actions_change_live_and_whole_or_not_at_all(web: Client, tmp_
     assert all(one["action"] != "medium" for one in made)
     again = {"add": [{"name": "medium"}]}
     status, answer = web.call("PATCH", AGENT, again, If_Match='"3"')
-    assert (status, "never used again" in answer["error"]) == (400, True)
+    assert (status, "cannot be used again" in answer["error"]) == (400, True)
     tell(web, made)
     sound(web, tmp_path)
 

@@ -73,7 +73,7 @@ def test_the_statements_are_those_of_the_theorem() -> None:
     assert statement.positive_violation == pytest.approx(
         [v + (5 * G + C) * (1 + log(10**5)) for v in plain.positive_violation]
     )
-    assert any("but for 4 in all (corruption)" in text for text in statement.assumptions)
+    assert any("except for a total corruption of 4" in text for text in statement.assumptions)
     assert len(statement.positive_violation or ()) == m
 
     full = OpEwa.tuned(5, 10**5, (0.6, 0.4), epsilon=0.05, corruption=G)

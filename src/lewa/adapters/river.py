@@ -136,6 +136,6 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         if line.name in (self.known or {}):
             return self.agent.setup.expected[line.name][self.agent.setup.actions.index(arm)]
         raise ValueError(
-            f"the {line.name} of {arm!r} must be told, by update(arm, reward, {line.name}=...), or be known, "
-            f"by known={{{line.name!r}: [...]}}; it was not"
+            f"the {line.name} of {arm!r} is missing: pass it by update(arm, reward, {line.name}=...), or by "
+            f"known={{{line.name!r}: [...]}}"
         )

@@ -59,8 +59,8 @@ def _set_range(state: "AgentState", change: Change) -> None:
     lowest, highest = state.statistics.lowest[j + 1], state.statistics.highest[j + 1]
     if state.statistics.count[j + 1] and not (new.low <= max(lowest, old.low) and new.high >= min(highest, old.high)):
         raise ValueError(
-            f"the range of {old.name} must hold what was told so far, {lowest:g} to {highest:g}, "
-            f"got ({new.low:g}, {new.high:g})"
+            f"the range of {old.name} must contain the values reported so far, {lowest:g} to {highest:g}, got "
+            f"({new.low:g}, {new.high:g})"
         )
     ratio = (old.high - old.low) / (new.high - new.low)  # a cost z becomes ratio z + shift
     shift = ((old.low - new.low) if old.sense == "at most" else (new.high - old.high)) / (new.high - new.low)
@@ -108,13 +108,15 @@ def _add(state: "AgentState", change: Change) -> None:
         raise ValueError(f"add_action takes one of like, expected and share, got {short_repr(options)}")
     if label in setup.actions:
         again = (
-            "is retired: a name is never used again" if state.index(label) in state.exposure.retired else "is there already"
+            "is retired: its name cannot be used again"
+            if state.index(label) in state.exposure.retired
+            else "is there already"
         )
         raise ValueError(f"action {label!r} {again}")
     if setup.policies:
-        raise ValueError(f"an agent that mixes policies keeps its actions: make a new one with {label!r}")
+        raise ValueError(f"the actions of an agent that mixes policies cannot change: make a new agent with {label!r}")
     if setup.regressor is not None:
-        raise ValueError(f"an agent with a regressor keeps its actions: make a new one with {label!r}")
+        raise ValueError(f"the actions of an agent with a regressor cannot change: make a new agent with {label!r}")
     actions, K = as_actions((*setup.actions, label)), len(setup.actions)
     like = None if options.get("like") is None else state.index(options["like"])
     expected = options.get("expected") or {}

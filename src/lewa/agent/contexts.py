@@ -25,7 +25,7 @@ def declare(columns: object, settings: object) -> Context | None:
 def check_contextual(learner: str, feedback: str, features: int) -> int:
     """Return the number of features for a learner's tuning; refuse a learner that looks at no context."""
     if feedback == "full":
-        raise ValueError("a context is for feedback='bandit', got feedback='full': give policies there")
+        raise ValueError("a context needs feedback='bandit', got feedback='full': use policies instead")
     if "features" not in settings_of(learner):
         able = [name for name in names() if "features" in settings_of(name)]
         raise ValueError(f"{learner} does not use a context; these do: {', '.join(able)}")
@@ -77,7 +77,8 @@ def take_context(driver: Driver, sees: bool, decision: Decision, action: int | N
         features = check_features(size, decision.features)
     except ValueError:
         raise ValueError(
-            f"a decision here has {size} features, got {len(decision.features)}: the record is of another agent"
+            f"a decision of this agent has {size} features, got {len(decision.features)}: the record belongs to another "
+            "agent"
         ) from None
     if size:
         _check_charges(driver.copy(), features, decision, action if learns else None)
@@ -92,7 +93,7 @@ def _check_charges(twin: Driver, features: Vector, decision: Decision, action: i
     if tuple(charged.tolist()) != decision.charged:
         raise ValueError(
             f"decision {decision.id} was charged {short_repr(decision.charged)}, this agent would have charged "
-            f"{short_repr(tuple(charged.tolist()))}: the record is of another agent"
+            f"{short_repr(tuple(charged.tolist()))}: the record belongs to another agent"
         )
 
 

@@ -164,7 +164,7 @@ class AgentCore:
         self._state.check_size(decision)
         i = self._index.get(decision.action)
         if i is None:
-            raise ValueError(f"there is no action {short_repr(decision.action)}: the record is of another agent")
+            raise ValueError(f"there is no action {short_repr(decision.action)}: the record belongs to another agent")
         if decision.available is not None:
             self._among(decision.available)
         propensity, play = as_number("the probability", decision.probability), np.array(decision.play)

@@ -135,9 +135,9 @@ def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
     """Say why no theorem starts at the last change; nothing if one may."""
     exposure = state.exposure
     if beginning.waiting:
-        return f"{beginning.waiting} answers were open then, where a theorem starts with none"
+        return f"{beginning.waiting} answers were open then, and the theorems assume none"
     if not (exposure.plain_play and exposure.learns) or exposure.retired:
-        return "its learner does not play and learn as a theorem asks since then"
+        return "since then its learner does not play and learn as the theorems assume"
     return ""
 
 
@@ -159,7 +159,7 @@ def current_guarantee(state: "AgentState") -> Guarantee:
         nothing = unproved(setup.learner, len(setup.actions))
         return nothing or none(name, f"the agent was changed, and {why}: see its segments")
     late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
-    deviations = [(counts["masked"], "had actions masked"), (counts["charged"], "were charged, not answered")]
+    deviations = [(counts["masked"], "had actions masked"), (counts["charged"], "were filled in, not answered")]
     deviations.append((counts["clipped"], "were clipped"))
     statements: tuple[Guarantee, ...] = ()
     if made and not any(number for number, _ in deviations):
@@ -170,13 +170,13 @@ def current_guarantee(state: "AgentState") -> Guarantee:
         deviations += [
             (counts["late"], "were answered late, after a further decision"),
             (counts["expired"], "expired"),
-            (len(state.open) - (state.rounds in state.open), "are open beside the last one"),
-            (safe, "were safe ones of the governor"),
+            (len(state.open) - (state.rounds in state.open), "are open besides the last one"),
+            (safe, "were safe decisions of the governor"),
         ]
         reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
-        why = "the theorem is about rounds answered at once, with all actions, by values in their range"
+        why = "the theorem assumes rounds answered at once, with all actions available and values in their range"
         if beginning is not None and not reasons:
-            return none(name, "nothing is proved of this learner from a change on")
+            return none(name, "nothing is proved for this learner after a change")
         return none(name, f"{why}; of {state.rounds - before} decisions and their values {reasons}")
     statement = statements[0]
     if setup.learns_at_close:  # arrivals are then the closes

@@ -223,11 +223,11 @@ def governor_problems(ledger: DebtLedger) -> list[str]:
         reserved = sum(n * rule.excess(j, reserve.values[j]) for reserve, n in ledger.reserves.items())
         if ledger.debt[j] + rule.worst[j] > rule.debt[j] >= ledger.debt[j] - reserved + rule.worst[j]:
             problems.append(
-                f"the governor plays safe as {waiting} open decisions are counted at their worst {name}; "
-                f"a debt of at least {rule.worst[j] * (waiting + 1):.4g} would let the learner decide"
+                f"the governor plays safe because {waiting} open decisions count at their worst {name}; a debt of at "
+                f"least {rule.worst[j] * (waiting + 1):.4g} would let the learner decide"
             )
     if ledger.counts["broken"]:
         problems.append(
-            f"{ledger.counts['broken']} values of safe decisions were worse than what the governor was told they never pass"
+            f"{ledger.counts['broken']} values of safe decisions were worse than the worst that was declared for them"
         )
     return problems

@@ -69,7 +69,9 @@ def _without_effect(state: AgentState) -> list[str]:
         )
         problems.append(text + f"{state.setup.horizon} decisions; settings={{'slack': ...}} gives one")
     if state.sees_all and not state.counts["answered"]:
-        problems.append(f"{name} sees every action: an answer has one value per action, not that of the action taken alone")
+        problems.append(
+            f"{name} sees every action: an answer needs one value per action, not only that of the chosen action"
+        )
     return problems
 
 
@@ -81,8 +83,8 @@ def _shifts(state: AgentState) -> list[str]:
 def shift_text(shift: Shift) -> str:
     """Return a change in what an action gives as a sentence."""
     return (
-        f"the {shift.quantity} of {shift.action!r} changed from {shift.before:.4g} to {shift.after:.4g}; this was found at "
-        f"decision {shift.decision}"
+        f"the {shift.quantity} of {shift.action!r} changed from {shift.before:.4g} to {shift.after:.4g}; this was "
+        f"detected at decision {shift.decision}"
     )
 
 
@@ -96,7 +98,7 @@ def _infeasible_among(state: AgentState) -> list[str]:
     if best_fixed_play(np.zeros(len(live)), upper, state.setup.learner.floor).feasible:
         return []
     wishes = " and ".join(map(str, state.setup.constraints))
-    return [f"no mixture of the actions that are not retired seems to keep {wishes}"]
+    return [f"no mixture of the active actions seems to keep {wishes}"]
 
 
 def _infeasible_now(state: AgentState) -> list[str]:
@@ -168,9 +170,9 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
             f"{int(statistics.clip_count[f])} values of {name} lay outside its range ({low:g}, {high:g}), all {values}; "
         )
         if f and state.setup.learner.unbounded:
-            return [outside + "the learner takes them as they are; only the confidence band is one-sided"]
+            return [outside + "the learner uses them unclipped; only the confidence band is one-sided"]
         if f:  # no range is named: with a wide one this learner's price moves little, and more limits are missed, not fewer
-            return [outside + "they were clipped, so the limit may be missed; learner='auto' takes them as they are"]
+            return [outside + "they were clipped, so the limit may be missed; learner='auto' uses them unclipped"]
         return [outside + f"they were clipped; a range of ({bottom:g}, {top:g}) would fit"]
     bounded = f == 0 or not state.setup.learner.unbounded  # another learner does not mind how wide the range is
     if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low) and bounded:
@@ -193,7 +195,7 @@ def _near_limit(state: AgentState, f: int) -> list[str]:
     bottom, top = _better_range(state, f)
     wider = f"; a range of ({bottom:g}, {top:g}) would fit" if top - bottom < 0.8 * (high - low) else ""
     return [
-        f"the limit of {constraint.name}, {constraint.limit:g}, is near the best that an action has, "
+        f"the limit of {constraint.name}, {constraint.limit:g}, is close to the best value of any action, "
         f"{constraint.scale.to_user(best):.4g}: less than {NEAR:.0%} of the range ({low:g}, {high:g}) is left between "
         f"them{wider}"
     ]

@@ -5,7 +5,7 @@ from threading import Lock
 from typing import Protocol
 from weakref import WeakSet
 
-FORKED = "it was copied by a fork, and both copies would draw the same actions: open its journal in the child that goes on"
+FORKED = "it was copied by a fork, and both copies would draw the same actions: open its journal in the child that continues"
 
 
 class Forkable(Protocol):

@@ -207,7 +207,7 @@ class Rule:
         if wish.safe is None and not wish.mean and not wish.sure:
             return LEARNED
         if wish.safe is None and wish.mean:
-            raise ValueError("mean values are those of a safe action or mixture: safe must name it")
+            raise ValueError("mean values belong to a safe action or mixture: name it by safe=...")
         if wish.safe is None:
             return SURE if self.order else self._weighted()
         single = not isinstance(wish.safe, Mapping)
@@ -217,7 +217,7 @@ class Rule:
             return SURE
         if not all(isfinite(slack) for slack in self.slack):
             missing = [name for name, slack in zip(self.names, self.slack, strict=True) if not isfinite(slack)]
-            raise ValueError(f"what {short_repr(wish.safe)} has in the mean must be told for {', '.join(missing)}: mean=...")
+            raise ValueError(f"the mean values of {short_repr(wish.safe)} must be given for {', '.join(missing)}: mean=...")
         if min(self.slack) <= 0:
             raise ValueError(self._refusal(j=int(np.argmin(self.slack)), what="in the mean, with slack,"))
         return MEAN
@@ -232,7 +232,7 @@ class Rule:
         units = self.sure_units()
         gap = np.where(np.isfinite(units).all(axis=0), units - self.floor[:, np.newaxis], -np.inf)
         if not np.isfinite(gap).any():
-            raise ValueError("sure values must be told for every constraint of some action, or safe must name one")
+            raise ValueError("sure values must be given for every constraint of some action, or safe must name one")
         rho = float((np.where(np.isfinite(gap), gap, 0.0) @ best_mixture(gap)).min())
         if not rho > 1e-9:
             raise ValueError("no mixture of the sure values keeps every limit with slack: name a safe action, or none")
@@ -252,7 +252,7 @@ class Rule:
             least = max(least, weighted_least(self.slack[j], self.floor) * float(self.spans[j]))
         bound = as_number(f"the debt of {name}", self.wish.debt.get(name, max(usual * self.worst[j], least)))
         if not bound >= least:
-            why = "what one decision at its worst adds" if self.form != WEIGHTED else "what mixing costs"
+            why = "the most that one decision can add" if self.form != WEIGHTED else "the cost of mixing"
             raise ValueError(f"the debt of {name} must be at least {least:.4g}, {why}, got {bound:g}")
         return bound
 
@@ -263,7 +263,7 @@ class Rule:
         if gone and (self.form != SURE or gone == needed):
             labels = ", ".join(repr(self.actions[i]) for i in gone)
             raise ValueError(
-                f"the governor plays {labels} to be safe, which cannot be retired then: set_governor comes first"
+                f"the governor plays {labels} as its safe action, which cannot be retired: call set_governor first"
             )
 
     def level(self) -> float:

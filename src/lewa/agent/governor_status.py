@@ -9,7 +9,7 @@ from lewa.theory.governed import learned_excess, mean_excess
 from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude, none
 from lewa.types import Vector
 
-OUTCOME = "when answers come does not depend on them"
+OUTCOME = "the time of an answer does not depend on its values"
 
 
 class GovernorStatus(NamedTuple):
@@ -56,16 +56,17 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
     """Return the bound of one debt, and the sentence that says when it holds."""
     rule, counts, constraint = ledger.rule, ledger.counts, ledger.rule.constraints[j]
     if counts["broken"]:
-        text = f"{counts['broken']} values of safe decisions were worse than they were said ever to be"
-        return None, f"nothing is proved of the debt of {constraint.name}: {text}"
+        text = f"{counts['broken']} values of safe decisions were worse than the worst that was declared for them"
+        return None, f"nothing is proved about the debt of {constraint.name}: {text}"
     bound = max(rule.debt[j], ledger.start[j]) + counts["unsafe"] * max(rule.worst[j], 0.0)
     extra = []
     if counts["unsafe"]:
-        extra.append(f"with {counts['unsafe']} decisions for which nothing safe was there")
+        extra.append(f"with {counts['unsafe']} decisions for which no safe action was available")
     if ledger.over[j] > 0:
         bound += counts["most_open"] * ledger.over[j]
         extra.append(
-            f"with at most {counts['most_open']} times what a value was beyond its reserve, {ledger.over[j]:.4g} (G6)"
+            f"with at most {counts['most_open']} times the largest excess of a value over its reserve, "
+            f"{ledger.over[j]:.4g} (G6)"
         )
     source, how, condition = _condition(rule, j)
     span, epsilon, m = float(rule.spans[j]), rule.wish.epsilon, len(rule.names)
@@ -117,7 +118,8 @@ def with_safe_rounds(inside: Guarantee, floor: Vector, rounds: int, safe: int) -
     if safe == 0 or inside.regret is None or inside.violation is None:
         return inside
     if inside.kind != PATHWISE:
-        return none(inside.source, f"{safe} rounds were safe ones of the governor, and the theorem is about a fixed number")
+        reason = f"{safe} rounds were safe rounds of the governor, and the theorem is about a fixed number"
+        return none(inside.source, reason)
     bound = Bound(inside.regret + safe, tuple(v + safe * c0 for v, c0 in zip(inside.violation, floor.tolist(), strict=True)))
     source = f"{inside.source}, governed: {safe} safe rounds at most 1 each (G2)"
     return conclude(bound, rounds, floor, PATHWISE, source, inside.assumptions)

@@ -18,9 +18,9 @@ def expand(constraints: Iterable[Constraint], context: Context | None) -> tuple[
         name, level = item.group
         column = None if context is None else next((each for each in context.columns if each.name == name), None)
         if not isinstance(column, Category):
-            raise ValueError(f"{item.quantity} is kept by {name}: declare category({name!r}, ...) in the context")
+            raise ValueError(f"the limit on {item.quantity} is per {name}: declare category({name!r}, ...) in the context")
         if level is not None and level not in column.levels:
-            raise ValueError(f"{level!r} is no level of {name}, which has {', '.join(map(str, column.levels))}")
+            raise ValueError(f"{level!r} is not a level of {name}, which has {', '.join(map(str, column.levels))}")
         items += [item] if level is not None else [of_group(item, name, each) for each in column.levels]
     return tuple(items)
 

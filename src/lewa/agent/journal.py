@@ -154,9 +154,9 @@ def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, Plain]:
         head, end = json.JSONDecoder().raw_decode(text)
         snapshot: Plain = json.loads(text[end:])
     except ValueError:
-        raise ValueError(f"{path} is no journal, or only the beginning of its first line") from None
+        raise ValueError(f"{path} is not a journal, or holds only the beginning of its first line") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != 1:
-        raise ValueError(f"{path} is no journal of version 1: it begins with {short_repr(head)}")
+        raise ValueError(f"{path} is not a journal of version 1: it begins with {short_repr(head)}")
     return str(head.get("key")), snapshot
 
 

@@ -43,12 +43,12 @@ class Misfits:
             return []
         few = max(1, SHARE * n)
         sentences = [
-            f"{count} of {n} values of {name} were outside its range and counted as its ends; ({low:g}, {high:g}) would fit"
+            f"{count} of {n} values of {name} were outside its range and were clipped to it; ({low:g}, {high:g}) would fit"
             for name, (count, low, high) in self.outside.items()
             if count >= few
         ]
         sentences += [
-            f"{count} of {n} values of {name} are levels that were not declared, and count as missing: see buckets"
+            f"{count} of {n} values of {name} are undeclared levels and count as missing: see buckets"
             for name, count in self.undeclared.items()
             if count >= few
         ]

@@ -56,9 +56,9 @@ def advise(
             raise ValueError(f"there is no policy {name!r}{nearest(str(name), list(names))}")
     silent = [name for name in names if name not in entries]
     if silent and advice is None and context is None:
-        raise ValueError("this agent mixes policies: pull(context=...) to ask them, or pull(advice=...), got neither")
+        raise ValueError("this agent mixes policies: use pull(context=...) to ask them, or pull(advice=...), got neither")
     if missing := [name for name in silent if name not in policies]:
-        raise ValueError(f"pull(advice=...) must have an entry for {', '.join(missing)}: only names of them are known here")
+        raise ValueError(f"pull(advice=...) must have an entry for {', '.join(missing)}: this agent knows only their names")
     rows = [_chances(name, entries[name] if name in entries else policies[name](context), actions) for name in names]
     return np.concatenate(rows)
 

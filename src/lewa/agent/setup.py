@@ -139,11 +139,13 @@ def check_floor(learner: Learner, constraints: Sequence[Constraint]) -> None:
     """Refuse limits that are not those the learner keeps: only the learner decides."""
     floors = [constraint.floor for constraint in constraints]
     if learner.floor.size != len(floors):
-        raise ValueError(f"the learner keeps {learner.floor.size} constraints, got {len(floors)}")
+        raise ValueError(f"the learner has {learner.floor.size} constraints, got {len(floors)}")
     for constraint, floor, unit in zip(constraints, learner.floor.tolist(), floors, strict=True):
         if abs(floor - unit) > 1e-12:
             limit = constraint._replace(limit=float(f"{constraint.scale.to_user(floor):.12g}"))
-            raise ValueError(f"the learner keeps {limit}, got {constraint}: use set_limit to change it while it runs")
+            raise ValueError(
+                f"the learner is set to {limit}, got {constraint}: use set_limit to change it while the agent runs"
+            )
 
 
 def field_names(constraints: Iterable[Constraint]) -> tuple[str, ...]:
@@ -216,7 +218,7 @@ def check_effect(name: str, learner: Learner) -> Learner:
     """Return the learner; refuse one that is called safe and was not told what is."""
     if getattr(learner, "safe", 0.0) < 0:
         wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
-        raise ValueError(f"{name} mixes in an action that is known to be safe, and does nothing without: give {wish}")
+        raise ValueError(f"{name} mixes in an action that is known to be safe, and needs one: give {wish}")
     return learner
 
 

@@ -128,7 +128,7 @@ class AgentState:
         if isinstance(decision, Decision):
             self.check_size(decision)
             if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
-                raise UnknownError(f"decision {number} of this agent is another one than {short_repr(decision)}")
+                raise UnknownError(f"decision {number} of this agent differs from {short_repr(decision)}")
         return number
 
     def check_name(self, item: Record) -> None:
@@ -136,7 +136,7 @@ class AgentState:
         if item.agent != self.setup.agent_name:
             kind = type(item).__name__.lower() if isinstance(item, Change) else f"decision {short_repr(item[0])}"
             theirs, ours = ("without a name" if name is None else repr(name) for name in (item.agent, self.setup.agent_name))
-            raise UnknownError(f"{kind} is of another agent, {theirs}; this agent is {ours}")
+            raise UnknownError(f"{kind} belongs to another agent, {theirs}; this agent is {ours}")
 
     def check_size(self, decision: Decision) -> None:
         """Refuse a decision that was made among another number of actions."""
@@ -149,7 +149,7 @@ class AgentState:
             return
         if not K - sum(change.what == "add" for change in self.changes) <= size < K:
             raise UnknownError(
-                f"decision {decision.id} is of an agent with another number of actions: it has {size}, this agent {K}"
+                f"decision {decision.id} belongs to an agent with another number of actions: it has {size}, this agent {K}"
             )
 
     def answer(self, number: int, values: Mapping[str, Input]) -> dict[str, Value]:

@@ -163,7 +163,7 @@ def _band(item: ConstraintStatus) -> str:
     """Return the band in words."""
     level = f"({LEVEL:.0%} at all times)"
     if item.low is None and item.high is None:
-        return f"in expectation anything {level}, as values were clipped on both sides"
+        return f"in expectation anything {level}, because values were clipped on both sides"
     if item.low is None:
         return f"in expectation at most {item.high:.4g} {level}"
     if item.high is None:
@@ -273,13 +273,13 @@ def estimate_regret(state: AgentState) -> tuple[float | None, str]:
     """Return what the best fixed play would have earned more, in the user's units, and how that was computed."""
     setup, count = state.setup, state.statistics.count[0]
     if not count:
-        return None, "not known: no reward was told yet"
+        return None, "unknown: no reward was reported yet"
     rewards, constraints, known = estimate_means(state)
     if not known.any():
-        return None, "not known: no action has a whole answer"
+        return None, "unknown: no action has a complete answer"
     best = best_fixed_play(rewards[known], constraints[:, known], setup.learner.floor)
     if not best.feasible:
-        return None, "not known: by what was told no play meets the constraints"
+        return None, "unknown: by the reported values no play meets the constraints"
     low, high = setup.reward_range
     regret = float(count * best.value - state.statistics.unit_sum[0]) * (high - low)
     if state.sees_all:
@@ -320,14 +320,15 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
     low, high = setup.reward_range
     if statement.kind in (EXPECTED, EXPECTED_INSIDE):
         return (
-            "about the mean of the plays, in expectation over runs, and for one number of rounds fixed in advance; of the "
-            "values told in a single run nothing is proved"
+            "about the mean of the plays, in expectation over runs, and for one number of rounds fixed in advance; "
+            "nothing is proved about the reported values of a single run"
         )
     added = [f"{term * (high - low):.4g} to the regret"] if state.sees_all else []  # else it is of the rewards drawn
     added += [f"{term / rounds * (item.high - item.low):.4g} to the average of {item.name}" for item in setup.constraints]
     return (
-        "about the mean of the plays, not the values told, and for one number of rounds fixed in advance; for the values of "
-        f"the actions drawn add sqrt((T/2) ln(1/eps)): {', '.join(added)}, each with probability {1 - epsilon:g}"
+        "about the mean of the plays, not the reported values, and for one number of rounds fixed in advance; for the "
+        f"values of the actions drawn add sqrt((T/2) ln(1/eps)): {', '.join(added)}, each with probability "
+        f"{1 - epsilon:g}"
     )
 
 

@@ -19,7 +19,7 @@ COLUMNS = ("", "learner", "proved", "regret at most", "violation at most", "ever
     "advise", epilog="Example: lewa advise --feedback bandit --actions 10 --rounds 100000 --floor 0.6 --every-round"
 )
 def advise_learner(
-    feedback: Annotated[str, typer.Option(help="What the learner sees: full or bandit.")],
+    feedback: Annotated[str, typer.Option(help="The feedback of the learner: full or bandit.")],
     actions: Annotated[int, typer.Option(help="The number of actions.", parser=whole_number, metavar="INTEGER")],
     floor: Floors,
     rounds: Annotated[
@@ -34,7 +34,7 @@ def advise_learner(
     ] = None,
     constraints: Annotated[str, typer.Option(help="iid, constant or arbitrary.")] = "iid",
     every_round: Annotated[
-        bool, typer.Option("--every-round", help="Bound the shortfall of every round: none offsets another.")
+        bool, typer.Option("--every-round", help="Bound the shortfall of every round, without offsetting surpluses.")
     ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Consider only learners with no violation at all.")] = False,
     epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
@@ -42,7 +42,7 @@ def advise_learner(
     safe: Annotated[
         int | None,
         typer.Option(
-            help="The index of an action that exceeds every floor by that much.", parser=whole_number, metavar="INTEGER"
+            help="The index of an action that exceeds every floor by --slater.", parser=whole_number, metavar="INTEGER"
         ),
     ] = None,
     corruption: Annotated[

@@ -16,7 +16,7 @@ from lewa.plugins import import_class
 def check(
     learner: Annotated[str, typer.Argument(help="The name of a learner or a game, or MODULE:CLASS of your own.")],
 ) -> None:
-    """Check a learner or a game of your own against the laws that all of them obey."""
+    """Run the checks that every learner or game must pass on a class of your own."""
     kind = find(learner)
     if hasattr(kind, "learn") and not hasattr(kind, "examples"):
         raise ValueError(

@@ -60,7 +60,7 @@ def frontier(
     cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
-    """Compute the best reward at each budget, the gain per extra unit, and what learners reach."""
+    """Compute the best reward at each budget, the gain per extra unit, and the results of learners."""
     if out_file is not None:
         check_file(out_file)
     stay = dict(parse_pair(text, "line") for text in lines)

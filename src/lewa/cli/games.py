@@ -15,8 +15,8 @@ from lewa.schema import GameRow
 from lewa.validation import as_floor
 
 TWISTS = (
-    "NAME+delay, NAME+noise, NAME+scale and NAME+dropping are these with a twist, or several: feedback that is",
-    "late or never comes, numbers that are lost, ranges that are too wide, actions that drop out and come back.",
+    "NAME+delay, NAME+noise, NAME+scale and NAME+dropping add a twist to a game, or several: feedback that comes late or",
+    "never, noise in the numbers, a narrower range of numbers, actions that are unavailable at times.",
 )
 YES = {True: "yes", False: "no", None: "-"}
 
@@ -30,7 +30,7 @@ def list_games(
     ] = 10_000,
     as_json: Json = False,
 ) -> None:
-    """List the games, also those of installed packages, and the facts that are known about each."""
+    """List the games, including those of installed packages, and the known facts about each."""
     rows = [_row_of(name, kind, floor, rounds) for name, kind in games.ALL.items()]
     for name in announced(GAMES):
         try:
@@ -47,7 +47,7 @@ def list_games(
     else:
         title = f"What games know about themselves at floor {numbers(floor)} over {rounds:,} rounds"
         columns = ("name", "feasible", "Slater's gap", "variation", "best value", "price")
-        caption = "a dash: the game cannot tell, or there is none"
+        caption = "a dash: unknown in advance, or does not exist"
         out.print(table(title, *columns, rows=[_facts(row) for row in rows], caption=caption))
 
 

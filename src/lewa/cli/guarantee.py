@@ -60,8 +60,9 @@ def guarantee(
     share = next((statement.share for statement in proved if statement.share is not None), None)
     if share is not None:
         note(
-            f"If the slack of {slater:g} is there in every round, it earns at least {share:.3g} of what any fixed play "
-            "earns, less the regret against plays that meet the floors in every round (docs/theory_adversarial.md, 2.3)."
+            f"If some play has the slack {slater:g} in every round, the learner earns at least {share:.3g} of the "
+            "reward of any fixed play, minus the regret against plays that meet the floors in every round "
+            "(docs/theory_adversarial.md, 2.3)."
         )
 
 

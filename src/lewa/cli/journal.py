@@ -19,7 +19,9 @@ Agent = Annotated[str, typer.Argument(metavar="AGENT", help="The name of an agen
 @journal.command("export", epilog="Example: lewa journal export router --out router.ndjson")
 def export(
     agent: Agent,
-    target: Annotated[Path | None, typer.Option("--out", help="A .ndjson or .parquet file; else standard output.")] = None,
+    target: Annotated[
+        Path | None, typer.Option("--out", help=("A .ndjson or .parquet file; standard output by default."))
+    ] = None,
     store: StoreOption = DEFAULT,
 ) -> None:
     """Write the journal of an agent: every record as NDJSON, or one line per decision as Parquet."""
@@ -41,11 +43,11 @@ def export(
 
 @journal.command("verify", epilog="Example: lewa journal verify --store sqlite:///agents.sqlite3")
 def verify(
-    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="One agent; by default all.")] = None,
+    agent: Annotated[str | None, typer.Argument(metavar="AGENT", help="The name of one agent; all by default.")] = None,
     store: StoreOption = DEFAULT,
     as_json: Json = False,
 ) -> None:
-    """Replay every record from the first on, and compare the state with every snapshot, hash by hash."""
+    """Replay all records, and compare the hash of the state with that of every snapshot."""
     from lewa.serve.archive import verify as check
 
     with opened(store) as place:
@@ -64,10 +66,10 @@ def verify(
 
 @journal.command("import", epilog="Example: lewa journal import router.ndjson --store sqlite:///copy.sqlite3")
 def import_journal(
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="What `lewa journal export` wrote.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A file that `lewa journal export` wrote.")],
     store: StoreOption = DEFAULT,
 ) -> None:
-    """Put a journal into a store as a new agent, after replaying it; no server may have a SQLite store meanwhile."""
+    """Import a journal into a store as a new agent, after replaying it; stop the server of a SQLite store first."""
     from lewa.serve.archive import import_lines
 
     with opened(store, serving=True) as place, open(source, encoding="utf-8") as file:

@@ -18,12 +18,12 @@ app.add_typer(keys, name="keys")
 @keys.command("add", epilog="Example: lewa keys add --scope decide --scope feedback --agents 'router*'")
 def add(
     scope: Annotated[list[str], typer.Option("--scope", help="decide, feedback, read or admin; repeat for more.")],
-    agents: Annotated[str, typer.Option(help="The agents it is for, a pattern: router*.")] = "*",
+    agents: Annotated[str, typer.Option(help="The agents that the key is for, as a pattern: router*.")] = "*",
     label: Annotated[str, typer.Option(help="Who uses it.")] = "",
     rate: Annotated[float, typer.Option(help="Requests per second.")] = 10_000.0,
     store: StoreOption = DEFAULT,
 ) -> None:
-    """Make a key and print it, once; a running server takes it within two seconds."""
+    """Create a key and print it once; a running server accepts it within two seconds."""
     from lewa.serve.auth import make_key
 
     token, stored = make_key(label, tuple(dict.fromkeys(scope)), agents, rate)
@@ -49,7 +49,7 @@ def list_keys(store: StoreOption = DEFAULT, as_json: Json = False) -> None:
 
 @keys.command("revoke", epilog="Example: lewa keys revoke 1f3a9c02")
 def revoke(
-    key: Annotated[str, typer.Argument(metavar="ID", help="The id of the key, as `lewa keys list` has it.")],
+    key: Annotated[str, typer.Argument(metavar="ID", help="The id of the key, as shown by `lewa keys list`.")],
     store: StoreOption = DEFAULT,
 ) -> None:
     """Revoke a key; a running server refuses it within two seconds."""
@@ -58,4 +58,4 @@ def revoke(
             if stored.id == key and stored.revoked is None:
                 place.put_api_key(stored._replace(revoked=int(time.time() * 1e6)))
                 return
-    raise ValueError(f"there is no key {key} in force")
+    raise ValueError(f"there is no active key {key!r}")

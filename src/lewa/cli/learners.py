@@ -10,15 +10,15 @@ from lewa.schema import LearnerRow
 from lewa.theory.guarantees import Setting
 
 WRAPPERS = (
-    "NAME+doubling needs no horizon: it starts NAME afresh in epochs that double; NAME+tightened holds NAME to",
-    "floors raised by what is proved of its violation, so that in the long run none is missed; NAME+governed plays a safe",
-    "action (--set safe=ACTION) while a debt would pass its bound.",
+    "NAME+doubling needs no horizon: it restarts NAME in epochs of doubling length. NAME+tightened raises the floors of",
+    "NAME by its proved violation, so that in the long run no floor is missed. NAME+governed plays a safe action",
+    "(--set safe=ACTION) whenever a debt could pass its bound.",
 )
 
 
 @app.command("learners", epilog="Example: lewa learners --json")
 def list_learners(as_json: Json = False) -> None:
-    """List the learners, also those of installed packages, their feedback and their kind of guarantee."""
+    """List the learners, including those of installed packages, with their feedback and kind of guarantee."""
     rows: list[LearnerRow] = [_row(name) for name in learners.ALL]
     for name in announced(LEARNERS):
         try:

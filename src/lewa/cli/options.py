@@ -82,9 +82,14 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instea
 Names = Annotated[
     list[str], typer.Option("--learner", help="A learner's name, or auto; repeat for more.", autocompletion=learner_names)
 ]
-Floors = Annotated[list[float], typer.Option("--floor", help="The least average of a constraint; one per constraint.")]
+Floors = Annotated[
+    list[float], typer.Option("--floor", help=("The smallest average that a constraint may have; one per constraint."))
+]
 Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: set a parameter of a learner or of the game.")]
-Goal = Annotated[str, typer.Option(help="What auto takes: practice, or proved, the learner with the least bound.")]
+Goal = Annotated[
+    str,
+    typer.Option(help=("The learner that auto uses: practice (best in measurements) or proved (smallest proved bound).")),
+]
 Seeds = Annotated[int, typer.Option(help="The number of independent runs.", parser=whole_number, metavar="INTEGER")]
 TraceFile = Annotated[
     Path | None, typer.Option("--trace", help="Also write every play, multiplier and action to this .npz.")
@@ -102,15 +107,16 @@ RewardColumn = Annotated[
     str | None, typer.Option("--reward", help="The column of rewards: NAME or NAME=LOW..HIGH for its range.")
 ]
 MostColumns = Annotated[
-    list[str], typer.Option("--at-most", help="A column with an upper limit: NAME or NAME=LOW..HIGH; repeat.")
+    list[str], typer.Option("--at-most", help="A column with an upper limit: NAME or NAME=LOW..HIGH; repeat for more.")
 ]
 LeastColumns = Annotated[
-    list[str], typer.Option("--at-least", help="A column with a lower limit: NAME or NAME=LOW..HIGH; repeat.")
+    list[str], typer.Option("--at-least", help="A column with a lower limit: NAME or NAME=LOW..HIGH; repeat for more.")
 ]
 ActionColumn = Annotated[str | None, typer.Option("--action", help="The column of actions.")]
 RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
 ContextColumns = Annotated[
-    list[str], typer.Option("--context", help="A column known before each decision: would it pay to use it? Repeat.")
+    list[str],
+    typer.Option("--context", help=("A column known before each decision: estimate the gain of using it; repeat for more.")),
 ]
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[

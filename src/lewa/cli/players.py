@@ -76,4 +76,4 @@ def _beside(choice: LearnerChoice, problem: Problem) -> str:
     if (choice.name, choice.settings) != PRACTICE[problem.feedback or "full"]:
         return ""
     proved = choose_learner(problem.feedback or "full", problem.actions, problem.rounds, problem.floor, goal="proved")
-    return f", by measurements: no bound is proved of it; {proved.called} has the least (--learner {proved.name})"
+    return f", chosen by measurements; no bound is proved for it; {proved.called} has the smallest (--learner {proved.name})"

@@ -65,9 +65,9 @@ def replay(
     propensity: PropensityColumn = None,
     context: ContextColumns = [],  # noqa: B006
     group: Annotated[
-        str | None, typer.Option(help="A column of groups: every limit is kept for each of its levels too.")
+        str | None, typer.Option(help="A column of groups: every limit must also hold for each of its levels.")
     ] = None,
-    feedback: Annotated[str | None, typer.Option(help="What the learner sees: full or bandit.")] = None,
+    feedback: Annotated[str | None, typer.Option(help="The feedback of the learner: full or bandit.")] = None,
     seeds: Seeds = 8,
     settings: Settings = [],  # noqa: B006
     goal: Goal = "practice",
@@ -76,7 +76,7 @@ def replay(
     cluster: Cluster = None,
     as_json: Json = False,
 ) -> None:
-    """Replay learners on a table or a log of your own."""
+    """Replay learners on your own table or log."""
     if feedback not in (None, "full", "bandit"):
         raise ValueError(f"feedback must be 'full' or 'bandit', got {feedback!r}")
     if out_file is not None:

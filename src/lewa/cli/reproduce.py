@@ -21,7 +21,7 @@ def reproduce(
     full: Annotated[bool, typer.Option("--full", help="Use up to 10^7 rounds and 32 seeds.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Measure every claim of the paper; this takes a few minutes."""
+    """Measure every claim of the paper; this takes about ten minutes."""
     try:
         import matplotlib as mpl  # noqa: F401 (before minutes of work, not after)
 

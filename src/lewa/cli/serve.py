@@ -20,14 +20,16 @@ StoreOption = Annotated[str, typer.Option("--store", help="sqlite:///FILE or pos
 @app.command(epilog="Example: lewa serve --store sqlite:///agents.sqlite3 --port 8000 --key-file admin.key")
 def serve(
     store: StoreOption = DEFAULT,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one; the log says which.")] = 8000,
-    key_file: Annotated[Path | None, typer.Option(help="Write the first admin key there, with mode 600.")] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one, which the log shows.")] = 8000,
+    key_file: Annotated[Path | None, typer.Option(help="Write the first admin key to this file, with mode 600.")] = None,
     bind: Annotated[
-        str, typer.Option(help="The address to listen on; put a proxy with TLS before another one.")
+        str, typer.Option(help="The address to listen on; for any other address put a proxy with TLS in front.")
     ] = "127.0.0.1",
-    address: Annotated[str | None, typer.Option(help="Where other replicas reach this one: http://HOST:PORT.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help=("The address at which other replicas reach this one: http://HOST:PORT."))
+    ] = None,
     plugin: Annotated[
-        list[str], typer.Option(help="A module that learners of agents may be named of, MODULE:CLASS; repeat.")
+        list[str], typer.Option(help="A module whose learners agents may use as MODULE:CLASS; repeat for more.")
     ] = [],  # noqa: B006 (Typer's way)
     lease: Annotated[float, typer.Option(help="Seconds after which another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
 ) -> None:

@@ -18,10 +18,12 @@ from lewa.simulate.run import play
 def warm(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[LEARNER]...", help="Learners; by default those of auto.", autocompletion=learner_names),
+        typer.Argument(
+            metavar="[LEARNER]...", help=("The names of learners; those of auto by default."), autocompletion=learner_names
+        ),
     ] = None,
 ) -> None:
-    """Compile learners, once, so that the first decision of a process need not wait."""
+    """Compile learners in advance, so that the first decision of a process does not wait."""
     chosen = names or [choose_learner(kind, 2, None, 0.5).name for kind in ("bandit", "full")]
     for name in chosen:
         learners.find(name)  # refuse a wrong name before anything is compiled

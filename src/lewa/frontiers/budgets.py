@@ -131,13 +131,13 @@ class Budgets(NamedTuple):
     def notes(self, rewards: Vector, constraints: Matrix) -> list[str]:
         """Return sentences about lines that are missing, cost nothing or cannot be kept."""
         (highest, free), to_user, name = self.ends(rewards, constraints), self.varied.scale.to_user, self.varied.name
-        notes = [f"{other} has no line here: any average of it will do" for other in self.unlimited]
+        notes = [f"{other} has no limit here, so any average of it is allowed" for other in self.unlimited]
         if highest <= free:
-            notes.append(f"no line of {name} that can be kept costs anything: the best action for the reward keeps them all")
+            notes.append(f"no feasible limit of {name} costs any reward: the action with the best reward keeps them all")
         impossible = [f"{to_user(floor):g}" for floor in self.user_floors or () if floor > highest + TIGHT]
         if impossible:
             lines = f"{name} {self.varied.sense} {' or '.join(impossible)}"
-            notes.append(f"no play keeps {lines}: the nearest line that one keeps is {to_user(highest):g}")
+            notes.append(f"no play keeps {lines}: the nearest feasible limit is {to_user(highest):g}")
         return notes
 
     def action_means(self, rewards: Vector, constraints: Matrix) -> dict[str, dict[str, float]]:

@@ -75,9 +75,9 @@ def _doubts(data: Data, rows: int, evidence: Evidence) -> list[str]:
     rest = [data.actions[misfit.action] for misfit in doubts[MOST_DOUBTS:]]
     more = f"; the same for {', '.join(rest)}" if rest else ""
     if any(misfit.overall for misfit in doubts):
-        why = "were they written down wrongly, or was an action not always there?"
+        why = "were they recorded wrongly, or was an action unavailable at times?"
     elif evidence.shuffled:
-        why = "values here hold if the log was sorted after the draws, and not if the probabilities changed"
+        why = "the values hold if the log was sorted after the draws, but not if the probabilities changed"
     else:
-        why = "is the log sorted, or are these not the probabilities given the past? values here cannot be trusted"
+        why = "is the log sorted, or are these not the probabilities given the past? the values cannot be trusted"
     return [f"propensities do not fit {'; nor '.join(parts)}{more}; {why}"]

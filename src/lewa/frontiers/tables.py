@@ -100,9 +100,9 @@ def _context(frontier: Frontier) -> TextTable:
         settle = f", {each.rows_to_settle:,} rows would settle it" if each.low <= 0 and each.rows_to_settle else ""
         return (*map(number, judged), gain, number(each.in_sample), *ceiling, f"{each.verdict}{settle}")
 
-    caption = "policies on the context, judged on rows that did not choose them (five folds); in sample is optimistic"
-    caption += ", per group is the policy that knows each group's means" if groups else ""
-    caption += ", and per row is out of reach" if table else ""
+    caption = "policies on the context, evaluated on held-out rows (five folds); the in-sample value is optimistic"
+    caption += ", per group is the policy that knows the means of each group" if groups else ""
+    caption += ", and per row is not achievable" if table else ""
     return TextTable("would context pay?", columns, [row(each) for each in frontier.context], caption)
 
 

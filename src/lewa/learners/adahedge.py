@@ -21,7 +21,7 @@ class AdaHedgeState(NamedTuple):
 
 @dataclass(frozen=True)
 class AdaHedge(Learner):
-    """AdaHedge: exponential weights that find their own step, blind to constraints.
+    """AdaHedge: exponential weights with an adaptive step; ignores constraints.
 
     A rival. With G_0 = 0 and Delta_0 = 0, in round t::
 

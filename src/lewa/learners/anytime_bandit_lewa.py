@@ -24,7 +24,7 @@ class AnytimeBanditLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeBanditLewa(Learner):
-    """Anytime BanditLEWA: the loss form for a horizon that nobody knows.
+    """Anytime BanditLEWA: the loss form for an unknown horizon.
 
     Every step falls as 1/sqrt(t), and one bound holds at every T.
 

@@ -23,7 +23,7 @@ class AnytimeEwaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeEwa(Learner):
-    """Anytime EWA (Hedge): EWA for a horizon that nobody knows, blind to constraints.
+    """Anytime EWA (Hedge): EWA for an unknown horizon; ignores constraints.
 
     A rival. With G_0 = 0, in round t::
 

@@ -28,7 +28,7 @@ class AnytimeExp4LewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeExp4Lewa(Learner):
-    """Anytime EXP4-LEWA: mixes policies under constraints, for a horizon that nobody knows.
+    """Anytime EXP4-LEWA: mixes policies under constraints, for an unknown horizon.
 
     No box of the paper. N = K + P policies, the K that always take one action and P of yours, give advice xi_{t,i}. With
     Lhat_0 = 0 and lambda_1 = 0, in round t, a the action drawn from p_t::

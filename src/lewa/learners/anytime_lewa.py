@@ -23,7 +23,7 @@ class AnytimeLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeLewa(Learner):
-    """Anytime LEWA: LEWA for a horizon that nobody knows.
+    """Anytime LEWA: LEWA for an unknown horizon.
 
     Every step falls as 1/sqrt(t), and one bound holds at every T.
 

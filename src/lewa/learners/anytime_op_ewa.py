@@ -41,7 +41,7 @@ class AnytimeOpEwaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeOpEwa(Learner):
-    """Anytime OP-EWA: OP-EWA for a horizon that nobody knows.
+    """Anytime OP-EWA: OP-EWA for an unknown horizon.
 
     OP-EWA with a step that falls and a radius that covers every round there may be. Before a projection the weights are
     made flatter by as much as the step falls, so that all past rewards are weighed by the step of today.

@@ -41,7 +41,7 @@ class BanditOpEwaState(NamedTuple):
 
 @dataclass(frozen=True)
 class BanditOpEwa(Learner):
-    """Bandit OP-EWA: implicit exploration, projected onto what may still meet the floors.
+    """Bandit OP-EWA: implicit exploration, projected onto an optimistic feasible set.
 
     Rewards are estimated by implicit exploration (Exp3-IX), constraints by an upper confidence bound for every action; the
     play is held to the floors as if the bounds were the truth. No multiplier has to be learned.

@@ -44,7 +44,7 @@ class BanditSafeMixingState(NamedTuple):
 
 @dataclass(frozen=True)
 class BanditSafeMixing(WithSafeAction):
-    """Bandit safe mixing: every round within the line, though only the action drawn is seen.
+    """Bandit safe mixing: keeps the floor in every round, with bandit feedback.
 
     Bandit OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. No box of the
     paper. With x_1 even, sigma_1 = max_j c0/(c0 + margin), and N_k and mean_k of what was seen of action k up to round

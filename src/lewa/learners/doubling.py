@@ -21,7 +21,7 @@ MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each the
 
 
 class Doubling(Wrapper):
-    """The learner inside, started afresh in epochs of 1, 2, 4, ... rounds: for a horizon that nobody knows.
+    """Restart the inner learner in epochs of 1, 2, 4, ... rounds, for an unknown horizon.
 
     Box: in epoch k, of first 2^k rounds, the learner is the one that is tuned for that many rounds, from its start on.
 
@@ -48,7 +48,7 @@ class Doubling(Wrapper):
 
     length: Vector  # (epochs,)  rounds of each
 
-    ending = "started afresh in epochs that double"
+    ending = "restarted in epochs of doubling length"
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:

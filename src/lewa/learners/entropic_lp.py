@@ -26,7 +26,7 @@ class EntropicLpState(NamedTuple):
 
 @dataclass(frozen=True)
 class EntropicLp(Learner):
-    """Entropic LP: exponential weights on all rewards so far, projected once onto what met the floors so far.
+    """Entropic LP: exponential weights on all rewards so far, projected onto the estimated feasible set.
 
     A rival: the second heuristic of Mannor, Tsitsiklis and Yu, a linear program over the past that an entropy smooths. With
     G_0 = 0 and p_1 even, in round t::

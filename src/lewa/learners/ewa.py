@@ -19,7 +19,7 @@ class EwaState(NamedTuple):
 
 @dataclass(frozen=True)
 class Ewa(Learner):
-    """EWA (Hedge): exponential weights on rewards, blind to constraints.
+    """EWA (Hedge): exponential weights on rewards; ignores constraints.
 
     Actions are played in proportion to the exponential of what they earned. Section 2 of the paper (no box).
     With w_1 = 1, in round t::

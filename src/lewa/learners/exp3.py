@@ -15,7 +15,7 @@ from lewa.types import Vector
 
 @dataclass(frozen=True)
 class Exp3(Learner):
-    """Exp3: EWA when only the action drawn is seen, blind to constraints.
+    """Exp3: EWA with bandit feedback; ignores constraints.
 
     A rival, and the parent of BanditLEWA. With w_1 = 1, in round t, i the action drawn from p_t::
 

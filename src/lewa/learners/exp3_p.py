@@ -22,7 +22,7 @@ class Exp3PState(NamedTuple):
 
 @dataclass(frozen=True)
 class Exp3P(Learner):
-    """Exp3.P: Exp3 with bounds for the single run, blind to constraints.
+    """Exp3.P: Exp3 with bounds for the single run; ignores constraints.
 
     A rival. With w_1 = 1, in round t, i the action drawn from p_t, and rhat_t zero but at i, where it is r_t/p_{t,i}::
 

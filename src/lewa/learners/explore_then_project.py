@@ -38,7 +38,7 @@ class ExploreThenProjectState(NamedTuple):
 
 @dataclass(frozen=True)
 class ExploreThenProject(Learner):
-    """Explore-then-project: estimate the constraints first, then project onto what the estimate allows.
+    """Explore-then-project: estimate the constraints first, then project onto the estimated feasible set.
 
     The road that section 4 of the paper dismisses, as it is usually walked. OP-EWA estimates in every round and is better by
     T^(1/6); this one is here to be measured beside it. No box of the paper. With w_1 = 1 and n = explore, in round t::

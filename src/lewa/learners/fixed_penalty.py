@@ -21,7 +21,7 @@ BROKEN = (
 
 @dataclass(frozen=True)
 class FixedPenalty(Learner):
-    """EWA with a fixed penalty: constraints count at a price that never changes.
+    """EWA with a fixed penalty: constraints have a constant price.
 
     Actions are weighed by r + lambda c, with a lambda that is chosen beforehand. A straw man: section 4 of the paper names
     it only to set it aside (no box). With w_1 = 1, in round t::

@@ -30,7 +30,7 @@ class FixedShareLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class FixedShareLewa(PrimalDual):
-    """Fixed-share LEWA: no action falls too far behind to be of use, and slack buys a violation of order sqrt(T).
+    """Fixed-share LEWA: no weight becomes too small, and with slack the violation is of order sqrt(T).
 
     Plain LEWA lets an action that exceeds the floor fall behind by as much as it earned less; when it is needed, the
     multiplier has to make up for all of it first. Here each keeps a share of the weights.

@@ -42,7 +42,7 @@ class ForecastLpState(NamedTuple):
 
 @dataclass(frozen=True)
 class ForecastLp(Learner):
-    """Forecast-LP: the play that is best for the round that is forecast, by a linear program.
+    """Forecast-LP: the best play for the forecast of the next round, by a linear program.
 
     A rival: the first heuristic of Mannor, Tsitsiklis and Yu. They play the best response to a calibrated forecast of the
     next round, which is costly, and then measure what forecasts that are not calibrated do. With g_t = max(1/t, gain),

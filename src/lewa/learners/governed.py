@@ -17,7 +17,7 @@ from lewa.types import Vector
 
 
 class Governed(Wrapper):
-    """The learner inside, with a safe action that is played while one more round at its worst would pass a debt's bound.
+    """Play a safe action whenever one more round of the inner learner could take a debt past its bound.
 
     Box: with debts R = 0 at the start, in round t::
 
@@ -54,7 +54,7 @@ class Governed(Wrapper):
     margin: float
     debt: Vector
 
-    ending = "governed: a safe action holds every debt to a bound"
+    ending = "governed: a safe action keeps every debt below a bound"
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:

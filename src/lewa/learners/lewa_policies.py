@@ -26,7 +26,7 @@ class LewaPoliciesState(NamedTuple):
 
 @dataclass(frozen=True)
 class LewaPolicies(PrimalDual):
-    """LEWA on policies: mixes policies that give advice, under constraints, where every action is seen.
+    """LEWA on policies: mixes policies under constraints, with full information.
 
     LEWA with policies in place of actions. N = K + P policies, the K that always take one action and P of yours, give
     advice xi_{t,i}, each a distribution over the actions. With w_1 = 1 and lambda_1 = 0, in round t::

@@ -27,7 +27,7 @@ class LewaUcbState(NamedTuple):
 
 @dataclass(frozen=True)
 class LewaUcb(PrimalDual):
-    """LEWA-UCB: bounds for the single run, with a multiplier that many actions do not slow down.
+    """LEWA-UCB: bounds for the single run, with a multiplier that reacts fast with many actions too.
 
     Rewards change at will and are estimated anew each round; constraints have a mean, and what is known of it is an upper
     confidence bound for every action, seen or not.

@@ -18,7 +18,7 @@ class NormalHedgeState(NamedTuple):
 
 @dataclass(frozen=True)
 class NormalHedge(Learner):
-    """NormalHedge: weights that look at regrets only, without a step, blind to constraints.
+    """NormalHedge: weights that depend only on regrets, without a step; ignores constraints.
 
     A rival. Actions that earned less than the learner get no weight at all. With R_0 = 0, in round t::
 

@@ -38,7 +38,7 @@ class OpEwaState(NamedTuple):
 
 @dataclass(frozen=True)
 class OpEwa(Learner):
-    """OP-EWA: exponential weights projected onto an optimistic estimate of what meets the floors.
+    """OP-EWA: exponential weights projected onto an optimistic estimate of the feasible set.
 
     The road that the paper dismisses, estimate the constraints and project: no play that meets the floors is ever cut off,
     because the estimate is eased by its own confidence radius; and every round counts, none makes up for another.

@@ -37,7 +37,7 @@ class PacedHedgeState(NamedTuple):
 
 @dataclass(frozen=True)
 class PacedHedge(Learner):
-    """Paced hedge: the default for full information; it follows change and pays back what it overspends.
+    """Paced hedge: the default for full information; it adapts to change and pays back its debt.
 
     Not a box of the paper. Costs are z = 1 - c with limits b = 1 - c0. For each memory M of (1, 24, 200, 5000, all) rounds
     there are the discounted means r_M and z_M of what every action earned and cost. In round t::

@@ -35,7 +35,7 @@ class ProvedSquareCbLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class ProvedSquareCbLewa(Learner):
-    """SquareCB-LEWA with its theorem's constants: proved, in contexts in which means are linear.
+    """SquareCB-LEWA with its theorem's constants: a guarantee for contexts with linear means.
 
     No box of the paper. In round t the features x are seen; for each action k, A = I + sum of x x' over its answers and
     w_k = x' A^-1 x, and r_k, c_{j,k} are 1/2 + x' A^-1 (sum of (y - 1/2) x)/(1 + w_k), clipped to [0, 1]. lambda_1 = 0::

@@ -70,7 +70,7 @@ class SafeMixingState(NamedTuple):
 
 @dataclass(frozen=True)
 class SafeMixing(WithSafeAction):
-    """Safe mixing: every round within the line, given one action that is known to be safe.
+    """Safe mixing: keeps the floor in every round, given one action that is known to be safe.
 
     OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. The paper's "one shot"
     satisfaction. No box of the paper. With x_1 even and sigma_1 = max_j c0/(c0 + margin), in round t::

@@ -59,7 +59,7 @@ class SquareCbLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class SquareCbLewa(Learner):
-    """SquareCB-LEWA: the default for bandit feedback; it follows change and pays back what it overspends.
+    """SquareCB-LEWA: the default for bandit feedback; it adapts to change and pays back its debt.
 
     Not a box of the paper. Costs are z = 1 - c with limits b = 1 - c0. With forecasts r_k and z_{j,k} of each action's
     reward and costs, the score s_k = r_k - lambda.z_k, and e = (S_0 + sum_j lambda_j^2 S_j)/N, the mean squared error of a

@@ -17,7 +17,7 @@ HALVINGS = 50  # of the slack's range
 
 
 class Tightened(Wrapper):
-    """The learner inside, held to the floors c0 + s, so that in the long run c0 is not missed.
+    """Run the inner learner with the floors c0 + s, so that in the long run c0 is not missed.
 
     Box: the learner inside, with c0 + s in place of c0; a floor of 0 asks for nothing, and stays.
 
@@ -47,7 +47,7 @@ class Tightened(Wrapper):
 
     slack: float
 
-    ending = "held to a floor above the one that is asked for"
+    ending = "run with raised floors"
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class Ucb1State(NamedTuple):
 
 @dataclass(frozen=True)
 class Ucb1(Learner):
-    """UCB1: the action whose mean reward could be the largest, blind to constraints.
+    """UCB1: the action with the largest upper confidence bound; ignores constraints.
 
     A rival, for rewards with a fixed mean. With N_k and mean_k of what was seen of action k, and n = sum N_k, in round t::
 

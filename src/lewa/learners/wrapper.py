@@ -12,7 +12,7 @@ from lewa.types import Vector
 
 
 class Wrapper(Learner):
-    """A learner that runs another one inside. Which parameters it has, and what its state is, depends on the one inside.
+    """A learner that runs an inner learner. Its parameters and its state depend on the inner learner.
 
     So there is a class for each: `Doubling.of(Lewa)` makes it, once, and it is `Lewa.Doubling` from then on. By that name
     another process finds what was compiled for it. The methods are written here, for all of them: compiled code asks

@@ -18,10 +18,10 @@ from lewa.lab.study import Study
 
 TITLE = "The league"
 CAPTION = (
-    "Pareto-best: no other learner that sees as much has as little of both in that game and less of one, in the mean over "
-    "seeds; who has the least regret is one of them, however much it violates. Both are a round, violation is that of the "
-    "worst constraint. Regret below 0 is paid for by violation, or comes from rewards that change, where a play that moves "
-    "can beat every fixed one."
+    "Pareto-best: no other learner with the same feedback is at least as good in both and better in one, by the means "
+    "over seeds; the learner with the smallest regret is one of them, however much it violates. Both are per round, "
+    "and violation is that of the worst constraint. Regret below 0 comes with violation, or with changing rewards, "
+    "where a changing play can beat every fixed one."
 )
 FLOOR = 0.6
 # Where another floor is the natural one.

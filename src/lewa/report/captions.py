@@ -21,8 +21,7 @@ FAILURE = (
 )
 GROWTH = (
     "Means over seeds at each horizon with their 95 % Student intervals, and the lines fitted to them, where all are "
-    "positive, with their slopes. "
-    "Dashed: what is proved. In brackets the exponent that theory has."
+    "positive, with their slopes. Dashed: the proved bound. In brackets: the exponent of the theory."
 )
 
 
@@ -89,7 +88,7 @@ def on_action(results: Sequence[Result]) -> str:
 def over_rounds(seeds: int, rounds: int) -> str:
     """Say what the figure over rounds shows."""
     over = "Mean over seeds; the band goes from the lowest seed to the highest" if seeds > 1 else "One seed"
-    return f"{over}, T = {rounds:,}. Dashed: what is proved of the last round."
+    return f"{over}, T = {rounds:,}. Dashed: the proved bound at the last round."
 
 
 def differences(first: str, seeds: int, rounds: int) -> str:

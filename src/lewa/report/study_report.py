@@ -123,4 +123,4 @@ def _reproduction(folder: Path) -> Contents:
 
 def _provenance(study: StudyFolder) -> Folded:
     versions = "\n".join(f"{name} {version}" for name, version in study.versions.items())
-    return Folded("The study, and what it was run by", (Text(study.text, True), Text(versions, True)))
+    return Folded("The study and its versions", (Text(study.text, True), Text(versions, True)))

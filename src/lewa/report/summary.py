@@ -80,7 +80,7 @@ def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: i
 
     Learners are compared over the same number of rounds, the fewest that counted for any of them.
     """
-    reason = "a log shows one action a row; nothing is proved of a learner replayed on it"
+    reason = "a log has one action per row; nothing is proved for a learner replayed on it"
     rounds = min(run.rounds for run in replays.values())
     learners: dict[str, LearnerSummary] = {}
     for name, run in replays.items():

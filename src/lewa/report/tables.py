@@ -97,7 +97,7 @@ def _best(best: Hindsight | None, lines: Sequence[Line]) -> str:
         return ""
     title = f"\nbest fixed play: {number(best['value'])} per round"
     if not best["feasible"]:
-        return f"{title}; no play meets {'these lines' if lines else 'the floor'}"
+        return f"{title}; no play meets {'these limits' if lines else 'the floor'}"
     if not lines:
         return f"{title}, price of the floor {numbers(best['price'])}"
     each = zip(lines, best["price"], strict=True)

@@ -204,7 +204,8 @@ class Hosted(Fold):
             if name not in before:
                 fresh[name] = plain_value(value)
             elif before[name] != plain_value(value):
-                return "conflict", f"the {name} was told before as {before[name]}, now as {value}; nothing was changed", None
+                why = f"the {name} was reported before as {before[name]}, now as {value}; nothing was changed"
+                return "conflict", why, None
         if values and not fresh:
             return "same", None, None
         try:

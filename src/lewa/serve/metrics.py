@@ -88,7 +88,7 @@ class Agents(Collector):
         yield from self._gauges(agents)
         queue = GaugeMetricFamily("lewa_queue", "Records that wait for a commit", value=self._host.writer.queued())
         yield queue
-        yield GaugeMetricFamily("lewa_lag_seconds", "For how long the oldest call waits", value=self._host.writer.lag())
+        yield GaugeMetricFamily("lewa_lag_seconds", "Waiting time of the oldest call", value=self._host.writer.lag())
 
     def _counters(self, agents: "list[Served]") -> Iterator[CounterMetricFamily]:
         decisions = CounterMetricFamily("lewa_decisions", "Decisions made", labels=["agent", "action", "by"])
@@ -107,8 +107,8 @@ class Agents(Collector):
             name: GaugeMetricFamily(f"lewa_{name}", text, labels=labels)
             for name, text in (
                 ("open", "Decisions that wait for answers"),
-                ("reward", "Average reward told"),
-                ("charged", "Decisions closed at what they are expected to have had"),
+                ("reward", "Average reported reward"),
+                ("charged", "Decisions closed with expected values filled in"),
                 ("delay_decisions", "Age of the oldest open decision, in decisions"),
                 ("owner", "1 where this process serves the agent"),
                 ("snapshot_age_seconds", "Time since the newest snapshot"),

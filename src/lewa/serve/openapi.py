@@ -11,17 +11,17 @@ from lewa.serve.schema import Name, Problem, RefusedEntry
 from lewa.version import __version__
 
 REFUSALS = {
-    "400": "The body does not fit",
-    "401": "No key, or one that is not in force",
-    "403": "The key does not allow that",
-    "404": "There is no such thing",
-    "409": "It contradicts what is there",
+    "400": "The body is invalid",
+    "401": "No key, or an invalid one",
+    "403": "The key lacks the scope",
+    "404": "Not found",
+    "409": "It conflicts with the current state",
     "410": "The agent is retired",
-    "412": "It is about another version",
+    "412": "If-Match names another version",
     "413": "Too large or too many",
     "428": "If-Match is missing",
-    "429": "Too many requests; Retry-After says when",
-    "503": "Not now; Retry-After says when",
+    "429": "Too many requests; see Retry-After",
+    "503": "Temporarily unavailable; see Retry-After",
 }
 
 
@@ -34,7 +34,7 @@ def description(routes: Sequence[Route]) -> dict[str, Any]:
     paths: dict[str, dict[str, Any]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, of, problem)
-    for path, about in (("/live", "The process answers"), ("/ready", "The service serves"), ("/metrics", "For Prometheus")):
+    for path, about in (("/live", "The process is alive"), ("/ready", "The service serves"), ("/metrics", "For Prometheus")):
         answers = {"200": {"description": about}} | ({"503": {"description": "Not yet"}} if path == "/ready" else {})
         paths[path] = {"get": {"summary": about, "operationId": path[1:], "security": [], "responses": answers}}
     return {

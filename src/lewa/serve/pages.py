@@ -60,7 +60,7 @@ class Pages:
         try:
             caller = self._app.caller(request, cookie=True)
         except RequestError:
-            wrong = "that key is not in force" if COOKIE in request.cookies else ""
+            wrong = "that key is not valid" if COOKIE in request.cookies else ""
             return _render("sign_in.html", 200, wrong=wrong, version=__version__)
         host = self._app.host
         mine = [served for served in host.agents.values() if caller.may("read", served.name) and only in (None, served.name)]
@@ -100,7 +100,7 @@ class Pages:
         token = (parse_qs((await self._app.read(request)).decode(errors="replace")).get("key") or [""])[0].strip()
         response: Response = RedirectResponse("/", 303)
         if self._app.host.keys.find(token) is None:
-            return _render("sign_in.html", 401, wrong="that key is not in force", version=__version__)
+            return _render("sign_in.html", 401, wrong="that key is not valid", version=__version__)
         secure = request.url.scheme == "https" or request.headers.get("x-forwarded-proto") == "https"
         response.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure, path="/")
         return response

@@ -66,7 +66,7 @@ class Service:
         if match is None:
             raise RequestError(428, f'a change needs If-Match: "{hosted.version}", the version that it is about')
         if match.strip().removeprefix("W/").strip('"') != str(hosted.version):
-            raise RequestError(412, f"{served.name} is at version {hosted.version}, the change is about version {match}")
+            raise RequestError(412, f"{served.name} is at version {hosted.version}, the change names version {match}")
         before, at = msgspec.json.encode(hosted.setup).decode(), self.host.now(served)
         for what, count, most in self._grown(served, wanted):
             if count > most:

@@ -46,8 +46,8 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
     if setting.constraints == "arbitrary" or not (setting.constraints == "iid" or setting.corruption):
         return (with_share(statement, floor, setting),)
     reason = (
-        "proved only against plays that meet the floors in every round; noise makes every round's shortfall count, and one "
-        "that meets them on average is not such a play"
+        "proved only against plays that meet the floors in every round; with noise, a play that meets them on average "
+        "is not one of these"
     )
     return (none(source, reason), statement)
 

@@ -29,13 +29,18 @@ from lewa.theory.guarantees import (
 )
 from lewa.types import Vector
 
-POLICIES = "regret is against mixtures of the policies that meet every floor on average, and if there is one"
-POLICY_MEANS = "given the past, what each policy meets has a fixed mean, as with contexts that are independent and alike"
-LINEAR = "means of rewards and constraints are linear in the features, less 1/2 with coefficients of norm at most sqrt(d)/2"
+POLICIES = "some mixture of the policies meets every floor on average, and regret is relative to such mixtures"
+POLICY_MEANS = (
+    "given the past, the constraints of each policy have a fixed mean, as with independent and identically distributed "
+    "contexts"
+)
+LINEAR = (
+    "means of rewards and constraints, minus 1/2, are linear in the features, with coefficients of norm at most sqrt(d)/2"
+)
 SMALL_FEATURES = "the squares of a round's features sum to at most 2"
 EITHER = (
-    "regret is against policies, and if there is one, that meet the floors in every round; or on average, if contexts are "
-    "independent and alike"
+    "some policy meets the floors in every round, and regret is relative to such policies; or on average, if contexts "
+    "are independent and identically distributed"
 )
 AT_ONCE = "each answer comes before the next draw"
 
@@ -105,7 +110,7 @@ def anytime_squarecb_lewa(learner: AnytimeRegressions, actions: int, rounds: int
     if setting.constraints == "arbitrary":
         return (none(source, "arbitrary constraints have no mean that is linear in features"),)
     if setting.corruption:
-        return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+        return (none(source, f"nothing is proved under corruption, got corruption={setting.corruption:g}"),)
     B = sqrt(T) * (2 * (K - 1) / gamma + gamma * squared_error(K, d, T, 1 + m) / 4 + m / delta)
     V, world = sqrt(2 * delta * sqrt(T) * (T + B)), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
     expected = (
@@ -200,7 +205,7 @@ def lewa_policies(
 
 
 def _corrupted(source: str, setting: Setting) -> tuple[Guarantee, ...]:
-    return (none(source, f"nothing is proved of it under corruption, got corruption={setting.corruption:g}"),)
+    return (none(source, f"nothing is proved under corruption, got corruption={setting.corruption:g}"),)
 
 
 class Regressions(Protocol):
@@ -273,7 +278,7 @@ def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Sett
         return expected
     source, fifth, theta = "SquareCB-LEWA, high probability", setting.epsilon / 5, 4 / (3 * m) * float(spare.min())
     if theta <= 1e-12:
-        return none(source, f"needs delta > 2*(K - 1)/gamma; tuned with epsilon it has that; got {gamma=:.6g}"), *expected
+        return none(source, f"needs delta > 2*(K - 1)/gamma, which tuned(..., epsilon=...) sets; got {gamma=:g}"), *expected
     B = exploring + gamma * squared_error_probable(K, d, T, targets, setting.epsilon) / 4
     B += theta * T / 4 + 2 * log(1 / fifth) / theta
     V = np.sqrt(A * (T + B)) + sqrt(T / 2 * log(m / fifth))

@@ -25,18 +25,22 @@ from lewa.theory.guarantees import (
 )
 from lewa.types import Vector
 
-ANY = "answers may come whenever they like"
+ANY = "answers may arrive at any time"
 APART = (
-    "when and whether an answer comes depends on no action or outcome of a decision that is open; the noise of decisions is "
-    "independent"
+    "whether and when an answer arrives does not depend on the actions or outcomes of open decisions; the noise of "
+    "different decisions is independent"
 )
 AT_CLOSE = (
-    "answers are learned at the close of their decisions; when one is closed, and whether its answer has come by then, "
-    "depends on no action or outcome of a decision that is open; the noise of decisions is independent"
+    "answers are learned when their decisions close; when a decision closes, and whether its answer has arrived by "
+    "then, does not depend on the actions or outcomes of open decisions; the noise of different decisions is "
+    "independent"
 )
-PAST = "given all that was before the last change"
+PAST = "conditional on everything before the last change"
 LATE, CHANGED = "late answers", "from the last change on"
-CHANCE = "with late answers its theorem divides by another chance than the rule does, and nothing is proved of the rule"
+CHANCE = (
+    "with late answers its theorem divides by a different probability than the algorithm does, so nothing is proved "
+    "for the algorithm"
+)
 
 
 class Delays(NamedTuple):

@@ -47,7 +47,7 @@ def governed(
             statement._replace(source=f"{statement.source}, not governed")
             for statement in inner.guarantees(actions, rounds, setting)
         )
-    sure = f"action {action:g} has at least the floor + {slack:g} of every constraint in every round"
+    sure = f"action {action:g} exceeds the floor of every constraint by at least {slack:g} in every round"
     world = [sure, _never_more(debt, bandit)]
     inside = _of_every_path(inner, actions, rounds, setting)
     if inside is not None and inside.violation is not None and inside.regret is not None:
@@ -57,7 +57,7 @@ def governed(
         )
         source = f"{inside.source}, governed (G1, G2)"
         text = (
-            f"regret: at most {inside.regret:.6g} in the rounds of the learner inside, and {helps:.6g} safe rounds at 1 each"
+            f"regret: at most {inside.regret:.6g} in the rounds of the inner learner, plus {helps:.6g} safe rounds at 1 each"
         )
         bound = Bound(inside.regret + helps, tuple(debt.tolist()))
         statement = conclude(
@@ -72,7 +72,9 @@ def governed(
 def _never_more(debt: Vector, bandit: bool) -> str:
     values = " and ".join(f"{b:.4g}" for b in debt.tolist())
     what = "the actions drawn" if bandit else "the plays"
-    return f"as revealed, {what} are never more than {values} behind the floors, at any time, on every path"
+    return (
+        f"with the observed constraints, {what} are never more than {values} behind the floors, at any time, on every path"
+    )
 
 
 def _of_every_path(inner: Any, actions: int, rounds: int, setting: Setting) -> Guarantee | None:
@@ -92,7 +94,8 @@ def _of_every_path(inner: Any, actions: int, rounds: int, setting: Setting) -> G
 def _net(rounds: int, floor: Vector, debt: Vector, bandit: bool, setting: Setting, world: list[str]) -> Guarantee:
     """State G1 alone: with a mean in question, or an action drawn, it is about expectations or a probability."""
     because = (
-        "regret: only the trivial bound; nothing is proved of rounds as many as the governor leaves to the learner inside"
+        "regret: only the trivial bound; nothing is proved for the random number of rounds that the governor leaves to "
+        "the inner learner"
     )
     premises = [*world, *([UNSEEN] if bandit else []), because]
     off, mean = setting.corruption or 0.0, setting.constraints == "iid" or bool(setting.corruption)

@@ -20,13 +20,18 @@ PROBABLE = "high probability"
 
 FEASIBLE = "some play meets every floor"
 CONSTANT = "the constraints are the same every round"
-MEAN = "given the past, the constraints revealed have a fixed mean"
+MEAN = "given the past, the observed constraints have a fixed mean"
 UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
-EVERY_ROUND = "against plays that meet the floors in every round, and if there is one; violation as revealed"
-EACH_ACTION = (
-    "against mixtures of actions that each meet the floors in every round, and if there is one; violation as revealed"
+EVERY_ROUND = (
+    "against plays that meet the floors in every round, of which at least one exists; violation of the observed constraints"
 )
-ROUND_BY_ROUND = "in every round, and if there is one"  # what these two and the same about raised floors have in common
+EACH_ACTION = (
+    "against mixtures of actions that each meet the floors in every round, of which at least one exists; violation of "
+    "the observed constraints"
+)
+ROUND_BY_ROUND = (
+    "in every round, of which at least one exists"  # what these two and the same about raised floors have in common
+)
 OBLIVIOUS = "rewards are fixed in advance, or independent of the learner and of the constraints' noise"
 IN_ADVANCE = "the comparator is fixed in advance"
 STILL = "given the past, rewards have a fixed mean"
@@ -143,7 +148,7 @@ def steady(setting: Setting) -> str:
     if not setting.corruption:
         return CONSTANT if constant else MEAN
     fixed = "the constraints are the same every round" if constant else "given the past, the constraints have a fixed mean"
-    return f"{fixed}, but for {setting.corruption:g} in all (corruption); violation by what is not corrupted"
+    return f"{fixed}, except for a total corruption of {setting.corruption:g}; violation is measured without the corruption"
 
 
 def applicable(statement: Guarantee, setting: Setting) -> Guarantee:
@@ -183,7 +188,7 @@ def conclude(
     if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):
         return none(
             source,
-            f"{source} gives only the trivial bounds regret <= T and violation <= floor*T here: its own are "
+            f"{source} gives only the trivial bounds regret <= T and violation <= floor*T here: its bounds are "
             f"{bound.regret:.4g} and {max(each, default=0.0):.4g} at T = {rounds}",
         )
     violation = tuple(map(min, each, most))

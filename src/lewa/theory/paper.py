@@ -40,9 +40,7 @@ def ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, 
     if actions == 1:
         return one_action(floor)
     regret = log(actions) / eta + eta * rounds / 8
-    return (
-        conclude(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("of violation only the trivial bound is claimed",)),
-    )
+    return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, "EWA", ("violation: only the trivial bound",)),)
 
 
 # LEWA ------------------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ is the violation, k_t the part of the debt that a round was asked to pay back, a
 from lewa.theory.guarantees import Guarantee, none
 
 CERTIFICATE = (
-    "its constants were chosen by measurements, and no bound on regret or violation is proved; what it owes is read off a "
-    "run as it goes (docs/theory_practical.md)"
+    "its constants were chosen by measurements, and no bound on regret or violation is proved; its debt is measured "
+    "during a run (docs/theory_practical.md)"
 )
 
 

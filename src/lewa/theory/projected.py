@@ -31,9 +31,9 @@ from lewa.theory.paper import check_slater, exceeded, hp_radius
 from lewa.types import Vector
 
 NO_MEAN = "arbitrary constraints have no fixed mean that their running mean could approach"
-REST = "up to what the projections leave of their lines: a run adds it up, and it is added to the bounds"
-FREE = "no floor asks for anything"
-UNSAFE = "no safe action was named: safe=I says which it is, margin=D by how much it exceeds every floor"
+REST = "up to the residuals of the projections, which a run adds up and adds to the bounds"
+FREE = "every floor is 0"
+UNSAFE = "no safe action was named: set safe=I to its index and margin=D to the amount by which it exceeds every floor"
 
 
 class Event(NamedTuple):
@@ -146,7 +146,7 @@ def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, se
     if setting.constraints == "constant" and kappa >= 0 and G == C == 0:
         return _known_when_seen(K, T, floor, eta, level, kappa, setting)
     if kappa < 1:
-        lost = "plays that meet the floors may be cut off, and what is cut off is not looked at again"
+        lost = "plays that meet the floors may be cut off, and actions that are cut off are not observed again"
         needs = "kappa = 1" if setting.constraints != "constant" or G or C else "kappa >= 0"
         return (none(source, f"the theorem is about {needs}; below it {lost}, got {kappa=:g}"),)
     if G < C:

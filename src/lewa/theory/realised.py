@@ -37,12 +37,12 @@ def realised(
     bounds = tuple(min(v + more, top) for v, top in zip(statement.violation, most, strict=True))
     total = min(statement.regret + (0.0 if bandit else regret), float(T))
     if total >= T and all(v >= top for v, top in zip(bounds, most, strict=True)):
-        return none(statement.source, "for the actions drawn it gives only the trivial bounds")
+        return none(statement.source, "the theorem gives only the trivial bounds")
     kind, fails = statement.kind, statement.epsilon
     if count and kind not in (EXPECTED, EXPECTED_INSIDE):
         kind, fails = PROBABLE, (fails or 0.0) + epsilon
         if fails >= 1:
-            return none(statement.source, f"it may fail with probabilities that add up to {fails:.4g}")
+            return none(statement.source, f"its probabilities of failure add up to {fails:.4g}")
     return statement._replace(
         regret=total, violation=bounds, kind=kind, epsilon=fails, positive_violation=None, throughout=False
     )
@@ -64,15 +64,19 @@ def subject(
     """Say what a guarantee is about: the play or the actions drawn, what it comes to for these, and one T or all."""
     if statement.regret is None:
         return ""
-    mean = "the constraints revealed" if statement.every_round else "the mean constraints"
+    mean = "the observed constraints" if statement.every_round else "the mean constraints"
     if bandit:
-        what = "regret is of the rewards drawn"
-        what += ", violation of the constraints drawn" if statement.every_round else f", violation of {mean} of the play"
+        what = "regret is that of the rewards drawn"
+        what += (
+            (", violation that of the constraints drawn")
+            if statement.every_round
+            else f", violation that of {mean} of the play"
+        )
     else:
-        what = f"regret and violation are those of the play: of the rewards and {mean} of all actions, weighed by it"
+        what = f"regret and violation are those of the play: of the rewards and {mean} of all actions, weighted by the play"
     run = realised(statement, rounds, floor, bandit, epsilon, corruption)
     if run.regret is None or run.violation is None:
-        what += f"; of the actions drawn, {run.reason}"
+        what += f"; for the actions drawn, {run.reason}"
     elif (run.regret, run.violation, run.kind) != (
         statement.regret,
         statement.violation,
@@ -80,10 +84,8 @@ def subject(
     ):
         sure = "" if run.epsilon is None else f", with probability {1 - run.epsilon:.4g}"
         limits = " and ".join(f"{v:.4g}" for v in run.violation)
-        what += f"; of what the actions drawn earn and meet, regret is at most {run.regret:.4g}, violation {limits}{sure}"
+        what += f"; for the actions drawn, regret is at most {run.regret:.4g}, violation {limits}{sure}"
     if statement.kind != PROBABLE:
         return what
-    when = (
-        "all t <= T at once" if statement.throughout else "this one T, fixed beforehand, not of every T at which one looks"
-    )
+    when = "all t <= T at once" if statement.throughout else "this one T, fixed in advance, not of every T at which you look"
     return f"{what}; the probability is that of {when}"

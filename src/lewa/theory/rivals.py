@@ -24,17 +24,15 @@ from lewa.theory.guarantees import (
 )
 from lewa.types import Vector
 
-BLIND = "of violation only the trivial bound is claimed"
+BLIND = "violation: only the trivial bound"
 BUDGETED = (
-    "what is proved of it is about the reward earned until a budget is spent, against the best that it buys; of regret and "
-    "violation over T rounds nothing is"
+    "its theorem bounds the reward earned until a budget is spent, relative to the best that the budget buys; nothing "
+    "is proved about regret and violation over T rounds"
 )
 CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be cut off"
-PACED_PROGRAM = (
-    "nothing is proved of it with limits that pay debt back; how it does is measured (docs/data.md, docs/shocks.md)"
-)
-BANDIT_Q = "what is proved of it is about floors on what each action earns; for other constraints nothing is claimed"
-HEURISTIC = "a heuristic: it was published with measurements, and nothing is proved of it"
+PACED_PROGRAM = "nothing is proved for it with limits that pay debt back; docs/data.md and docs/shocks.md measure it"
+BANDIT_Q = "its theorem is about floors on the reward of each action; nothing is claimed for other constraints"
+HEURISTIC = "a heuristic that was published with measurements; nothing is proved about it"
 
 # Full information ------------------------------------------------------------------------------------------------------
 
@@ -123,9 +121,9 @@ def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
     regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
     statement = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
     reason = (
-        "rewards that change at will can fool it; proved only where they have a fixed mean: expected regret <= "
-        f"{min(regret, float(T)):.6g}; against the best mean, not the best play afterwards, sum_i (8 ln T/D_i + 4.29 D_i), "
-        "action i being worse by D_i"
+        "adversarial rewards can fool it; proved only for rewards with a fixed mean: expected regret <= "
+        f"{min(regret, float(T)):.6g}; relative to the best mean, not the best play in hindsight, sum_i (8 ln T/D_i + "
+        "4.29 D_i), where action i is worse by D_i"
     )
     return none(source, reason), statement
 

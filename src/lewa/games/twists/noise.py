@@ -26,7 +26,7 @@ class Noise(Mapped):
     ('iid', [[0.42, 0.5]])
     """
 
-    does = "some numbers are lost, and coins stand in their place"
+    does = "some numbers are replaced by coin flips"
 
     noise: float = 0.2
 
