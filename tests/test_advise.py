@@ -314,7 +314,7 @@ def test_a_bound_on_the_mean_violation_comes_after_one_on_the_mean_of_what_is_vi
         assert advice.learner.guarantee.kind == "expected E[V]+"
         kinds = [choice.guarantee.kind == EXPECTED for choice in advice.ranked]
         assert kinds == sorted(kinds)
-    runner_up = lewa.advise("bandit", 10, 10**5, 0.6).reason.split("The runner-up")[1]
+    runner_up = lewa.advise("bandit", 10, 10**5, 0.6).reason.split("the runner-up")[1]
     assert "on average over runs only" in runner_up
 
 

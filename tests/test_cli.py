@@ -320,7 +320,7 @@ def test_frontier_for_people_shows_a_log_with_intervals_and_what_they_are(lewa_:
     for name in ("inverse propensities", "self-normalised", "doubly robust", "proved, 95%", "held out", "approximations"):
         assert name in printed
     words = ("frontier", file, "--points", 2, "--folds", "halves")
-    assert "the first half of the rows chooses and the second values" in " ".join(lewa_(*words)[1].split())
+    assert "the first half selects and the second evaluates" in " ".join(lewa_(*words)[1].split())
     status, _, complaint = lewa_("frontier", file, "--folds", "odd")
     assert (status, complaint.count("\n")) == (2, 1)
     assert "folds must be 'auto', 'halves' or 'shuffled', got 'odd'" in complaint

@@ -198,7 +198,7 @@ def test_where_the_best_action_is_the_cheapest_there_is_one_point() -> None:
     result = frontier(columns, reward="r", at_most="cost", learner="lewa")
     assert len(result.points) == 1
     assert result.points[0].best.play == {"a": 1.0}
-    assert "costs anything" in result.notes[0]
+    assert "costs any reward" in result.notes[0]
     assert panels(result)
 
 
