@@ -43,7 +43,7 @@ class BanditExploreThenProjectState(NamedTuple):
 
 @dataclass(frozen=True)
 class BanditExploreThenProject(Learner):
-    """Bandit explore-then-project: draw uniformly first, then project Exp3-IX onto the estimate.
+    """Bandit explore-then-project: uniform exploration first, then Exp3-IX projected onto the estimate.
 
     Explore-then-project when only the action drawn is seen. No box of the paper. With w_1 = 1, n = explore, and N_k and
     mean_k of what was seen of action k in the first n rounds, in round t, i the action drawn from p_t::
