@@ -263,8 +263,18 @@ class AgentCore:
         """Return the agent of a journal: its newest snapshot, with the records after it; and go on writing to it.
 
         A part of a line at the end, which a crash leaves, is dropped with a warning. A damaged line is refused with its
-        number, as is a journal that another process has open. An agent that was made with a regressor needs it again, as it
-        was then: it learns all the records anew.
+        number, as is a journal that another process has open.
+
+        Parameters
+        ----------
+        path
+            The journal.
+        sync
+            When records reach the disk: "every", "batch" or "never".
+        plays
+            Whether the records of decisions carry the whole play.
+        regressor
+            The regressor that the agent was made with, as it was then: it learns all the records anew.
         """
         journal = Journal(path, sync, new=False)
         try:
