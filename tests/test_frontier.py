@@ -170,7 +170,7 @@ def test_tables_say_what_easing_the_line_yields_and_no_line_where_there_is_none(
     )  # on one line, however narrow the table
     assert "gain per unit less of speed" in text
     assert "quality against dollars at most: 300 rounds" in printed(frontier(table(), **own, at_most=["dollars", "seconds"]))
-    assert "what lewa (full) gets" in text
+    assert "results of lewa (full)" in text
     assert text.endswith("per round")
 
 

@@ -154,7 +154,7 @@ class Status(NamedTuple):
             *bounds, source = self.promise
             text.append(f"proved, of the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
         else:
-            text.append(f"proved: nothing: {self.guarantee.reason}")
+            text.append(f"no guarantee: {self.guarantee.reason}")
         text += [f"  {segment}" for segment in self.segments]
         return "\n".join([*text, *(f"warning: {warning}" for warning in self.warnings)])
 

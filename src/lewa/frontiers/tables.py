@@ -139,7 +139,7 @@ def _learners(frontier: Frontier) -> TextTable:
         f"; means over {frontier.seeds} seeds, {PLUS_MINUS} {frontier.level:.0%} interval over the learner's random seeds"
     )
     return TextTable(
-        f"what {listing} {'gets' if len(frontier.learners) == 1 else 'get'}",
+        f"results of {listing}",
         tuple(columns),
         rows,
         f"per round{means if frontier.seeds > 1 else ''}",
