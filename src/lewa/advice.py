@@ -139,7 +139,7 @@ def advise(
     actions : int
         K, the number of actions.
     horizon : int, optional
-        T, the number of rounds; None if nobody knows it.
+        T, the number of rounds; None if it is unknown.
     floor : float or sequence of float
         c0, one per constraint.
     constraints : str

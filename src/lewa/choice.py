@@ -56,13 +56,13 @@ def choose_learner(
     feedback : "full" or "bandit"
         What a learner sees of a round: every action, or the action drawn.
     actions, horizon, floor
-        The number of actions, the number of rounds (None if nobody knows it), and one floor per constraint.
+        The number of actions, the number of rounds (None if it is unknown), and one floor per constraint.
     goal : "practice" or "proved"
         What the choice is for; see the top of this module.
     restarts : bool
         Whether a learner that starts afresh in epochs may be chosen where there is no horizon; "proved" only.
     setting : Setting, optional
-        What is assumed of the world; "proved" only.
+        The assumptions about the game; only for "proved".
 
     >>> choose_learner("bandit", 10, 100_000, 0.6)
     LearnerChoice(name='squarecb-lewa', settings={})

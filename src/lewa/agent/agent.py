@@ -58,7 +58,7 @@ class Agent(ChangeMethods, AgentCore):
     max_pending : int
         The largest number of open decisions; a further one closes the oldest.
     expire_after : int, optional
-        Close a decision so many decisions later.
+        Close a decision this many decisions later.
     unanswered : "charge", "expire" or mapping
         What to do with values that a closed decision lacks. "charge" fills in the average of its action so far, or the
         worst of the range if nothing is known; "expire" leaves the decision out; a mapping fills in these values,
@@ -316,8 +316,8 @@ class Agent(ChangeMethods, AgentCore):
         Parameters
         ----------
         answers : sequence of (decision, values)
-            The decision, or its number, and what was told of it by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
-            of them is refused, none is taken in.
+            The decision, or its number, and its values by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
+            is invalid, none is accepted.
         """
         with self._lock:
             self._check_running()
@@ -337,8 +337,8 @@ class Agent(ChangeMethods, AgentCore):
     def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
         """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.
 
-        The learner learns when the last part is there; averages count each part as it comes. What was told before, or is
-        not a number, is refused with a sentence, and nothing has changed then.
+        The learner learns when the last part is there; averages count each part at once. A value that was
+        reported before, or is not a number, raises an error, and nothing changes.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class Agent(ChangeMethods, AgentCore):
         return change
 
     def close(self, decision: Decision | int) -> Feedback:
-        """Treat a decision as unanswered from now on: no more will be told of it."""
+        """Close a decision that will get no further answer."""
         with self._lock:
             self._check_running()
             number = self._state.find(decision)

@@ -47,7 +47,7 @@ def frontier(
     progress: Callable[[int, int], None] | None = None,
     executor: Executor | None = None,
 ) -> Frontier:
-    """Return reward against budget: the best that each line allows with its price, and what learners get there.
+    """Return reward against budget: the best reward at each limit, its price, and the results of learners.
 
     Parameters
     ----------
@@ -61,13 +61,13 @@ def frontier(
         The names of columns that are known before each decision. The best policy on them is then judged beside the best
         fixed mixture, on rows that did not choose it: would context pay? In a log no draw may depend on other rows.
     budgets, points
-        The line of one constraint is varied, the first for which `lines` has none: over `budgets`, or over `points` lines
-        from the strictest that some play keeps to the one that no longer binds.
+        The limit of one constraint is varied, the first without a limit in `lines`: over `budgets`, or over `points` limits
+        from the strictest feasible one to the first that no longer binds.
     lines
-        Where the lines of other constraints stay, by name.
+        The limits of other constraints, by name.
     learner
         "auto" takes the learners that did best on real data, one for full and one for bandit feedback; others go by name.
-        A log, which shows one action a row, is valued off-policy (`lewa.data.off_policy`), and no learner is replayed.
+        A log, which has one action per row, is evaluated off-policy (`lewa.data.off_policy`), and no learner is replayed.
     seeds, level
         The seeds of learners, and the level of intervals.
     folds

@@ -156,9 +156,9 @@ def variation(rewards: Matrix) -> float:
 
 
 def violation(trace: Trace, realised: bool = False) -> Matrix:
-    """Return [sum_t (floor - p_t.c)]+ after the last round, (S, m): rounds above the line make up for rounds below it.
+    """Return [sum_t (floor - p_t.c)]+ after the last round, (S, m): surpluses offset shortfalls.
 
-    `realised` takes the constraints that were revealed, of the action drawn under bandit feedback, for the mean c.
+    With `realised`, c is the observed constraint, under bandit feedback that of the action drawn, not the mean.
     """
     check_trace(trace)
     net: Matrix = np.maximum((trace.observed_shortfall if realised else trace.shortfall)[:, -1], 0.0)
@@ -172,7 +172,7 @@ def violation_curve(trace: Trace) -> Cube:
 
 
 def positive_violation(trace: Trace) -> Matrix:
-    """Return sum_t [floor - p_t.c]+ after the last round, (S, m): nothing makes up for a round below the line."""
+    """Return sum_t [floor - p_t.c]+ after the last round, (S, m): surpluses do not offset shortfalls."""
     return check_trace(trace).positive[:, -1]
 
 

@@ -52,8 +52,8 @@ def replay(
     lines: in place of `floor`, the limit of each constraint by its name, in the units of the data.
     reward, at_most, at_least, action, round, propensity: the names of columns, as for `lewa.frontier`.
     context: the names of columns that are known before each decision. A learner by name must then be one that uses a
-        context; "auto" is `squarecb-lewa`, which sees one action a round.
-    group: the name of a column of groups. Every limit of `lines` is then kept for each of its levels too.
+        context; "auto" is `squarecb-lewa`, which has bandit feedback.
+    group: the name of a column of groups. Every limit of `lines` then also applies to each of its levels.
     executor: for a folder of Parquet files or a large Parquet file, which are read row group by row group: where its parts
         are checked and seeds are replayed, for instance on a Dask cluster whose workers see the same files.
 

@@ -38,7 +38,7 @@ STILL = "given the past, rewards have a fixed mean"
 
 
 class Setting(NamedTuple):
-    """What is assumed of the world, and what is asked."""
+    """The assumptions about the game, and the kind of bound that is requested."""
 
     constraints: str = "iid"  # "constant", "iid" (a fixed mean given the past), or "arbitrary"
     adversary: str = "oblivious"  # "oblivious", or "adaptive": rewards may react to the learner
@@ -78,7 +78,7 @@ class Guarantee(NamedTuple):
 
 
 def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
-    """Return what is proved of a learner with exactly its parameters.
+    """Return the guarantee of a learner with exactly its parameters.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     rounds : int
         T, the number of rounds.
     **setting
-        Fields of `Setting` by name: what is assumed of the world, and what is asked.
+        Fields of `Setting` by name.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=10, horizon=100_000, floor=0.6, tuning="paper")
