@@ -211,11 +211,11 @@ def test_the_last_safe_action_is_never_retired() -> None:
     agent = make(governor=Governor(sure=sure, debt={"cost": 2}))
     agent.retire_action("a")
     before = state_of(agent)
-    with pytest.raises(ValueError, match="the governor plays 'a', 'b' to be safe"):
+    with pytest.raises(ValueError, match="the governor plays 'a', 'b' as its safe action"):
         agent.retire_action("b")
-    with pytest.raises(ValueError, match="the governor plays 'a' to be safe"):
+    with pytest.raises(ValueError, match="the governor plays 'a' as its safe action"):
         agent.set_limit("cost", 0.15)  # only the retired action keeps this limit
-    with pytest.raises(ValueError, match="the governor plays 'a' to be safe"):
+    with pytest.raises(ValueError, match="the governor plays 'a' as its safe action"):
         agent.set_governor(Governor("a", sure={"cost": 0.1}))
     assert state_of(agent) == before
     agent.set_governor(None)

@@ -195,7 +195,7 @@ def test_what_is_proved_under_corruption_holds(name: str, every: int) -> None:
         learner = lewa.learners.make(name, 3, T, floor=0.6)
         verdict = lewa.judge(lewa.play(learner, game, T, seeds=3))
         assert verdict.holds
-        assert "but for 300 in all" in " ".join(verdict.guarantee.assumptions)
+        assert "except for a total corruption of 300" in " ".join(verdict.guarantee.assumptions)
 
 
 # Constraints that react --------------------------------------------------------------------------------------------------
