@@ -17,6 +17,7 @@ import lewa
 from lewa.feedback import feedback_kind
 from lewa.games import ALL, Bernoulli
 from lewa.kernels import NATURE, keys, pack
+from lewa.learners import settings_in_context
 from tests.theorems.instances import HUNT
 
 T = 40
@@ -29,9 +30,11 @@ def played(name: str, title: str, rounds: int = T) -> Any:
     """A trace of every round; a floor that no play meets is no matter here."""
     floor = (0.7, 0.8, 0.9) if title.startswith("ads") else 0.5 if title.startswith("impossible") else 0.6
     game = lewa.games.make(title, floor, rounds)
+    looks = settings_in_context(name, game.features, game.policies)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")
-        return lewa.play(lewa.learners.make(name, game.actions, rounds, floor), game, rounds, seeds=[7], every_round=True)
+        learner = lewa.learners.make(name, game.actions, rounds, floor, **looks)
+        return lewa.play(learner, game, rounds, seeds=[7], every_round=True)
 
 
 def nature(trace: Any) -> tuple[Any, Any]:

@@ -48,7 +48,7 @@ def test_keys_agents_and_journals(tmp_path: Path, lewa: Command) -> None:
     assert key.split("_")[1] == number
     assert "sha256" not in listed[0]
     lewa("keys", "revoke", number, "--store", url)
-    assert "no key" in lewa("keys", "revoke", number, "--store", url, status=2)
+    assert "no active key" in lewa("keys", "revoke", number, "--store", url, status=2)
     agents = json.loads(lewa("agents", "--json", "--store", url))
     assert [(one["name"], one["records"]) for one in agents] == [("router", state["seq"])]
     verdict = json.loads(lewa("journal", "verify", "--json", "--store", url))
