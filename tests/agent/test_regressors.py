@@ -49,6 +49,19 @@ class Mean:
         return self.mean if self.count <= self.nothing_after else float("nan")
 
 
+class ByTask:
+    """The last value told of each task, by the verbs of river."""
+
+    def __init__(self) -> None:
+        self.last: dict[bool, float] = {}
+
+    def learn_one(self, row: dict[str, float], y: float) -> None:
+        self.last[row["task_0"] > 0] = y
+
+    def predict_one(self, row: dict[str, float]) -> float:
+        return self.last.get(row["task_0"] > 0, 0.0)
+
+
 def make(regressor: Any = None, **settings: Any) -> lewa.Agent:
     limits = [lewa.at_most("cost", 0.5)]
     return lewa.Agent(ACTIONS, limits, seed=3, **{"context": COLUMNS, "regressor": regressor, **settings})
@@ -103,6 +116,18 @@ def test_one_regressor_for_each_action_and_quantity_learns_the_features_of_its_d
     assert [models[1 - k][o].model.count for o in (0, 1)] == [0, 0]
     agent.close(agent.pull(context={}))  # nothing was told of it, and nothing is learned
     assert models[k][0].model.count == 1
+
+
+def test_a_cost_above_its_range_is_predicted_as_it_is() -> None:
+    agent = lewa.Agent(["a"], [lewa.at_most("cost", 0.5)], context=[COLUMNS[0]], regressor=ByTask(), seed=3)
+    for t in range(60):
+        task = ("code", "chat")[t % 2]
+        agent.update(agent.pull(context={"task": task}), reward=3.0 if t % 2 else -2.0, cost=0.0 if t % 2 else 5.0)
+    code, chat = agent.pull(context={"task": "code"}), agent.pull(context={"task": "chat"})
+    assert code.features[3:] == pytest.approx((0.0, 5.0))  # a reward stays in [0, 1]
+    assert chat.features[3:] == pytest.approx((1.0, 0.0))
+    assert 4 < code.charged[0] <= 5
+    assert chat.charged[0] < 1
 
 
 @pytest.mark.parametrize("late", [0, 40])

@@ -103,7 +103,7 @@ class Regressors:
         if not np.isfinite(y):
             self._fail(k, o, ValueError(f"it predicts {y}"))
             return expected
-        return min(max(y, 0.0), 1.0)
+        return min(max(y, 0.0), 1.0) if o == 0 else max(y, 0.0)  # a cost may be above its range
 
     def learn(self, features: Vector, k: int, units: Vector) -> None:
         """Learn the answer to a decision with these features, in units of [0, 1]: the reward, then the constraints."""

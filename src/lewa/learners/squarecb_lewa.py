@@ -253,9 +253,9 @@ class SquareCbLewa(Learner):
 class RegressorSquareCbLewa(SquareCbLewa):
     """SquareCB-LEWA with regressions that are made elsewhere: an agent asks its regressors, and teaches them.
 
-    The features of a round are those of its context, and then what regressors predict at them, in [0, 1]: the reward and the
-    costs of the first action, those of the next, and so on. Predictions stand where those of the ridge stand in
-    `squarecb-lewa`; w_k is that of the ridge. It is not in `ALL`, as whoever drives it has to have the regressors.
+    The features of a round are those of its context, and then what regressors predict at them: the reward, in [0, 1], and
+    the costs, at least 0, of the first action, those of the next, and so on. Predictions stand where those of the ridge
+    stand in `squarecb-lewa`; w_k is that of the ridge. It is not in `ALL`, as whoever drives it has to have the regressors.
     """
 
     compiled_as = SquareCbLewa
