@@ -12,6 +12,7 @@ from pyarrow import parquet
 
 import lewa
 from lewa.data import sheet as sheets
+from lewa.data.columns import Columns, from_columns
 from lewa.data.files import columns_of
 from lewa.data.sheet import Coded, Sheet
 
@@ -68,6 +69,23 @@ def test_a_missing_cell_is_named_by_its_row(what: str, method: str) -> None:
     for sheet in both(pa.array(cells, pa.string()), cells):
         with pytest.raises(ValueError, match=message):
             getattr(sheet, method)("x")
+
+
+def test_a_missing_cell_of_a_categorical_column_of_numbers_is_named_by_its_row() -> None:
+    for cells in ([0.2, 0.9, None, 0.5], [2, 9, None, 5]):
+        sheet = Sheet.of(columns_of(pa.table({"x": pa.array(cells).dictionary_encode()}), "data"), "data")
+        with pytest.raises(ValueError, match="the column x of data has a missing cell in row 3"):
+            sheet.numbers("x")
+    whole = columns_of(pa.table({"x": pa.array([0.9, 0.2, 0.9]).dictionary_encode()}), "data")
+    assert Sheet.of(whole, "data").numbers("x").tolist() == [0.9, 0.2, 0.9]
+
+
+def test_a_missing_cell_of_a_categorical_reward_of_pandas_is_refused() -> None:
+    pd = pytest.importorskip("pandas")
+    rewards = pd.Categorical([0.2, 0.9, None, 0.5])
+    frame = pd.DataFrame({"t": [0, 0, 1, 1], "a": ["x", "y", "x", "y"], "quality": rewards, "cost": [0.1, 0.2, 0.3, 0.4]})
+    with pytest.raises(ValueError, match="has a missing cell in row 3"):
+        from_columns(frame, Columns(round="t", action="a", reward="quality", at_most=["cost"]))
 
 
 def test_numbers_in_text_must_be_finite() -> None:

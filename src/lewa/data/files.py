@@ -192,7 +192,11 @@ def _check_separator(text: bytes, file: str) -> None:
 
 def _column(column: "pa.ChunkedArray") -> Column:
     """Return a column; cells that are no text, number or date all become their type, which nobody can use."""
+    from pyarrow import types
+
     try:
+        if types.is_dictionary(column.type):  # cells may be in no row, or twice, and NumPy gets another cell for a null
+            column = column.cast(column.type.value_type)
         if _is_text(column.type):
             return _coded(column)
         array: Labels = column.to_numpy()
@@ -209,17 +213,12 @@ def _is_text(kind: "pa.DataType") -> bool:
     """Return whether cells would be Python objects, of which each different one is read once: text, bytes, decimals."""
     from pyarrow import types
 
-    kind = kind.value_type if types.is_dictionary(kind) else kind
     checks = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary, types.is_decimal)
     return any(check(kind) for check in checks)
 
 
 def _coded(column: "pa.ChunkedArray") -> Coded:
     """Return the different cells of a column, and which of them each row has."""
-    from pyarrow import types
-
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)  # a dictionary may have cells that are in no row, and one twice
     encoded = column.dictionary_encode().unify_dictionaries().combine_chunks()
     codes = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
     return Coded(encoded.dictionary.to_numpy(zero_copy_only=False), codes)
