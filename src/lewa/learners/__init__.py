@@ -192,12 +192,13 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
 def settings_in_context(name: str, features: int, policies: int = 0) -> dict[str, int]:
     """Return the settings by which a learner looks at contexts of so many features, perhaps the advice of policies.
 
-    There are none without contexts, and for a learner that looks at none: it plays without them.
+    There are none without contexts, and for a learner that looks at none of this kind: it plays without them. Advice is no
+    features: its squares sum to the number of policies, where the theorems on features have at most 2.
     """
     known = settings_of(name) if features else []
-    if "features" in known:
-        return {"features": features}
-    return {"policies": policies} if policies and "policies" in known else {}
+    if policies:
+        return {"policies": policies} if "policies" in known else {}
+    return {"features": features} if "features" in known else {}
 
 
 def settings_of(name: str) -> list[str]:

@@ -125,6 +125,11 @@ def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> 
 
 def _check_features(state: State, game: Game) -> None:
     looked_at: Vector = getattr(state, "features", NOTHING)
+    if game.policies and looked_at.size not in (0, game.features):
+        raise ValueError(
+            f"this game gives the advice of {game.policies} policies: choose a learner that mixes policies, such as "
+            f"exp4-lewa, got one of {looked_at.size} feature{'s' * (looked_at.size > 1)}"
+        )
     if looked_at.size and game.features and looked_at.size != game.features:
         raise ValueError(
             f"the learner must look at as many features as the game has, got {looked_at.size} and {game.features}"
