@@ -62,7 +62,7 @@ def test_play_is_a_distribution_after_any_round(name: str) -> None:
 @pytest.mark.plain  # coins are drawn lazily, by a loop of its own: it is compiled for few learners
 @EVERY
 def test_violation_is_measured_by_the_true_means_where_the_game_knows_them(name: str) -> None:
-    trace: Any = lewa.play(learner(name), BERNOULLI, rounds=300, every_round=True)
+    trace: Any = lewa.play(learner(name), BERNOULLI, rounds=60, every_round=True)
     chosen = trace.plays[0] if trace.measured_on == "play" else np.eye(3)[trace.actions[0]]
     short = trace.floor - chosen @ BERNOULLI.mean_constraints.T
     at = trace.marks - 1

@@ -1,10 +1,6 @@
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -107,45 +103,44 @@ def test_every_line_is_found_in_the_measures_that_it_names(whole: Whole) -> None
         assert any(f"{row['learner']} {row['settings']}".strip() == line.learner for row in own), line
 
 
-SCRIPT = f"""
-import sys
-from functools import partial
-from lewa.paper import reproduce as lab
-lab.league = partial(lab.league, players={PLAYERS}, worlds={WORLDS})
-if __name__ == "__main__":
-    lab.reproduce(sys.argv[1], workers=2, longest=int(sys.argv[2]))
-"""
+class Dying(ThreadPoolExecutor):
+    """Do as many tasks, and then die with the process, so to speak."""
+
+    def __init__(self, tasks: int) -> None:
+        super().__init__(1)
+        self.tasks = tasks
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.tasks -= 1
+        if self.tasks < 0:
+            raise KeyboardInterrupt
+        return super().submit(fn, *args, **kwargs)
 
 
-def test_killed_in_the_middle_and_run_again_it_gives_the_same_table(whole: Whole, tmp_path: Path) -> None:
-    script, out = tmp_path / "script.py", tmp_path / "out"
-    script.write_text(SCRIPT)
-    command = [sys.executable, str(script), str(out), str(SHORT)]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+# tests/lab/test_run.py kills a process that runs studies.
+def test_stopped_in_the_middle_and_run_again_it_gives_the_same_table(
+    whole: Whole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lab, "league", partial(league, players=PLAYERS, worlds=WORLDS))
 
     def finished() -> int:
-        return sum(file.read_bytes().count(b"\n") for file in out.glob("*/journal.jsonl"))
+        return sum(file.read_bytes().count(b"\n") for file in tmp_path.glob("*/journal.jsonl"))
 
-    with subprocess.Popen(command, env=environment) as process:
-        until = time.monotonic() + 120
-        while finished() < 4 and time.monotonic() < until:
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-    before = finished()
+    with Dying(6) as executor, pytest.raises(KeyboardInterrupt):
+        lab.reproduce(tmp_path, executor=executor, longest=SHORT)
     runs = sum(len(expand(lab.within(lab.built_in(name), SHORT))) for name in STUDIES)
     runs += len(WORLDS) * len(PLAYERS) * lab.LEAGUE[1]
-    assert 4 <= before < runs
-    assert not (out / "verdicts.json").exists()
-    subprocess.run(command, env=environment, check=True, timeout=120)
+    before = [file.read_bytes() for file in sorted(tmp_path.glob("*/journal.jsonl"))]
+    assert 1 <= finished() < runs
+    assert not (tmp_path / "verdicts.json").exists()
+    with ThreadPoolExecutor(1) as executor:
+        lab.reproduce(tmp_path, executor=executor, longest=SHORT)
     assert finished() == runs  # what was finished was not done again
-    for name in (
-        "verdicts.json",
-        "verdicts.md",
-        "league.json",
-        "league.md",
-        *(f"{study}/measures.parquet" for study in STUDIES),
-    ):
-        assert (out / name).read_bytes() == (whole[0] / name).read_bytes(), name
+    after = [file.read_bytes() for file in sorted(tmp_path.glob("*/journal.jsonl"))]
+    assert all(any(then.startswith(now) for then in after) for now in before)
+    tables = ("verdicts.json", "verdicts.md", "league.json", "league.md")
+    for name in (*tables, *(f"{study}/measures.parquet" for study in STUDIES)):
+        assert (tmp_path / name).read_bytes() == (whole[0] / name).read_bytes(), name
 
 
 def test_another_version_or_length_in_the_same_folder_is_refused(whole: Whole) -> None:
