@@ -46,6 +46,16 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
         assert again.call("GET", f"{AGENT}/state")[1]["sha256"] == before["sha256"]
 
 
+def test_more_policies_times_actions_than_the_service_takes_are_refused(tmp_path: Path) -> None:
+    actions, policies = [f"a{k}" for k in range(64)], [f"p{n}" for n in range(65)]
+    setup: dict[str, Any] = {**SETUP, "actions": actions, "policies": policies}
+    with service(tmp_path) as web:
+        status, refusal = web.call("POST", "/v1/agents", setup)
+        assert status == 413
+        assert "this service takes at most 4096 policies times actions, got 4160" in str(refusal)
+        assert web.call("POST", "/v1/agents", {**setup, "policies": policies[:64]})[0] == 201
+
+
 def test_advice_to_an_agent_without_policies_is_refused(tmp_path: Path) -> None:
     with service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201

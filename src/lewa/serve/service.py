@@ -45,6 +45,7 @@ class Service:
             ("agents", len(await host.known()) + 1, limits.agents),
             ("actions", len(setup.actions), limits.actions),
             ("lines", len(setup.lines), limits.lines),
+            ("policies times actions", len(setup.policies) * len(setup.actions), limits.advice),
             ("open decisions", setup.answers.max_open, limits.open),
         ):
             if count > most:
