@@ -42,10 +42,16 @@ class Context:
 
     @cached_property
     def feature_names(self) -> list[str]:
-        """A name for each feature: that of its column, with a number where the column has several."""
+        """A name for each feature: that of its column, with a number where the column has several.
+
+        A name that an earlier feature has already gets "_" at its end, so that all are different.
+        """
         names = ["constant"]
         for column in self.columns:
-            names += [column.name] if column.size == 1 else [f"{column.name}_{i}" for i in range(column.size)]
+            for name in [column.name] if column.size == 1 else [f"{column.name}_{i}" for i in range(column.size)]:
+                while name in names:
+                    name += "_"
+                names.append(name)
         return names
 
     def encode(self, values: object) -> Vector:
