@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,21 @@ def test_one_regressor_for_each_action_and_quantity_learns_the_features_of_its_d
     assert models[k][0].model.count == 1
 
 
+def test_features_have_different_names_for_a_regressor() -> None:
+    for columns, names in (
+        ([lewa.number("constant", (0, 1))], ["constant", "constant_"]),
+        ([lewa.category("k", ["x", "y"]), lewa.number("k_0", (0, 1))], ["constant", "k_0", "k_1", "k_0_"]),
+        (
+            [lewa.number("k_0_", (0, 1)), lewa.number("k_0", (0, 1)), lewa.category("k", ["x", "y"])],
+            ["constant", "k_0_", "k_0", "k_0__", "k_1"],
+        ),
+    ):
+        agent = make(Mean(), context=columns)
+        agent.update(agent.pull(context={}), reward=1.0, cost=0.5)
+        models: Any = agent._state.regressors._models  # type: ignore[union-attr]
+        assert [list(row) for pair in models for row in pair[0].model.rows] == [names]
+
+
 def test_a_cost_above_its_range_is_predicted_as_it_is() -> None:
     agent = lewa.Agent(["a"], [lewa.at_most("cost", 0.5)], context=[COLUMNS[0]], regressor=ByTask(), seed=3)
     for t in range(60):
@@ -147,13 +163,13 @@ def test_records_and_the_journal_bring_the_agent_back(late: int, tmp_path: Path)
 
 
 def test_a_regressor_that_does_not_repeat_itself_is_named_and_the_records_count(tmp_path: Path) -> None:
-    agent = make(Ridge(), journal=tmp_path / "j")
+    agent = make(Mean(), journal=tmp_path / "j")
     run(agent, 40)
     agent.stop_journal()
     with pytest.warns(
         UserWarning, match="the regressor does not repeat what it predicted for decision \\d+: it was another"
     ):
-        opened = lewa.Agent.open(tmp_path / "j", regressor=Mean())
+        opened = lewa.Agent.open(tmp_path / "j", regressor=Mean(nothing_after=3))
     assert state(opened) == state(agent)
     assert opened.pull(context={}) != agent.pull(context={})
 
@@ -190,7 +206,10 @@ def test_a_regressor_that_fails_is_left_out_and_named_in_the_status() -> None:
         run(each, 100, masks=False)
         assert each._state.driver.multiplier[0] > 0  # the price goes on as ever
     texts = {warning for warning in agent.status().warnings if warning.code == "regressor"}
-    assert any("has failed" in text and "OverflowError: too much" in text for text in texts)
+    assert any(
+        "failed in " in text and "expected value was used instead; last error: OverflowError: too much" in text
+        for text in texts
+    )
     assert "ValueError: it predicts nan" in str(blind.status())
     assert all(0 <= x <= 1 for x in blind.pull(context={}).features[4:])
 
@@ -204,8 +223,10 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
 
     agent = make(Mean())
     run(agent, 5)
-    plain = make(journal=tmp_path / "plain")
-    plain.stop_journal()
+    make(journal=tmp_path / "plain").stop_journal()
+    make(Mean(), journal=tmp_path / "mean").stop_journal()
+    locked: Any = Mean()
+    locked.lock = Lock()
     before = state(agent)
     refusals: list[tuple[Any, str]] = [
         (lambda: make(3), "must have partial_fit and predict, as scikit-learn has them, or learn_one"),
@@ -215,8 +236,13 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
         (lambda: make(Mean(), context=None, policies=["a"]), "a regressor learns from a context"),
         (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "in the place of the ridge of squarecb-lewa"),
         (lambda: agent.add_action("huge"), "the actions of an agent with a regressor cannot change"),
-        (lambda: agent.set_range("cost", (0, 2)), "an agent with a regressor keeps its ranges"),
+        (
+            lambda: agent.set_range("cost", (0, 2)),
+            "the ranges of an agent with a regressor cannot change: make a new agent with the new range of cost",
+        ),
         (lambda: lewa.Agent.open(tmp_path / "plain", regressor=Mean()), "this agent was made without a regressor"),
+        (lambda: lewa.Agent.open(tmp_path / "mean", regressor=Ridge()), "made with a Mean: .* of that class, got a Ridge"),
+        (lambda: make(locked), "that copy.deepcopy can copy, .* got Mean: TypeError: cannot pickle '_thread.lock'"),
     ]
     for call, sentence in refusals:
         with pytest.raises(ValueError, match=sentence) as error:

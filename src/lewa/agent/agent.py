@@ -80,7 +80,8 @@ class Agent(ChangeMethods, AgentCore):
     regressor : regressor, optional
         What predicts rewards and costs by the context, in the place of the ridge regressions of `squarecb-lewa`: an object
         with `partial_fit` and `predict`, as scikit-learn has them, or with `learn_one` and `predict_one`, as river has
-        them. A copy is made for each action and quantity. Copies learn with the agent, and are not saved: see `Agent.open`.
+        them. Pass an unfitted one: a copy for each action and quantity learns with the agent, and is asked from the first
+        answer of its action on. Copies are not saved: see `Agent.open`.
     keep_context : bool
         Whether decisions record the context as it was given, for audits. By default they have its features only.
     safe : label, optional

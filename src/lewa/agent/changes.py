@@ -54,7 +54,7 @@ def _set_range(state: "AgentState", change: Change) -> None:
     new = checked(old.name, old.sense, old.limit, as_range(old.name, change.value))
     if setup.regressor is not None:
         raise ValueError(
-            f"an agent with a regressor keeps its ranges, in which it has learned: make a new one for {old.name}"
+            f"the ranges of an agent with a regressor cannot change: make a new agent with the new range of {old.name}"
         )
     lowest, highest = state.statistics.lowest[j + 1], state.statistics.highest[j + 1]
     if state.statistics.count[j + 1] and not (new.low <= max(lowest, old.low) and new.high >= min(highest, old.high)):

@@ -79,8 +79,8 @@ class Regressors:
         self._prior: Matrix = learner.prior
         self._actions, self._fields, self._inputs = setup.actions, setup.fields, context.size
         names = context.feature_names
-        _try(_as_model(deepcopy(regressor), names), context.size, regressor)
-        self._models = [[_as_model(deepcopy(regressor), names) for _ in setup.fields] for _ in setup.actions]
+        _try(_as_model(_copy(regressor), names), context.size, regressor)
+        self._models = [[_as_model(_copy(regressor), names) for _ in setup.fields] for _ in setup.actions]
         self._answered = [False] * len(setup.actions)
         self._failures: dict[tuple[int, int], tuple[int, str]] = {}  # by action and quantity: how many, and the last
         self._repeats = True  # whether it predicted what is on record
@@ -117,13 +117,14 @@ class Regressors:
 
     def _fail(self, k: int, o: int, error: Exception) -> None:
         count, _ = self._failures.get((k, o), (0, ""))
-        self._failures[k, o] = count + 1, f"{type(error).__name__}: {' '.join(str(error).split())}"
+        self._failures[k, o] = count + 1, _in_words(error)
 
     def problems(self) -> list[str]:
         """Return one sentence for each regressor that has failed."""
         return [
-            f"the regressor of the {self._fields[o]} of {self._actions[k]!r} has failed {count} times, and averages "
-            f"stood in for it; the last time by {error}"
+            f"the regressor of the {self._fields[o]} of {self._actions[k]!r} failed in {count} "
+            f"{'prediction or answer' if count == 1 else 'predictions or answers'}; its expected value was used instead; "
+            f"last error: {error}"
             for (k, o), (count, error) in list(self._failures.items())
         ]
 
@@ -165,7 +166,8 @@ def bind(setup: Setup, regressor: object) -> Regressors | None:
         raise ValueError(f"this agent was made without a regressor, got {short_repr(regressor)}")
     if regressor is None:
         raise ValueError(f"this agent was made with a {setup.regressor}: {NOT_SAVED}")
-    as_regressor_name(regressor, contextual=True)
+    if (name := as_regressor_name(regressor, contextual=True)) != setup.regressor:
+        raise ValueError(f"this agent was made with a {setup.regressor}: pass a regressor of that class, got a {name}")
     return Regressors(regressor, setup)
 
 
@@ -188,7 +190,20 @@ def _try(model: Model, features: int, regressor: object) -> None:
         predicted = model.predict(np.ones(features))
         float(predicted)
     except Exception as error:
-        text = f"{type(error).__name__}: {' '.join(str(error).split())}"
         raise ValueError(
-            f"a regressor must learn single answers and predict a number, got {type(regressor).__name__}: {text}"
+            f"a regressor must learn single answers and predict a number, got {type(regressor).__name__}: {_in_words(error)}"
         ) from error
+
+
+def _copy(regressor: object) -> object:
+    try:
+        return deepcopy(regressor)
+    except Exception as error:
+        raise ValueError(
+            "a regressor must be one that copy.deepcopy can copy, as each action and quantity has its own, got "
+            f"{type(regressor).__name__}: {_in_words(error)}"
+        ) from error
+
+
+def _in_words(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
