@@ -1,7 +1,9 @@
 """Regressors in the place of the ridge: what they are asked and taught, late answers, records, and what is refused."""
 
 import pickle
+import warnings
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -37,9 +39,11 @@ class Mean:
 
     def __init__(self, fails_after: int = 10**9, nothing_after: int = 10**9) -> None:
         self.count, self.mean, self.rows = 0, 0.0, list[dict[str, float]]()
-        self.fails_after, self.nothing_after = fails_after, nothing_after
+        self.fails_after, self.nothing_after, self.interrupts = fails_after, nothing_after, False
 
     def learn_one(self, row: dict[str, float], y: float) -> None:
+        if self.interrupts:
+            raise KeyboardInterrupt
         if self.count >= self.fails_after:
             raise OverflowError("too\nmuch")
         self.rows.append(row)
@@ -172,6 +176,51 @@ def test_a_regressor_that_does_not_repeat_itself_is_named_and_the_records_count(
         opened = lewa.Agent.open(tmp_path / "j", regressor=Mean(nothing_after=3))
     assert state(opened) == state(agent)
     assert opened.pull(context={}) != agent.pull(context={})
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_difference_as_an_error_leaves_the_record_taken(tmp_path: Path) -> None:
+    records = run(make(Mean()), 20)
+    other, calm = make(Mean(nothing_after=3)), make(Mean(nothing_after=3))
+    taken = 0
+    for item in records:
+        try:
+            other.apply(item)
+        except UserWarning:
+            taken += 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        calm.replay(records)
+    assert taken == 1
+    assert state(other) == state(calm)
+    assert other._state.records == len(records)
+
+
+@pytest.mark.parametrize("verb", ["update", "update_many", "close"])
+def test_an_interrupt_in_a_regressor_comes_after_the_answer_was_taken(verb: str, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"learn": "close", "expire_after": 9} if verb == "close" else {}
+    agent, calm = make(Mean(), journal=tmp_path / "j", **settings), make(Mean(), **settings)
+    for each in (agent, calm):
+        decision = each.pull(context={"task": "code"})
+        if verb == "close":
+            each.update(decision, reward=0.7, cost=0.3)
+        if each is agent:
+            model: Any = each._state.regressors._models[ACTIONS.index(str(decision.action))][0]  # type: ignore[union-attr]
+            model.model.interrupts = True
+        with pytest.raises(KeyboardInterrupt) if each is agent else nullcontext():
+            if verb == "close":
+                each.close(decision)
+            elif verb == "update":
+                each.update(decision, reward=0.7, cost=0.3)
+            else:
+                each.update_many([(decision, {"reward": 0.7, "cost": 0.3})])
+    assert state(agent) == state(calm)
+    assert "failed in 1 prediction or answer; its expected value was used instead; last error: Keyb" in str(agent.status())
+    with pytest.raises(ValueError, match="closed"):
+        agent.update(1, reward=0.7, cost=0.3)
+    agent.stop_journal()
+    assert agent.pull(context={}).id == 2  # it goes on
+    assert state(lewa.Agent.open(tmp_path / "j", regressor=Mean())) == state(calm)
 
 
 def test_what_a_regressor_learned_is_not_saved_and_a_sentence_says_so(tmp_path: Path) -> None:

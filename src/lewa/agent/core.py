@@ -121,11 +121,15 @@ class AgentCore:
         self._state.records += 1
         if self._journal is not None:
             self._write([item])
+        if self._state.regressors is not None:
+            self._state.regressors.tell()
 
     def _note_all(self, items: Sequence[Record]) -> None:
         self._state.records += len(items)
         if self._journal is not None and items:
             self._write(items)
+        if self._state.regressors is not None:
+            self._state.regressors.tell()
 
     def _write(self, items: Sequence[Record]) -> None:
         journal = self._journal
@@ -286,7 +290,7 @@ class AgentCore:
                     agent._fold(item)
                 except ValueError as error:
                     raise ValueError(f"line {number} of {path} does not fit: {error}") from None
-                agent._state.records += 1
+                agent._note(item)  # it has no journal yet
             if tail.cut:
                 text = f"the last line of {path} was cut off by a crash; it was never acknowledged, and is dropped"
                 warnings.warn(text, stacklevel=2)

@@ -84,6 +84,8 @@ class Regressors:
         self._answered = [False] * len(setup.actions)
         self._failures: dict[tuple[int, int], tuple[int, str]] = {}  # by action and quantity: how many, and the last
         self._repeats = True  # whether it predicted what is on record
+        self._difference: str | None = None  # a warning that waits until its record is taken
+        self._interrupt: BaseException | None = None  # such as KeyboardInterrupt, of an answer that had been taken
 
     def look(self, x: Vector) -> Vector:
         """Return the features of a decision: those of its context, and what is predicted at them."""
@@ -106,7 +108,10 @@ class Regressors:
         return min(max(y, 0.0), 1.0) if o == 0 else max(y, 0.0)  # a cost may be above its range
 
     def learn(self, features: Vector, k: int, units: Vector) -> None:
-        """Learn the answer to a decision with these features, in units of [0, 1]: the reward, then the constraints."""
+        """Learn the answer to a decision with these features, in units of [0, 1]: the reward, then the constraints.
+
+        The answer is in the learner and in the statistics by now, so an interrupt waits until its record is taken: `tell`.
+        """
         x = features[: self._inputs].copy()
         self._answered[k] = True
         for o, unit in enumerate(units.tolist()):
@@ -114,8 +119,20 @@ class Regressors:
                 self._models[k][o].learn(x, (unit if o == 0 else 1 - unit) - float(self._prior[o, k]))
             except Exception as error:
                 self._fail(k, o, error)
+            except BaseException as error:
+                self._fail(k, o, error)
+                self._interrupt = error
 
-    def _fail(self, k: int, o: int, error: Exception) -> None:
+    def tell(self) -> None:
+        """Raise an interrupt, or warn of a difference, that came while a record was taken."""
+        interrupt, difference = self._interrupt, self._difference
+        self._interrupt = self._difference = None
+        if interrupt is not None:
+            raise interrupt
+        if difference is not None:
+            warnings.warn(difference, stacklevel=4)
+
+    def _fail(self, k: int, o: int, error: BaseException) -> None:
         count, _ = self._failures.get((k, o), (0, ""))
         self._failures[k, o] = count + 1, _in_words(error)
 
@@ -129,16 +146,15 @@ class Regressors:
         ]
 
     def compare(self, decision: Decision) -> None:
-        """Predict once more what a recorded decision was made by; say so, once, if it is something else."""
+        """Predict once more what a recorded decision was made by; `tell` says so, once, if it is something else."""
         features = np.array(decision.features)
         again = self.look(features[: self._inputs])
         if self._repeats and np.abs(again - features).max() > NEAR:
             self._repeats = False
-            text = (
+            self._difference = (
                 f"the regressor does not repeat what it predicted for decision {decision.id}: it was another one, or draws "
                 "numbers without a seed; the agent goes on with what this one has learned of the records"
             )
-            warnings.warn(text, stacklevel=2)
 
 
 def as_regressor_name(regressor: object, contextual: bool) -> str | None:
@@ -205,5 +221,6 @@ def _copy(regressor: object) -> object:
         ) from error
 
 
-def _in_words(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def _in_words(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
