@@ -21,6 +21,10 @@ KEY = keys(5)[NATURE : NATURE + 1]
 GAME, ADVICE = Contextual(), Contextual(advice=True)
 
 
+class Reacting(Contextual):
+    reacts = True
+
+
 def test_its_rounds_are_these_coins() -> None:
     block, luck = GAME.block(KEY, 3, 40), numbers(KEY, 3, 40, 7)
     for t in range(37):
@@ -66,6 +70,8 @@ def test_a_learner_by_name_looks_at_the_context_if_it_can() -> None:
         lewa.play("proved-squarecb-lewa", ADVICE, rounds=10, floor=0.7)
     assert features("exp4-lewa", GAME) == features("lewa", GAME) == 0
     assert settings_in_context("squarecb-lewa", 0) == settings_in_context("lewa", 3) == {}
+    with pytest.raises(ValueError, match="a game that reacts has no contexts: it must have 0 features, got 3"):
+        lewa.play("squarecb-lewa", Reacting(), rounds=10, floor=0.7)
     with pytest.raises(ValueError, match="must look at as many features as the game has, got 2 and 3"):
         lewa.play(lewa.learners.SquareCbLewa.tuned(3, 10, 0.7, features=2), GAME, rounds=10)
 
@@ -83,7 +89,7 @@ def test_the_command_line_says_who_plays_without_the_context(
 ) -> None:
     line = "lewa play contextual --floor 0.7 --rounds 30 --seeds 1 --json --learner lewa --learner squarecb-lewa"
     for more, status, sentence in (
-        ("", 0, "lewa plays without the context: it looks at none of this kind"),
+        ("", 0, "lewa plays without the context: it cannot use it"),
         (" --set features=2", 2, "as many features as the game has, got 2 and 3"),
     ):
         monkeypatch.setattr("sys.argv", (line + more).split())

@@ -46,7 +46,7 @@ def make_learners(
             raise ValueError(f"{name} needs {needs} feedback and cannot learn from {problem.feedback} feedback")
         in_context = learners.settings_in_context(name, problem.features, problem.policies)
         if problem.features and not in_context:
-            say(f"{name} plays without the context: it looks at none of this kind")
+            say(f"{name} plays without the context: it cannot use it")
         chosen = {**advice.get(name, {}), **in_context, **{key: value for key, value in values.items() if key in settings}}
         players[name] = learners.make(name, problem.actions, problem.rounds, problem.floor, **chosen)
     return players

@@ -39,7 +39,7 @@ class AnytimeProvedSquareCbLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeProvedSquareCbLewa(Learner):
-    """Anytime SquareCB-LEWA: proved, in contexts in which means are linear, for a horizon that nobody knows.
+    """Anytime SquareCB-LEWA: proved, in contexts in which means are linear, for an unknown horizon.
 
     No box of the paper. Forecasts r_k and c_{j,k} are those of `proved-squarecb-lewa`. With lambda_1 = 0, in round t::
 

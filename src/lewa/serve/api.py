@@ -255,7 +255,7 @@ ROUTES = [
         f"{AGENT}/close",
         "feedback",
         close,
-        ("Close decisions without further answers"),
+        "Close decisions without further answers",
         list[Close],
         ToldList,
         200,

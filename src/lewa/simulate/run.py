@@ -125,6 +125,8 @@ def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> 
 
 def _check_features(state: State, game: Game) -> None:
     looked_at: Vector = getattr(state, "features", NOTHING)
+    if game.reacts and game.features:
+        raise ValueError(f"a game that reacts has no contexts: it must have 0 features, got {game.features}")
     if game.policies and looked_at.size not in (0, game.features):
         raise ValueError(
             f"this game gives the advice of {game.policies} policies: choose a learner that mixes policies, such as "

@@ -119,7 +119,7 @@ def anytime_squarecb_lewa(learner: AnytimeRegressions, actions: int, rounds: int
     )
     if setting.epsilon is None:
         return expected
-    reason = "the theorem bounds expectations; proved-squarecb-lewa has a bound for single runs, at a horizon that is known"
+    reason = "the theorem bounds expectations; proved-squarecb-lewa has a bound for single runs, for a known horizon"
     return none(source, reason), *expected
 
 

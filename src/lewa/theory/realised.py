@@ -68,7 +68,7 @@ def subject(
     if bandit:
         what = "regret is that of the rewards drawn"
         what += (
-            (", violation that of the constraints drawn")
+            ", violation that of the constraints drawn"
             if statement.every_round
             else f", violation that of {mean} of the play"
         )
