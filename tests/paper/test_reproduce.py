@@ -126,8 +126,8 @@ def test_stopped_in_the_middle_and_run_again_it_gives_the_same_table(
     def finished() -> int:
         return sum(file.read_bytes().count(b"\n") for file in tmp_path.glob("*/journal.jsonl"))
 
-    with Dying(6) as executor, pytest.raises(KeyboardInterrupt):
-        lab.reproduce(tmp_path, executor=executor, longest=SHORT)
+    with Dying(6) as dying, pytest.raises(KeyboardInterrupt):
+        lab.reproduce(tmp_path, executor=dying, longest=SHORT)
     runs = sum(len(expand(lab.within(lab.built_in(name), SHORT))) for name in STUDIES)
     runs += len(WORLDS) * len(PLAYERS) * lab.LEAGUE[1]
     before = [file.read_bytes() for file in sorted(tmp_path.glob("*/journal.jsonl"))]
