@@ -123,7 +123,7 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(advice={"lnog": "small"}), "there is no policy 'lnog'; did you mean 'long'"),
         (lambda: agent.pull(advice={"long": "huge", "code": "small"}), "advises 'huge', which is no action"),
         (lambda: agent.pull(advice={"long": [0.5, 0.6], "code": "small"}), "chances that sum to 1"),
-        (lambda: agent.pull(advice={"long": [1], "code": "small"}), "chances that sum to 1"),
+        (lambda: agent.pull(advice={"long": [1], "code": "small"}), "of long must have 2 chances, .* got 1: \\[1\\]"),
         (lambda: agent.pull(advice={"long": None, "code": "small"}), "chances that sum to 1"),
         (lambda: agent.pull(advice=wrong_kind), "advice is an action or chances by policy"),
         (lambda: agent.pull_many(2), "this agent mixes policies"),

@@ -256,7 +256,7 @@ class Agent(ChangeMethods, AgentCore):
         if setup.policies:
             return advise(setup.policies, self._policies, self._actions, context, advice)
         if advice is not None:
-            raise ValueError("this agent mixes no policies: name them by Agent(..., policies=...), got advice")
+            raise ValueError("this agent mixes no policies: name them when you make the agent, got advice")
         features = contexts.encode(setup.context, context)
         if setup.context is not None and isinstance(context, Mapping):
             self._misfits.add(setup.context, context)
