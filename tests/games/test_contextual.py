@@ -1,6 +1,7 @@
 """The game with contexts: its rounds by hand, what it declares, who looks at it, and a study of it."""
 
 import re
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from lewa.kernels import NATURE, keys
 from lewa.lab.execute import execute
 from lewa.lab.study import expand, parse
 from lewa.learners import settings_in_context
+from lewa.measures.best_play import best_fixed_play
 
 pytestmark = pytest.mark.plain
 KEY = keys(5)[NATURE : NATURE + 1]
@@ -126,3 +128,20 @@ def test_what_is_no_such_game_gets_one_sentence() -> None:
             Contextual(**wrong)
     with pytest.raises(ValueError, match="no policy meets the floor"):
         GAME.policy_value(0.95)
+    with pytest.raises(ValueError, match=r"must have one floor, got \[0.5, 0.6\]"):
+        GAME.policy_value([0.5, 0.6])
+
+
+def test_the_best_policy_needs_no_list_of_policies() -> None:
+    G, dice = 4, np.random.default_rng(7)
+    rewards, shares = dice.random((G, 3)), dice.dirichlet(np.ones(G))
+    small = Contextual(rewards=tuple(map(tuple, rewards.tolist())), shares=tuple(shares.tolist()))
+    choices = np.array(list(product(range(3), repeat=G)))
+    earned = rewards[np.arange(G), choices] @ shares
+    met = np.array(small.constraint_means)[choices] @ shares
+    for floor in (0.0, 0.3, 0.7, 0.9):
+        listed = best_fixed_play(earned, met[np.newaxis], np.array([floor])).value
+        assert small.policy_value(floor) == pytest.approx(listed, abs=1e-9)
+    many = Contextual(rewards=((0.2, 0.5, 0.6),) * 40, shares=(0.025,) * 40)  # 3^40 policies, and all kinds are alike
+    alike = best_fixed_play(np.array([0.2, 0.5, 0.6]), np.array([[0.9, 0.6, 0.1]]), np.array([0.7])).value
+    assert many.policy_value(0.7) == pytest.approx(alike, abs=1e-9)

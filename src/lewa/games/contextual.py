@@ -9,7 +9,7 @@ import numpy as np
 
 from lewa.blocks import Block
 from lewa.games.base import OneConstraint, numbers
-from lewa.measures.best_play import best_fixed_play
+from lewa.measures.best_play import TIGHT
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
 from lewa.validation import as_floor, in_unit, short_repr
@@ -25,9 +25,9 @@ class Contextual(OneConstraint):
     `rewards[g][k]`, its constraint one with the mean `constraint_means[k]`, whatever the kind.
 
     The context of a round is d = 1 + G features, the constant 1 and a 1 in the place of the kind, as `lewa.category` makes
-    them; means are linear in these. With `advice` it is what all K^G policies advise that turn a kind into an action, for
-    learners that mix policies. The rounds are the same either way, and also for a learner that looks at no context: it plays
-    without knowing the kind. `policy_value` is what the best policy earns.
+    them; means are linear in these. With `advice`, it is the advice of all K^G policies, each of which maps a kind to an
+    action, for learners that mix policies. The rounds are the same either way, and also for a learner that looks at no
+    context: it plays without knowing the kind. `policy_value` is what the best policy earns.
 
     >>> import lewa
     >>> game = lewa.games.Contextual()
@@ -107,11 +107,27 @@ class Contextual(OneConstraint):
         return mean
 
     def policy_value(self, floor: object) -> float:
-        """Return what the best policy that sees the kind earns a round, if it meets the floor on average."""
-        kinds, shares = np.arange(len(self.shares)), np.array(self.shares)
-        earned = np.array(self.rewards)[kinds, self._choices] @ shares  # (N,), of each policy
-        met = np.array(self.constraint_means)[self._choices] @ shares
-        best = best_fixed_play(earned, met[np.newaxis], as_floor(floor))
-        if not best.feasible:
-            raise ValueError(f"no policy meets the floor, got {floor}; the nearest any comes is {best.reachable.tolist()}")
-        return best.value
+        """Return what the best policy that sees the kind earns a round, if it meets the floor on average.
+
+        It is a linear program over the chance of each action in each kind: a mixture of policies is such a table of chances.
+        """
+        from scipy.optimize import linprog  # takes long to import, and few need it
+
+        c0, shares, means = as_floor(floor), np.array(self.shares), np.array(self.constraint_means)
+        if c0.size != 1:
+            raise ValueError(f"this game has one constraint, so it must have one floor, got {c0.tolist()}")
+        if means.max() < c0[0] - TIGHT:
+            raise ValueError(f"no policy meets the floor, got {floor}; the nearest any comes is {means.max()}")
+        G, K = len(self.shares), self.actions
+        best = linprog(
+            -(shares[:, None] * np.array(self.rewards)).ravel(),
+            A_ub=-np.outer(shares, means).reshape(1, -1),
+            b_ub=[-min(c0[0], means.max())],
+            A_eq=np.kron(np.eye(G), np.ones(K)),
+            b_eq=np.ones(G),
+            bounds=(0, 1),
+            method="highs",
+        )
+        if best.status != 0:
+            raise RuntimeError(f"the linear program was not solved: {best.message}")
+        return float(-best.fun)
