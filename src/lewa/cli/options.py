@@ -83,12 +83,12 @@ Names = Annotated[
     list[str], typer.Option("--learner", help="A learner's name, or auto; repeat for more.", autocompletion=learner_names)
 ]
 Floors = Annotated[
-    list[float], typer.Option("--floor", help=("The smallest average that a constraint may have; one per constraint."))
+    list[float], typer.Option("--floor", help="The smallest average that a constraint may have; one per constraint.")
 ]
 Settings = Annotated[list[str], typer.Option("--set", help="NAME=VALUE: set a parameter of a learner or of the game.")]
 Goal = Annotated[
     str,
-    typer.Option(help=("The learner that auto uses: practice (best in measurements) or proved (smallest proved bound).")),
+    typer.Option(help="The learner that auto uses: practice (best in measurements) or proved (smallest proved bound)."),
 ]
 Seeds = Annotated[int, typer.Option(help="The number of independent runs.", parser=whole_number, metavar="INTEGER")]
 TraceFile = Annotated[
@@ -116,7 +116,7 @@ ActionColumn = Annotated[str | None, typer.Option("--action", help="The column o
 RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
 ContextColumns = Annotated[
     list[str],
-    typer.Option("--context", help=("A column known before each decision: estimate the gain of using it; repeat for more.")),
+    typer.Option("--context", help="A column known before each decision: estimate the gain of using it; repeat for more."),
 ]
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[

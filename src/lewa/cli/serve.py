@@ -26,7 +26,7 @@ def serve(
         str, typer.Option(help="The address to listen on; for any other address put a proxy with TLS in front.")
     ] = "127.0.0.1",
     address: Annotated[
-        str | None, typer.Option(help=("The address at which other replicas reach this one: http://HOST:PORT."))
+        str | None, typer.Option(help="The address at which other replicas reach this one: http://HOST:PORT.")
     ] = None,
     plugin: Annotated[
         list[str], typer.Option(help="A module whose learners agents may use as MODULE:CLASS; repeat for more.")

@@ -19,7 +19,7 @@ def warm(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LEARNER]...", help=("The names of learners; those of auto by default."), autocompletion=learner_names
+            metavar="[LEARNER]...", help="The names of learners; those of auto by default.", autocompletion=learner_names
         ),
     ] = None,
 ) -> None:
