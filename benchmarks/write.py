@@ -17,6 +17,7 @@ COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8f5ea8", "#c98a1b", "#5b6770", "#2
 # Why a goal may be missed: what the time of that row is made of.
 WHY = {
     "against C": "C keeps everything in one pass and in registers; ours keeps the play, the rule and the measures apart",
+    "an agent's": "an agent checks and converts every value and keeps averages, bands, a debt and a record of each decision",
     "Exp3": "a round waits for one draw, one division and one exponential in a row, and is then within a fifth of C's",
     "EWARegressor": "the sweep over all actions is one exponential each, near what C takes",
     "against LEWA": "it keeps the running mean of the constraints, one more array to read and to write",
@@ -62,7 +63,7 @@ def main() -> None:
     misses = "\n".join(
         f"- {row.what}: the goal is {row.goal}"
         + (f", measured {row.ratio:.3g}x" if row.ratio else "")
-        + "".join(f": {why}" for part, why in WHY.items() if part in row.what)
+        + next((f": {why}" for part, why in WHY.items() if part in row.what), "")
         + "."
         for row in missed
     )
