@@ -100,6 +100,20 @@ def test_a_wider_range_changes_units_and_nothing_else(learner: str) -> None:
             other.update(yours, reward=reward, cost=cost)
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize("learner", ["auto", "hp-bandit-lewa", "hp-bandit-lewa@printed", "lewa-ucb", "exp3-p", "bandit-q"])
+def test_an_answer_to_a_decision_from_before_an_action_was_added_leaves_no_nan(learner: str) -> None:
+    agent = fresh(learner)
+    decision = agent.pull()
+    agent.add_action("z", share=0.1)
+    agent.update(decision, reward=0.5, cost=0.2)  # its play had no such action
+    play = np.array(agent.pull().play)
+    assert np.isfinite(play).all()
+    assert play.min() > 0
+    assert play.sum() == pytest.approx(1)
+    assert Agent.restore(agent.snapshot()).snapshot() == agent.snapshot()
+
+
 def test_an_action_that_is_added_gets_its_share_and_keeps_what_the_others_learned() -> None:
     agent, dice = fresh(), np.random.default_rng(6)
     answer(agent, 500, dice, [])

@@ -24,9 +24,12 @@ def ix_loss(loss: float, propensity: float, gamma: float) -> float:
 
 @rule
 def estimate_gains(seen: Bandit, bonus: float, gain: Vector) -> None:
-    """gain <- rhat + bonus / p, where rhat is r / p_i for the action i that was drawn and 0 for the others"""
+    """gain <- rhat + bonus / p, where rhat is r / p_i for the action i that was drawn and 0 for the others
+
+    An action that could not be drawn, as one that was added while the answer was awaited, gains nothing.
+    """
     for k in range(gain.size):
-        gain[k] = bonus / seen.play[k]
+        gain[k] = bonus / seen.play[k] if seen.play[k] > 0 else 0.0
     gain[seen.action] += seen.reward / seen.propensity
 
 

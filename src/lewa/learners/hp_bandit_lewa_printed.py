@@ -107,7 +107,7 @@ class PrintedHpBanditLewa(Learner):
         for j in range(lam.size):
             s.sums[j, i] += c[j] / seen.propensity
         for k in range(K):  # w = exp(eta ((rhat + bonus/p) + lam (ctilde + (2K/gamma) alpha_1/sqrt(t))))
-            gain = self.bonus / p[k]
+            gain = self.bonus / p[k] if p[k] > 0 else 0.0
             for j in range(lam.size):
                 gain += lam[j] * (s.sums[j, k] / t + 2 * K / self.gamma * radius)
             if k == i:
