@@ -47,7 +47,7 @@ CONTEXTUAL = (
     *("exp4-lewa", "exp4-lewa-ix", "anytime-exp4-lewa", "lewa-policies"),
 )
 NEVER = (*BLIND, *UNPROVED, *CONTEXTUAL, "bandit-epoch-project")
-IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where nobody knows how many there will be
+IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where the number of rounds is unknown
 # Tried beside the recommended tuning: b trades regret for violation; without their bonus the optimistic learners have a
 # theorem where constraints are the same every round, or where some play is known to exceed the floors.
 ALSO = {"b": (0.6, 2 / 3, 0.75, 0.8, 0.9), "kappa": (0.0, -1.0), "optimism": (0.0,)}
@@ -77,7 +77,7 @@ class Question(NamedTuple):
 
     @property
     def rounds(self) -> int:
-        """T, or the rounds at which bounds are compared where nobody knows it."""
+        """T, or the rounds at which bounds are compared where it is unknown."""
         return IF_UNKNOWN if self.horizon is None else self.horizon
 
     def violation(self, statement: Guarantee) -> tuple[float, ...] | None:

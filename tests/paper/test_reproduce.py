@@ -104,7 +104,7 @@ def test_every_line_is_found_in_the_measures_that_it_names(whole: Whole) -> None
 
 
 class Dying(ThreadPoolExecutor):
-    """Do as many tasks, and then die with the process, so to speak."""
+    """Run this many tasks, then stop as Ctrl-C does."""
 
     def __init__(self, tasks: int) -> None:
         super().__init__(1)

@@ -53,7 +53,7 @@ def make_learners(
 
 
 def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
-    """Refuse a setting that nobody knows, with the nearest right name."""
+    """Refuse a setting that does not exist, with the nearest right name."""
     every = sorted(set().union(*known.values()))
     for key in values:
         if key not in every:

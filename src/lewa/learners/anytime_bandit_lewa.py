@@ -1,4 +1,4 @@
-"""Anytime BanditLEWA: the loss form with steps that fall as the rounds go by, for a horizon that nobody knows."""
+"""Anytime BanditLEWA: the loss form with steps that fall as the rounds go by, for an unknown horizon."""
 
 from dataclasses import dataclass
 from math import sqrt

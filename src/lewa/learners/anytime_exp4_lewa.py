@@ -1,4 +1,4 @@
-"""Anytime EXP4-LEWA: policies as experts for a horizon that nobody knows."""
+"""Anytime EXP4-LEWA: policies as experts for an unknown horizon."""
 
 from dataclasses import dataclass
 from math import log, sqrt

@@ -1,4 +1,4 @@
-"""Anytime LEWA: LEWA with steps that fall as the rounds go by, for a horizon that nobody knows."""
+"""Anytime LEWA: LEWA with steps that fall as the rounds go by, for an unknown horizon."""
 
 from dataclasses import dataclass
 from math import log, sqrt

@@ -1,4 +1,4 @@
-"""Anytime OP-EWA: OP-EWA for a horizon that nobody knows, with bounds that hold at all rounds at once."""
+"""Anytime OP-EWA: OP-EWA for an unknown horizon, with bounds that hold at all rounds at once."""
 
 from dataclasses import dataclass
 from math import log, sqrt
