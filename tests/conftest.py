@@ -51,14 +51,30 @@ COMPILED = {
         "src/lewa/learners",
     )
 }
-# Plain, but not for `make quick`: they start servers, browsers or many processes.
+# Plain, but not for `make quick`: they start servers, browsers or processes, or take more than five seconds.
 SLOW = {
     ROOT / name
     for name in (
+        "tests/adapters/test_gym.py",
+        "tests/adapters/test_river.py",
+        "tests/agent/test_agent.py",
+        "tests/agent/test_context.py",
+        "tests/agent/test_files.py",
+        "tests/agent/test_late.py",
+        "tests/agent/test_machine.py",
+        "tests/agent/test_masks.py",
+        "tests/agent/test_trials.py",
+        "tests/checks/test_laws.py",
+        "tests/checks/test_laws_bite.py",
+        "tests/checks/test_laws_of_wrapped.py",
+        "tests/client/test_client.py",
+        "tests/data/test_streaming.py",
         "tests/fuzz",
         "tests/lab/test_run.py",
+        "tests/measures/test_realised.py",
         "tests/paper/test_reproduce.py",
         "tests/report/test_page_in_browser.py",
+        "tests/report/test_report.py",
         "tests/serve/test_commands.py",
         "tests/serve/test_failures.py",
         "tests/serve/test_fuzz.py",
@@ -66,6 +82,17 @@ SLOW = {
         "tests/serve/test_kill.py",
         "tests/serve/test_page.py",
         "tests/serve/test_replicas.py",
+        "tests/serve/test_store.py",
+        "tests/test_advise.py",
+        "tests/test_cli.py",
+        "tests/test_contract.py",
+        "tests/test_docs_site.py",
+        "tests/test_frontier.py",
+        "tests/test_frontier_context.py",
+        "tests/test_matrix.py",
+        "tests/test_play.py",
+        "tests/test_plugins.py",
+        "tests/test_wrappers.py",
     )
 }
 
