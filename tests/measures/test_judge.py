@@ -149,3 +149,18 @@ def test_one_line_leaves_nothing_and_epochs_do_not_tell() -> None:
     assert not rest_of(lewa.play(learner, game, 100)).known
     one: Any = lewa.learners.make("op-ewa", 2, 100, floor=0.4)
     assert rest_of(lewa.play(one, lewa.games.Bernoulli([0.9, 0.6], [[0.1, 0.8]]), 100)).known
+
+
+@pytest.mark.plain
+def test_a_theorem_about_a_safe_action_says_nothing_where_that_action_is_not_safe() -> None:
+    unsafe = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 0.6]])  # action 1 is a coin: safe in the mean, not in every round
+    learner: Any = lewa.learners.make("lewa+governed", 2, 200, floor=0.5, safe=1, debt=1.0)
+    verdict = lewa.judge(lewa.play(learner, unsafe, 200, seeds=2))
+    assert verdict.holds is None
+    reason = "action 1 misses a floor by 0.5 in some round, and must exceed it by 0: no guarantee applies"
+    assert verdict.guarantee.reason == reason
+    sure = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 1.0]])
+    assert lewa.judge(lewa.play(learner, sure, 200, seeds=2)).holds is True
+    mixing: Any = lewa.learners.make("safe-mixing", 2, 200, floor=0.5, safe=1, margin=0.3)
+    assert "exceeds a floor by only 0.1 in the mean" in lewa.judge(lewa.play(mixing, unsafe, 200)).guarantee.reason
+    assert lewa.judge(lewa.play(mixing, sure, 200)).guarantee.regret is not None

@@ -38,19 +38,23 @@ def judge(trace: Trace) -> Verdict:
 
     A pathwise bound has to hold for every seed; a bound on an expectation for the mean over at least two seeds, with a
     margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those.
-    What projections left is added to the bounds. Regret refutes a bound only against a play that surely meets the floors:
+    What projections left is added to the bounds. No guarantee applies where the action that it takes to be safe was
+    not. Regret refutes a bound only against a play that surely meets the floors:
     where the set of such plays is thinner than a linear program can see, the answer is None.
     """
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
     setting = trace.game.setting
     statement = applicable(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
-    if statement.kind not in JUDGED:
-        return Verdict(statement, None)
+    observable = not trace.game.reacts and trace.rounds * trace.game.actions * trace.game.constraints <= MOST
+    sure = statement.safe is not None and not statement.safe_in_mean
+    reason = unsafe(trace, statement) if statement.safe is not None and (observable or not sure) else ""
+    if reason:
+        return Verdict(none(statement.source, reason), None)
     constraint = "every round" if statement.every_round else "auto"
-    numbers = trace.rounds * trace.game.actions * trace.game.constraints
-    if statement.every_round and (trace.game.reacts or numbers > MOST or statement.each_action):
-        return Verdict(statement, None)  # what it would have shown is not kept, or too much, or not looked for
+    unseen = (sure and not observable) or (statement.every_round and (not observable or statement.each_action))
+    if statement.kind not in JUDGED or unseen:  # what was not kept, or is too much, or is not looked for
+        return Verdict(statement, None)
     if not all(h.feasible for h in hindsight(trace, constraint, statement.raised)):
         floors = f"the floors raised by {statement.raised:.4g}" if statement.raised else "the floor"
         when = " in every round" if statement.every_round else ""
@@ -68,6 +72,21 @@ def judge(trace: Trace) -> Verdict:
         if bounds_hold(statement.kind, bounds, regrets - left.regret, short, positive, trace.rounds) is not False:
             return Verdict(guarantee, None)
     return Verdict(guarantee, holds)
+
+
+def unsafe(trace: Trace, statement: Guarantee) -> str:
+    """Say that the action which a guarantee takes to be safe is not; empty if it is, or if that cannot be seen."""
+    action, slack = statement.safe or (0.0, 0.0)
+    if statement.safe_in_mean and trace.game.mean_constraints is None:
+        return ""
+    for s in range(len(trace.seeds)):
+        _, rows, floors = conditions(trace, s, "auto" if statement.safe_in_mean else "every round")
+        margin = float((rows[:, int(action)] - floors - statement.raised).min())
+        if margin < slack - ROUNDING:
+            when = "in the mean" if statement.safe_in_mean else "in some round"
+            missed = f"misses a floor by {-margin:.4g}" if margin < 0 else f"exceeds a floor by only {margin:.4g}"
+            return f"action {action:g} {missed} {when}, and must exceed it by {slack:g}: no guarantee applies"
+    return ""
 
 
 def bounds_hold(

@@ -63,10 +63,10 @@ def governed(
         statement = conclude(
             bound, rounds, floor, str(inside.kind), source, (*inside.assumptions, *world, text), inside.epsilon
         )
-        both = (statement, _net(rounds, floor, debt, bandit, setting, world))
+        both = (statement._replace(safe=safe), _net(rounds, floor, debt, bandit, setting, world)._replace(safe=safe))
         first = setting.constraints != "iid" and not setting.corruption and statement.regret is not None
         return both if first else both[::-1]
-    return (_net(rounds, floor, debt, bandit, setting, world),)
+    return (_net(rounds, floor, debt, bandit, setting, world)._replace(safe=safe),)
 
 
 def _never_more(debt: Vector, bandit: bool) -> str:

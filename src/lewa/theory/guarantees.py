@@ -65,6 +65,8 @@ class Guarantee(NamedTuple):
     raised: float = 0.0  # the floors that some play has to meet are higher by this
     throughout: bool = False  # the probability is that of all t <= T at once, not only of T
     share: float | None = None  # of the reward of every fixed play, less the regret, if the slack is there in every round
+    safe: tuple[float, float] | None = None  # the premise that this action exceeds every floor by this slack in every round
+    safe_in_mean: bool = False  # the premise is about its mean constraints only
 
     @property
     def every_round(self) -> bool:

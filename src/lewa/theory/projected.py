@@ -307,7 +307,8 @@ def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setti
     mixing = T if z < 1e-4 else 2 * T * (z - log1p(z)) / (z * z)  # at least sum 2 radius/(margin sqrt(t) + 2 radius)
     bound = Bound(log(K) / eta + eta * T / 8 + 1 + mixing, 0.0, 0.0)
     world = (steady(setting), safe_action(safe, margin), *several(floor))
-    return (throughout(conclude(bound, T, floor, event.kind, source, world, event.epsilon)),)
+    statement = throughout(conclude(bound, T, floor, event.kind, source, world, event.epsilon))
+    return (statement._replace(safe=(safe, margin), safe_in_mean=True),)
 
 
 def bandit_safe_mixing(
@@ -326,7 +327,8 @@ def bandit_safe_mixing(
     mixing = drawn_radii(K, T, level, epsilon) / margin if margin > 0 else inf
     bound = Bound(ix_regret(K, T, eta, epsilon) + mixing, 0.0, 0.0)
     world = (MEAN, UNSEEN, safe_action(safe, margin), *several(floor))
-    return (conclude(bound, T, floor, PROBABLE, source, world, epsilon),)
+    statement = conclude(bound, T, floor, PROBABLE, source, world, epsilon)
+    return (statement._replace(safe=(safe, margin), safe_in_mean=True),)
 
 
 def safe_action(safe: float, margin: float) -> str:
