@@ -454,8 +454,8 @@ BROKEN = {
     "syntax": ("x = (", "cannot be imported: line 1 of "),
     "raises": ("raise KeyError('a')", "cannot be imported: KeyError: 'a'"),
     "exits": ("import sys\nsys.exit(3)", "cannot be imported: its module calls exit(3)"),
-    "without": ("class Mine:\n    def learn(self, s, seen): ...", "has no `examples`: give it a class method"),
-    "instance": ("class One:\n    def learn(self, s, seen): ...\nMine = One()", "must be a class of learners"),
+    "without": ("class Mine:\n    def learn(self, s, seen): ...", "must be a subclass of lewa.learners.Learner, got <class"),
+    "instance": ("class One:\n    def learn(self, s, seen): ...\nMine = One()", "must be a subclass of lewa.learners.Learner"),
 }
 
 
