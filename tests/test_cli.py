@@ -455,7 +455,10 @@ BROKEN = {
     "raises": ("raise KeyError('a')", "cannot be imported: KeyError: 'a'"),
     "exits": ("import sys\nsys.exit(3)", "cannot be imported: its module calls exit(3)"),
     "without": ("class Mine:\n    def learn(self, s, seen): ...", "must be a subclass of lewa.learners.Learner, got <class"),
-    "instance": ("class One:\n    def learn(self, s, seen): ...\nMine = One()", "must be a subclass of lewa.learners.Learner"),
+    "instance": (
+        "class One:\n    def learn(self, s, seen): ...\nMine = One()",
+        "must be a subclass of lewa.learners.Learner",
+    ),
 }
 
 

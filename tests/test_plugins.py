@@ -122,8 +122,16 @@ class Solver(namedtuple("Solver", "floor")):
 # A learner that lacks what the engine reads of it.
 HALF_LEARNERS = [
     ("mine_tuple:Solver", TUPLE, "the learner mine_tuple:Solver must be a subclass of lewa.learners.Learner, got <class"),
-    ("mine_start:Solver", SOURCE.replace(" -> SolverState", ""), "Solver.start must annotate what it returns, a named tuple"),
-    ("mine_str:Solver", SOURCE.replace(" -> SolverState", " -> 'X'"), r"annotations of Solver.start cannot .*'X' is not defined"),
+    (
+        "mine_start:Solver",
+        SOURCE.replace(" -> SolverState", ""),
+        "Solver.start must annotate what it returns, a named tuple",
+    ),
+    (
+        "mine_str:Solver",
+        SOURCE.replace(" -> SolverState", " -> 'X'"),
+        r"annotations of Solver.start cannot .*'X' is not defined",
+    ),
     ("mine_seen:Solver", SOURCE.replace("seen: Bandit", "seen"), "Solver.learn must annotate its argument, `seen: Full` or"),
     ("mine_plain:Solver", SOURCE.replace("@dataclass(frozen=True)", ""), "mine_plain:Solver must be a dataclass: write @"),
     ("mine_play:Solver", SOURCE.replace("def play", "def plays"), "the learner mine_play:Solver must define play"),
@@ -137,7 +145,11 @@ def test_half_a_learner_is_refused_by_every_command(
     from lewa.cli import main
 
     write_module(folder, name.partition(":")[0], source)
-    commands = ("check NAME", "play bernoulli --learner NAME --rounds 5", "guarantee NAME --actions 3 --rounds 5 --floor 0.5")
+    commands = (
+        "check NAME",
+        "play bernoulli --learner NAME --rounds 5",
+        "guarantee NAME --actions 3 --rounds 5 --floor 0.5",
+    )
     for words in commands:
         monkeypatch.setattr(sys, "argv", ["lewa", *words.replace("NAME", name).split()])
         with pytest.raises(SystemExit) as end:
