@@ -584,3 +584,11 @@ def test_the_installed_command_answers() -> None:
     )
     assert failed.returncode == 2
     assert "Traceback" not in failed.stderr
+
+
+def test_a_refusal_is_one_line_also_after_a_remark(lewa_: Any) -> None:
+    words = ("play", "contextual+noise", "--learner", "lewa", "--rounds", 5, "--seeds", 1)
+    for wrong in (("--floor", 0, "--floor", 1), ("--floor", 0.5, "--trace", ".")):
+        status, _, complaint = lewa_(*words, *wrong)
+        assert (status, complaint.count("\n")) == (2, 1), complaint
+    assert "lewa plays without the context" in lewa_(*words, "--floor", 0.5)[2]
