@@ -454,8 +454,11 @@ BROKEN = {
     "syntax": ("x = (", "cannot be imported: line 1 of "),
     "raises": ("raise KeyError('a')", "cannot be imported: KeyError: 'a'"),
     "exits": ("import sys\nsys.exit(3)", "cannot be imported: its module calls exit(3)"),
-    "without": ("class Mine:\n    def learn(self, s, seen): ...", "has no `examples`: give it a class method"),
-    "instance": ("class One:\n    def learn(self, s, seen): ...\nMine = One()", "must be a class of learners"),
+    "without": ("class Mine:\n    def learn(self, s, seen): ...", "must be a subclass of lewa.learners.Learner, got <class"),
+    "instance": (
+        "class One:\n    def learn(self, s, seen): ...\nMine = One()",
+        "must be a subclass of lewa.learners.Learner",
+    ),
 }
 
 
@@ -581,3 +584,11 @@ def test_the_installed_command_answers() -> None:
     )
     assert failed.returncode == 2
     assert "Traceback" not in failed.stderr
+
+
+def test_a_refusal_is_one_line_also_after_a_remark(lewa_: Any) -> None:
+    words = ("play", "contextual+noise", "--learner", "lewa", "--rounds", 5, "--seeds", 1)
+    for wrong in (("--floor", 0, "--floor", 1), ("--floor", 0.5, "--trace", ".")):
+        status, _, complaint = lewa_(*words, *wrong)
+        assert (status, complaint.count("\n")) == (2, 1), complaint
+    assert "lewa plays without the context" in lewa_(*words, "--floor", 0.5)[2]

@@ -4,6 +4,7 @@ import importlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,6 +111,54 @@ def test_lists_of_learners_and_games_have_entry_points_too(folder: Path, capsys:
         assert sum(row == "lewa" for row in rows) <= 1
 
 
+TUPLE = """
+from collections import namedtuple
+State = namedtuple("State", "counts")
+class Solver(namedtuple("Solver", "floor")):
+    examples = classmethod(lambda cls: [(cls(0.5), 3)])
+    def start(self, actions): return State(0)
+    def learn(self, s, seen): pass
+"""
+# A learner that lacks what the engine reads of it.
+HALF_LEARNERS = [
+    ("mine_tuple:Solver", TUPLE, "the learner mine_tuple:Solver must be a subclass of lewa.learners.Learner, got <class"),
+    (
+        "mine_start:Solver",
+        SOURCE.replace(" -> SolverState", ""),
+        "Solver.start must annotate what it returns, a named tuple",
+    ),
+    (
+        "mine_str:Solver",
+        SOURCE.replace(" -> SolverState", " -> 'X'"),
+        r"annotations of Solver.start cannot .*'X' is not defined",
+    ),
+    ("mine_seen:Solver", SOURCE.replace("seen: Bandit", "seen"), "Solver.learn must annotate its argument, `seen: Full` or"),
+    ("mine_plain:Solver", SOURCE.replace("@dataclass(frozen=True)", ""), "mine_plain:Solver must be a dataclass: write @"),
+    ("mine_play:Solver", SOURCE.replace("def play", "def plays"), "the learner mine_play:Solver must define play"),
+]
+
+
+@pytest.mark.parametrize(("name", "source", "sentence"), HALF_LEARNERS)
+def test_half_a_learner_is_refused_by_every_command(
+    folder: Path, name: str, source: str, sentence: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from lewa.cli import main
+
+    write_module(folder, name.partition(":")[0], source)
+    commands = (
+        "check NAME",
+        "play bernoulli --learner NAME --rounds 5",
+        "guarantee NAME --actions 3 --rounds 5 --floor 0.5",
+    )
+    for words in commands:
+        monkeypatch.setattr(sys, "argv", ["lewa", *words.replace("NAME", name).split()])
+        with pytest.raises(SystemExit) as end:
+            main()
+        complaint = capsys.readouterr().err
+        assert (end.value.code, complaint.count("\n")) == (2, 1), complaint
+        assert re.search(sentence, complaint)
+
+
 @pytest.mark.parametrize(
     ("name", "source", "sentence"),
     [
@@ -120,6 +169,7 @@ def test_lists_of_learners_and_games_have_entry_points_too(folder: Path, capsys:
         ("mine_zero:Solver", "1/0", "mine_zero:Solver cannot be imported: ZeroDivisionError: division by zero"),
         ("os:getcwd", None, "the learner os:getcwd must be a subclass of lewa.learners.Learner, got <built-in"),
         (":Solver", None, ":Solver cannot be found: name a class as MODULE:CLASS"),
+        *HALF_LEARNERS,
     ],
 )
 def test_what_is_wrong_with_a_name_is_one_sentence(folder: Path, name: str, source: str | None, sentence: str) -> None:

@@ -1,12 +1,12 @@
 """What one round shows a learner: full information or bandit feedback."""
 
 from enum import StrEnum
-from typing import NamedTuple, get_type_hints
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix, Vector, annotations
 
 
 class Full(NamedTuple):
@@ -68,9 +68,9 @@ def feedback_kind(learner: type) -> Feedback:
     declared: Feedback | None = getattr(learner, "feedback", None)
     if declared is not None:
         return declared
-    kind = get_type_hints(learner.learn).get("seen")  # type: ignore[attr-defined]
+    kind = annotations(learner.learn, f"{learner.__name__}.learn").get("seen")  # type: ignore[attr-defined]
     if kind not in (Full, Bandit):
-        raise TypeError(f"{learner.__name__}.learn must annotate its argument, `seen: Full` or `seen: Bandit`, got {kind}")
+        raise ValueError(f"{learner.__name__}.learn must annotate its argument, `seen: Full` or `seen: Bandit`, got {kind}")
     if kind is Full:
         return Feedback.FULL
     return Feedback.BANDIT if hasattr(learner, "choose") else Feedback.DENSE

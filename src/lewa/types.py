@@ -1,6 +1,6 @@
-"""The shapes of arrays, and the state of a learner."""
+"""The shapes of arrays, the state of a learner, and how annotations are read."""
 
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_type_hints
 
 import numpy as np
 
@@ -10,3 +10,11 @@ Cube: TypeAlias = np.ndarray[tuple[int, int, int], np.dtype[np.float64]]
 Indices: TypeAlias = np.ndarray[tuple[int], np.dtype[np.int64]]
 Words: TypeAlias = np.ndarray[tuple[int], np.dtype[np.uint64]]
 State: TypeAlias = Any  # of a learner: a named tuple of arrays, the first with one entry per action; each has its own
+
+
+def annotations(annotated: object, name: str) -> dict[str, Any]:
+    """Return the annotations of a class or a function; refuse, by its name, one that names a type that is not there."""
+    try:
+        return get_type_hints(annotated)
+    except Exception as error:  # an annotation in quotes is code of the user's
+        raise ValueError(f"the annotations of {name} cannot be read: {type(error).__name__}: {error}") from None

@@ -1,5 +1,6 @@
 """Validation of arguments: counts, numbers in [0, 1], floors, names."""
 
+import os
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -38,6 +39,21 @@ def as_count(name: str, value: object, least: int = 1) -> int:
     if int(value) > LARGEST_WHOLE:  # type: ignore[call-overload]
         raise ValueError(f"{name} must be at most {LARGEST_WHOLE}, got {short_repr(value)}")
     return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def as_flag(name: str, value: object) -> bool:
+    """Return True or False; refuse what is neither."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {short_repr(value)}")
+    return bool(value)
+
+
+def as_path(name: str, value: object) -> str:
+    """Return a path as text; refuse what is no path, and one of several lines, which no message could name."""
+    path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
+    if not isinstance(path, str) or len(path.splitlines()) > 1:
+        raise ValueError(f"{name} must be a path, in one line, got {short_repr(value)}")
+    return path
 
 
 def as_floats(name: str, values: object, what: str = "numbers") -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -48,7 +48,8 @@ def _strict(agent: lewa.Agent) -> None:
 
 def new_agent(rng: Random, folder: Path) -> Call:
     names = ["actions", "constraints", "reward_range", "horizon", "learner", "seed", "settings", "feedback", "max_pending"]
-    names += ["expire_after", "unanswered", "expected"]
+    names += ["expire_after", "unanswered", "expected", "goal", "learn", "context", "policies", "regressor"]
+    names += ["keep_context", "safe", "governor", "name", "on_verdict", "sync", "plays"]
     changes = {rng.choice(names): hostile.thing(rng) for _ in range(rng.choice([1, 1, 2]))}
     return Call(f"Agent({changes!r})", lambda: _strict(_agent(**changes)))
 
@@ -93,6 +94,92 @@ def agent_verb(rng: Random, folder: Path) -> Call:
     }
     text = rng.choice(list(verbs))
     return Call(f"agent.{text}={value!r})", verbs[text], agent.snapshot)
+
+
+def change(rng: Random, folder: Path) -> Call:
+    """A change of an agent, with one hostile value."""
+    agent = _agent(**rng.choice([{}, {"safe": "a"}, {"horizon": 100}, {"feedback": "full"}]))
+    agent.pull()
+    verb, right = rng.choice(CHANGES)
+    given = {**right, rng.choice(list(right)): hostile.thing(rng)}
+    if rng.random() < 0.1:
+        given[rng.choice(["who", "why"])] = hostile.thing(rng)
+    return Call(f"agent.{verb}({given!r})", lambda: getattr(agent, verb)(**given), agent.snapshot)
+
+
+CHANGES: list[tuple[str, dict[str, Any]]] = [
+    ("set_limit", {"name": "cost", "limit": 0.5}),
+    ("set_range", {"name": "cost", "ends": (0, 2)}),
+    ("add_action", {"action": "c", "like": "a"}),
+    ("add_action", {"action": "c", "expected": {"cost": 0.1}, "share": 0.1}),
+    ("retire_action", {"action": "b"}),
+    ("set_mode", {"mode": "frozen"}),
+    ("set_exposure", {"share": 1.0}),
+    ("set_share", {"action": "a", "share": 0.1}),
+    ("set_fallback", {"action": "a"}),
+    ("set_governor", {"governor": lewa.Governor("a")}),
+    ("pull_many", {"n": 2}),
+    ("update_many", {"answers": [(1, {"reward": 0.5, "cost": 0.1})]}),
+]
+
+
+def governor(rng: Random, folder: Path) -> Call:
+    fields: dict[str, Any] = {"safe": "a", "sure": {"cost": 0.1}, "mean": {}, "debt": {"cost": 4.0}, "reserve": {}}
+    for _ in range(rng.choice([1, 1, 2])):
+        name = rng.choice([*fields, "epsilon"])
+        value = hostile.thing(rng)
+        fields[name] = value if name in ("safe", "epsilon") or rng.random() < 0.4 else {"cost": value}
+    return Call(f"Governor({fields!r})", lambda: _strict(_agent(governor=lewa.Governor(**fields))))
+
+
+def in_context(rng: Random, folder: Path) -> Call:
+    """A pull of an agent that looks at contexts or mixes policies."""
+    columns = [lewa.number("n", (0, 1)), lewa.category("t", ["u", "v"]), lewa.vector("v", 2), lewa.text("w", 4)]
+    if rng.random() < 0.5:
+        agent = _agent(context=columns, keep_context=rng.random() < 0.5)
+        context: Any = {"n": 0.5, "t": "u", "v": [0.1, 0.2], "w": "word"}
+        context[rng.choice([*context, "other"])] = hostile.thing(rng)
+        given: dict[str, Any] = {"context": context if rng.random() < 0.8 else hostile.thing(rng)}
+    else:
+        policies: Any = {"p": lambda context: hostile.thing(rng), "q": lambda context: "b"}
+        agent = _agent(policies=policies if rng.random() < 0.7 else ["p", "q"])
+        given = {"advice": rng.choice([{"p": hostile.thing(rng), "q": "a"}, {"p": "a", "q": "b"}, hostile.thing(rng)])}
+        given |= {"context": hostile.thing(rng)} if rng.random() < 0.5 else {}
+    return Call(f"pull({given!r})", lambda: agent.pull(**given), agent.snapshot)
+
+
+def column(rng: Random, folder: Path) -> Call:
+    rights: dict[str, dict[str, Any]] = {
+        "number": {"name": "x", "range": (0, 1), "knots": 0},
+        "category": {"name": "x", "levels": ["a", "b"], "buckets": 0},
+        "text": {"name": "x", "size": 8},
+        "vector": {"name": "x", "size": 3},
+    }
+    kind = rng.choice(list(rights))
+    given = {**rights[kind], rng.choice(list(rights[kind])): _small(rng)}
+    return Call(f"{kind}({given!r})", lambda: _agent(context=[getattr(lewa, kind)(**given)]))
+
+
+def journal(rng: Random, folder: Path) -> Call:
+    """Open a journal that is spoiled, or with hostile options."""
+    path = folder / "agent.journal"
+    agent = _agent(journal=path)
+    for n in range(3):
+        decision = agent.pull()
+        if n:
+            agent.update(decision, reward=0.5, cost=0.1)
+    agent.set_limit("cost", 0.5)
+    if rng.random() < 0.5:
+        agent.checkpoint()
+    agent.stop_journal()
+    given: dict[str, Any] = {"path": path}
+    if rng.random() < 0.6:
+        files = [file for file in folder.iterdir() if file.name.startswith("agent.journal")]
+        file = rng.choice(files)
+        file.write_bytes(hostile.corrupt(rng, file.read_bytes()))
+    else:
+        given[rng.choice(["path", "sync", "plays", "regressor"])] = hostile.thing(rng)
+    return Call(f"Agent.open({given!r})", lambda: _strict(lewa.Agent.open(**given)))
 
 
 def snapshot(rng: Random, folder: Path) -> Call:
@@ -229,6 +316,11 @@ BUILDERS: dict[Callable[[Random, Path], Call], float] = {
     agent_verb: 12,
     snapshot: 14,
     saved_agent: 6,
+    change: 12,
+    governor: 6,
+    in_context: 8,
+    column: 3,
+    journal: 5,
     player: 12,
     new_player: 3,
     play: 6,

@@ -12,7 +12,7 @@ from random import Random
 from tempfile import mkdtemp
 from typing import NamedTuple
 
-from tests.fuzz import hostile
+from tests.fuzz import hostile, service
 
 from lewa import games, learners
 
@@ -34,6 +34,8 @@ def make(rng: Random, folder: Path, index: int) -> Command:
     """Write the files of a command and return it."""
     builder = rng.choices(list(BUILDERS), weights=list(BUILDERS.values()))[0]
     words = builder(rng, folder, index)
+    if builder is service.serve:  # another word might start a server
+        return Command(words)
     if rng.random() < 0.1 and words:
         words[rng.randrange(len(words))] = hostile.word(rng)
     if rng.random() < 0.08:
@@ -182,6 +184,10 @@ def report(rng: Random, folder: Path, index: int) -> list[str]:
     return ["report", rng.choice(["results", "results", "results", "results", ".", "nothing", "results/study.toml", ""])]
 
 
+def warm(rng: Random, folder: Path, index: int) -> list[str]:
+    return ["warm", *(_learner(rng) for _ in range(rng.choice([0, 1, 1, 2])))]
+
+
 def anything(rng: Random, folder: Path, index: int) -> list[str]:
     return [hostile.word(rng) for _ in range(rng.randrange(4))]
 
@@ -196,5 +202,10 @@ BUILDERS: dict[Callable[[Random, Path, int], list[str]], float] = {
     run: 7,
     report: 5,
     lists: 1,
+    warm: 1,
+    service.keys: 4,
+    service.agents: 1,
+    service.journal: 5,
+    service.serve: 2,
     anything: 3,
 }

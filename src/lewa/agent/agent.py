@@ -22,7 +22,7 @@ from lewa.agent.status import Status, report
 from lewa.agent.watch import VerdictCallback, announce
 from lewa.context import Column
 from lewa.types import Vector
-from lewa.validation import as_count, nearest
+from lewa.validation import as_count, as_flag, nearest
 
 _new = tuple.__new__  # a named tuple in half the time
 
@@ -180,7 +180,7 @@ class Agent(ChangeMethods, AgentCore):
                     agent_name=name,
                     context=columns,
                     policies=advisers,
-                    keep_context=bool(keep_context),
+                    keep_context=as_flag("keep_context", keep_context),
                     learns_at_close=setup.as_learning_time(learn),
                     regressor=model,
                 )

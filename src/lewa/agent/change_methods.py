@@ -39,7 +39,7 @@ class ChangeMethods:
         who, why : str
             Who makes the change, and why: they are part of the record.
         """
-        return self._make("range", name, list(ends), who, why)
+        return self._make("range", name, ends, who, why)
 
     def add_action(
         self,
@@ -66,7 +66,7 @@ class ChangeMethods:
         who, why : str
             Who makes the change, and why: they are part of the record.
         """
-        options = {"like": like, "expected": expected and dict(expected), "share": share}
+        options = {"like": like, "expected": dict(expected) if isinstance(expected, Mapping) else expected, "share": share}
         return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
 
     def retire_action(self, action: Label, *, who: str = "", why: str = "") -> Change:

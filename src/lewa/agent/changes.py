@@ -119,7 +119,9 @@ def _add(state: "AgentState", change: Change) -> None:
         raise ValueError(f"the actions of an agent with a regressor cannot change: make a new agent with {label!r}")
     actions, K = as_actions((*setup.actions, label)), len(setup.actions)
     like = None if options.get("like") is None else state.index(options["like"])
-    expected = options.get("expected") or {}
+    expected = options.get("expected", {})
+    if not isinstance(expected, Mapping):
+        raise ValueError(f"expected must map names to values, got {short_repr(expected)}")
     column = {name: as_number(f"the expected {name}", value) for name, value in expected.items()}
     units = [clipped_unit(setup.scales[field_index(setup, name)], value) for name, value in column.items()]
     guess = {field_index(setup, name): unit for name, unit in zip(column, units, strict=True)}

@@ -29,7 +29,7 @@ from lewa.agent.statistics import Statistics
 from lewa.agent.watch import VerdictCallback, Watch, announce
 from lewa.types import Vector
 from lewa.units import as_number
-from lewa.validation import as_count, nearest, short_repr
+from lewa.validation import as_count, as_flag, as_path, nearest, short_repr
 
 VERSION = 1  # of what is saved
 log = logging.getLogger("lewa.agent")
@@ -221,8 +221,7 @@ class AgentCore:
             self._check_running()
             if self._journal is not None:
                 raise ValueError(f"this agent already has a journal, {self._journal.path}")
-            if not isinstance(path, str | os.PathLike):
-                raise ValueError(f"the journal must be a path, got {short_repr(path)}")
+            path, plays = as_path("the journal", path), as_flag("plays", plays)
             if self._state.records:
                 self._check_saved()
             journal = Journal(path, sync, new=True)
@@ -280,6 +279,7 @@ class AgentCore:
         regressor
             The regressor that the agent was made with, as it was then: it learns all the records anew.
         """
+        path, plays = as_path("the journal", path), as_flag("plays", plays)
         journal = Journal(path, sync, new=False)
         try:
             tail = read_tail(path, _newest_snapshot(path))
@@ -372,12 +372,12 @@ class AgentCore:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything to a JSON file; until all of it is on the disk, what the file held before stays."""
-        files.write(path, self.snapshot())
+        files.write(as_path("the file", path), self.snapshot())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the agent that was saved; refuse a file that is cut, damaged or not a saved agent with a sentence."""
-        return cls.restore(files.read(path))
+        return cls.restore(files.read(as_path("the file", path)))
 
 
 def _newest_snapshot(path: str | os.PathLike[str]) -> Plain | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from lewa.agent.records import Plain
 from lewa.types import Vector
-from lewa.validation import nearest
+from lewa.validation import nearest, short_repr
 
 MODES = ("live", "shadow", "frozen", "off")
 
@@ -55,8 +55,9 @@ class Exposure(NamedTuple):
 
     def check(self, actions: int) -> "Exposure":
         """Return it; refuse what breaks a law."""
-        if self.mode not in MODES:
-            raise ValueError(f"mode must be live, shadow, frozen or off, got {self.mode!r}{nearest(self.mode, list(MODES))}")
+        if not isinstance(self.mode, str) or self.mode not in MODES:
+            hint = nearest(str(self.mode), list(MODES))
+            raise ValueError(f"mode must be live, shadow, frozen or off, got {short_repr(self.mode)}{hint}")
         if not 0 <= self.share <= 1:
             raise ValueError(f"exposure must lie in [0, 1], got {self.share}")
         if self.fallback is None and (self.share < 1 or self.mode in ("shadow", "off")):

@@ -1,6 +1,6 @@
 """The governor of an agent: it plays safe while one more decision at its worst would take a debt beyond its bound."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import isfinite
 
@@ -57,6 +57,13 @@ class Governor:
     reserve: Mapping[str, float] = field(default_factory=dict)
     epsilon: float = 0.05
 
+    def __post_init__(self) -> None:
+        if self.safe is not None and not isinstance(self.safe, str | int | Mapping):
+            raise ValueError(f"safe must be an action, or shares by action, got {short_repr(self.safe)}")
+        for values in (self.sure, self.mean, self.debt, self.reserve):
+            if not isinstance(values, Mapping):
+                raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {short_repr(values)}")
+
     def plain(self) -> Plain:
         """Return it as JSON has it: a mixture is a list of pairs."""
         safe = [list(pair) for pair in self.safe.items()] if isinstance(self.safe, Mapping) else self.safe
@@ -70,6 +77,8 @@ def governor_from_plain(plain: object) -> Governor:
         raise ValueError(f"a governor has the fields {', '.join(Governor.__dataclass_fields__)}, got {short_repr(plain)}")
     safe = plain.get("safe")
     if isinstance(safe, list):
+        if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int) for pair in safe):
+            raise ValueError(f"a safe mixture must be pairs of an action and its share, got {short_repr(safe)}")
         safe = dict(safe)
     return Governor(**{**plain, "safe": safe})
 
@@ -89,8 +98,9 @@ def split_governed(learner: str, governor: Governor | str, safe: Label | None) -
 def as_governor(governor: object, safe: Label | None) -> Governor | None:
     """Return the governor that an agent is made with: one that is given, or that of a safe action, or none."""
     if isinstance(governor, Governor):
-        if safe is not None and governor.safe not in (None, safe):
-            raise ValueError(f"the safe action must be named once, got safe={safe!r} and a governor with {governor.safe!r}")
+        if safe is not None and governor.safe is not None and (not isinstance(safe, str | int) or governor.safe != safe):
+            both = f"safe={short_repr(safe)} and a governor with {short_repr(governor.safe)}"
+            raise ValueError(f"the safe action must be named once, got {both}")
         return governor if safe is None else Governor(**{**governor.__dict__, "safe": safe})
     name = governor if isinstance(governor, str) else ""
     if name == "learned" and safe is None:
@@ -135,9 +145,7 @@ class Rule:
         """Return what a value adds to the debt of constraint j."""
         return self.signs[j] * (value - self.constraints[j].limit)
 
-    def _check_names(self, values: object) -> None:
-        if not isinstance(values, Mapping):
-            raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {short_repr(values)}")
+    def _check_names(self, values: Iterable[object]) -> None:
         for name in values:
             if name not in self.names:
                 raise ValueError(f"there is no constraint {short_repr(name)}{nearest(str(name), self.names)}")

@@ -51,7 +51,7 @@ class Journal:
 
     def __init__(self, path: str | os.PathLike[str], sync: str, new: bool) -> None:
         """Open and lock the file; a new one must not be there yet, or be empty."""
-        if sync not in SYNCS:
+        if not isinstance(sync, str) or sync not in SYNCS:
             raise ValueError(f"sync must be 'every', 'batch' or 'never', got {short_repr(sync)}")
         self.path, self.sync = os.path.realpath(path), sync
         flags = os.O_RDWR | os.O_APPEND | (os.O_CREAT if new else 0)

@@ -21,7 +21,7 @@ def as_policies(policies: object) -> tuple[tuple[str, ...], dict[str, Policy]]:
         names, functions = tuple(policies), {}
     else:
         raise ValueError(f"policies must be functions by name, or a list of names, got {short_repr(policies)}")
-    if not names or len(set(names)) < len(names) or not all(isinstance(name, str) and name for name in names):
+    if not names or not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
         raise ValueError(f"policies must have distinct names, at least one, got {short_repr(list(names))}")
     return names, functions
 

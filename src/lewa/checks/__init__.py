@@ -3,6 +3,7 @@
 from lewa.checks import games, learners
 from lewa.checks.laws import Result
 from lewa.game import Game
+from lewa.learners import examine
 from lewa.validation import short_repr
 
 
@@ -17,7 +18,9 @@ def check(subject: object) -> list[Result]:
     if isinstance(subject, Game) or (isinstance(subject, type) and issubclass(subject, Game)):
         return games.check(subject)
     if hasattr(subject, "learn"):
-        return learners.check(subject if isinstance(subject, type) else type(subject))
+        kind = subject if isinstance(subject, type) else type(subject)
+        examine(kind, kind.__name__)
+        return learners.check(kind)
     raise ValueError(f"expected a learner, which has `learn`, or a subclass of lewa.games.Game, got {short_repr(subject)}")
 
 

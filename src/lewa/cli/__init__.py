@@ -17,7 +17,7 @@ from lewa.cli import serve, agents, keys, journal  # noqa: F401
 # isort: on
 from lewa.cli.shared import app as app
 from lewa.cli.shared import out as out
-from lewa.cli.shared import say
+from lewa.cli.shared import remarks, say, say_remarks
 
 
 @app.callback(invoke_without_command=True)
@@ -36,7 +36,9 @@ def main() -> None:
         warnings.simplefilter("default")
         warnings.showwarning = _warn
         try:
+            remarks.clear()
             code = app(standalone_mode=False)
+            say_remarks()
         except (ValueError, OSError) as error:
             code = say(f"lewa: {error}")
         except KeyboardInterrupt:

@@ -7,7 +7,7 @@ from lewa import learners
 from lewa.advice import PRACTICE
 from lewa.choice import LearnerChoice, choose_learner
 from lewa.cli.options import Values
-from lewa.cli.shared import say
+from lewa.cli.shared import remark
 from lewa.feedback import feedback_kind
 from lewa.learners import Learner
 from lewa.theory.guarantees import Setting
@@ -36,7 +36,7 @@ def make_learners(
         choice = _choose(problem)
         advice[choice.name] = choice.settings
         names = [choice.name if name == "auto" else name for name in names]
-        say(f"auto: {choice.called}{_beside(choice, problem)}")
+        remark(f"auto: {choice.called}{_beside(choice, problem)}")
     known = {name: learners.settings_of(name) for name in names}
     check_names(values, {**(others or {}), **known})
     players = {}
@@ -46,7 +46,7 @@ def make_learners(
             raise ValueError(f"{name} needs {needs} feedback and cannot learn from {problem.feedback} feedback")
         in_context = learners.settings_in_context(name, problem.features, problem.policies)
         if problem.features and not in_context:
-            say(f"{name} plays without the context: it cannot use it")
+            remark(f"{name} plays without the context: it cannot use it")
         chosen = {**advice.get(name, {}), **in_context, **{key: value for key, value in values.items() if key in settings}}
         players[name] = learners.make(name, problem.actions, problem.rounds, problem.floor, **chosen)
     return players

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from numba.core.event import Event, Listener, install_listener
 from rich.progress import Progress, TaskID
 
-from lewa.cli.shared import err, say
+from lewa.cli.shared import err, say, say_remarks
 from lewa.compile_notice import COMPILE, announced_by
 
 if TYPE_CHECKING:  # studies are an extra
@@ -16,13 +16,14 @@ if TYPE_CHECKING:  # studies are an extra
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Show a bar. Compiling is announced, and the bar's clock starts after it."""
+    """Show a bar. Compiling is announced, and the bar's clock starts after it; remarks are said at the end."""
     with (
         Progress(console=err, transient=True, disable=not err.is_terminal) as bar,
         announced_by(say),
         install_listener(COMPILE, ClockReset(bar)),
     ):
         yield bar
+    say_remarks()
 
 
 class ClockReset(Listener):

@@ -18,6 +18,7 @@ app = typer.Typer(
 WIDE = 130  # columns where the output is no terminal, so that tables do not fold
 out = Console(width=None if sys.stdout.isatty() else WIDE, emoji=False)  # names stay as they are
 err = Console(stderr=True, emoji=False)
+remarks: list[str] = []  # of this command, not yet printed
 
 
 def say(sentence: str) -> int:
@@ -25,6 +26,17 @@ def say(sentence: str) -> int:
     line = " ".join(part.strip() for part in sentence.splitlines())
     err.print(line, highlight=False, markup=False, soft_wrap=True)
     return 2
+
+
+def remark(sentence: str) -> None:
+    """Keep a remark for standard error until the command can be refused no more: a refusal is one line alone."""
+    remarks.append(sentence)
+
+
+def say_remarks() -> None:
+    """Print the remarks of this command so far."""
+    while remarks:
+        say(remarks.pop(0))
 
 
 def note(sentence: str) -> None:

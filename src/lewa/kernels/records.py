@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 import numpy as np
 
-from lewa.types import Vector
+from lewa.types import Vector, annotations
 
 T = TypeVar("T")
 
@@ -19,14 +19,22 @@ def field_types(kind: type) -> dict[str, Any]:
 
 @cache
 def _field_types(kind: Any) -> dict[str, Any]:
-    hints = get_type_hints(kind)
+    hints = annotations(kind, kind.__name__)
     names = [field.name for field in fields(kind)] if is_dataclass(kind) else kind._fields
+    if missing := [name for name in names if name not in hints]:
+        raise ValueError(f"{kind.__name__} must annotate the types of its fields; {', '.join(missing)} has none")
     return {name: hints[name] for name in names}
 
 
 def state_type(learner: type) -> Any:
     """Return the type of a learner's state: the attribute `State`, or what `start` says that it returns."""
-    return getattr(learner, "State", None) or get_type_hints(learner.start)["return"]  # type: ignore[attr-defined]
+    declared = getattr(learner, "State", None)
+    if declared is not None:
+        return declared
+    kind = annotations(learner.start, f"{learner.__name__}.start").get("return")  # type: ignore[attr-defined]
+    if not (isinstance(kind, type) and hasattr(kind, "_fields")):
+        raise ValueError(f"{learner.__name__}.start must annotate what it returns, a named tuple of arrays, got {kind}")
+    return kind
 
 
 def is_record(kind: object) -> bool:

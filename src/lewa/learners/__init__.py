@@ -1,11 +1,13 @@
 """Who decides. `ALL` is the one registry: a new learner is one file here and one line there."""
 
+from dataclasses import is_dataclass
 from functools import partial
 from inspect import signature
 from numbers import Real
 from typing import Any
 
-from lewa.kernels import field_types
+from lewa.feedback import feedback_kind
+from lewa.kernels import field_types, state_type
 from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
 from lewa.learners.anytime_ewa import AnytimeEwa
@@ -110,6 +112,7 @@ ALL: dict[str, type[Learner]] = {
 # NAME+WRAPPER runs the learner of that name inside another: in epochs that double, held to floors that are raised, or with a
 # safe action that holds its debts to a bound.
 WRAPPERS: dict[str, type[Wrapper]] = {"doubling": Doubling, "tightened": Tightened, "governed": Governed}
+RULE = ("start", "play", "learn", "guarantees")  # what a learner has to define
 
 
 def names() -> list[str]:
@@ -144,9 +147,22 @@ def find(name: str) -> type[Learner]:
 
 def _from_outside(name: str) -> type[Learner] | None:
     kind = find_class(name, LEARNERS)
-    if kind is not None and not (isinstance(kind, type) and issubclass(kind, Learner)):
+    if kind is not None:
+        examine(kind, name)
+    return kind  # type: ignore[no-any-return]
+
+
+def examine(kind: object, name: str) -> None:
+    """Refuse, by its name, a class that is no learner: what the engine reads of it must be there."""
+    if not (isinstance(kind, type) and issubclass(kind, Learner)):
         raise ValueError(f"the learner {name} must be a subclass of lewa.learners.Learner, got {short_repr(kind)}")
-    return kind
+    if not is_dataclass(kind):
+        raise ValueError(f"the learner {name} must be a dataclass: write @dataclass(frozen=True) above the class")
+    if missing := [method for method in RULE if getattr(kind, method) == getattr(Learner, method)]:
+        raise ValueError(f"the learner {name} must define {', '.join(missing)}")
+    feedback_kind(kind)
+    for record in (kind, state_type(kind)):
+        field_types(record)
 
 
 def about(name: str) -> str:
@@ -272,6 +288,7 @@ __all__ = [
     "Ucb1",
     "UcbLp",
     "about",
+    "examine",
     "find",
     "make",
     "names",

@@ -10,7 +10,7 @@ import numpy as np
 from lewa.feedback import Feedback, feedback_kind
 from lewa.kernels import field_types
 from lewa.theory.delayed import Delays, Start
-from lewa.theory.guarantees import Guarantee, Setting
+from lewa.theory.guarantees import Guarantee, Setting, checked
 from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, in_unit, short_repr
 
@@ -279,13 +279,13 @@ def _with_checked_sizes(guarantees: Callable[..., tuple[Guarantee, ...]]) -> Cal
     """Refuse numbers of actions and rounds that are none before the theorems of a learner compute with them."""
 
     @wraps(guarantees)
-    def checked(self: Learner, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    def with_checks(self: Learner, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         check_whole(actions=actions, rounds=rounds)
         if not isinstance(setting, Setting):
             raise TypeError(f"setting must be a lewa.Setting, got {short_repr(setting)}")
-        return guarantees(self, actions, rounds, setting)
+        return guarantees(self, actions, rounds, checked(setting))
 
-    return checked
+    return with_checks
 
 
 def _number(name: str, value: object) -> float:

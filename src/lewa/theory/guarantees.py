@@ -11,6 +11,7 @@ from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
 
 TINY = 1e-300  # the least epsilon that is spoken of
+LARGEST = 1e300  # up to which a corruption or a variation is computed with
 HORIZONS = (1, 10**3, 10**6, 10**9, 10**12)  # rounds at which it is asked whether anything is proved
 
 PATHWISE = "pathwise"
@@ -125,6 +126,8 @@ def checked(setting: Setting) -> Setting:
         value = getattr(setting, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
             raise ValueError(f"{name} must be a number, got {short_repr(value)}")
+        if value is not None and abs(value) > LARGEST:
+            raise ValueError(f"{name} must be at most {LARGEST:g}, got {short_repr(value)}")
     if not isinstance(setting.constraints, str) or setting.constraints not in ("constant", "iid", "arbitrary"):
         raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {short_repr(setting.constraints)}")
     if not isinstance(setting.adversary, str) or setting.adversary not in ("oblivious", "adaptive"):
