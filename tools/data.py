@@ -409,7 +409,7 @@ Bandit feedback, `{bandit}`:
 {goal_table(studies, "bandit")}
 
 {MISSES}
-## Limits of what is possible
+## What is achievable
 
 The table shows the best fixed play of each set, the price of its floor (reward per unit), the slack (by how much some
 action exceeds every floor), and two positive violations per round with the observed constraints: that of the best fixed

@@ -1,4 +1,4 @@
-"""What is proved, cell by cell: writes docs/guarantees.md, all of it computed from the code. `make guarantees` runs it."""
+"""Guarantees by setting: writes docs/guarantees.md, all of it computed from the code. `make guarantees` runs it."""
 
 from functools import partial
 from itertools import product
@@ -194,7 +194,7 @@ def page() -> str:
     notes = Notes()
     tables = {shown: cells(shown, notes) for shown in FEEDBACK}
     known = more(notes)
-    return f"""# What is proved, cell by cell
+    return f"""# Guarantees by setting
 
 For each combination of {{full information, bandit feedback}} x {{iid, corrupted, adversarial constraints}} x {{net
 violation, every round}} x {{in expectation, with high probability}}, the tables name the learner with the best guarantee.

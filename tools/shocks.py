@@ -242,7 +242,7 @@ HEAD = [
     "| agent | cost/limit | worst run | by eighths | largest debt | reward by phase | goals met |",
     "|---|---|---|---|---|---|---|",
 ]
-INTRODUCTION = """# When the world changes
+INTRODUCTION = """# Changing conditions
 
 This page simulates eight changes, each with {T:,} decisions and a limit of {LIMIT} on the average cost unless stated
 otherwise, with {runs} runs each. `make shocks` runs the agent as an application would, and writes this page. Costs vary by
