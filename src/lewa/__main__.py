@@ -8,7 +8,7 @@ def main() -> None:
     try:
         from lewa import cli
     except ModuleNotFoundError as error:
-        print(f"lewa: the command line takes {error.name}: pip install 'lewa[cli]'", file=sys.stderr)
+        print(f"lewa: the command line needs {error.name}: pip install 'lewa[cli]'", file=sys.stderr)
         sys.exit(2)
     cli.main()
 

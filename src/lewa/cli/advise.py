@@ -32,7 +32,9 @@ def advise_learner(
             metavar="INTEGER",
         ),
     ] = None,
-    constraints: Annotated[str, typer.Option(help="iid, constant or arbitrary.")] = "iid",
+    constraints: Annotated[
+        str, typer.Option(help="What is assumed about the constraints: iid, constant or arbitrary.")
+    ] = "iid",
     every_round: Annotated[
         bool, typer.Option("--every-round", help="Bound the shortfall of every round, without offsetting surpluses.")
     ] = False,

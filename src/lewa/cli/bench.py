@@ -32,4 +32,4 @@ def bench(
         (row.what, number(row.nanoseconds), "-" if row.ratio is None else f"{number(row.ratio)}x", row.goal, row.answer)
         for row in rows
     ]
-    out.print(table(machine(), "what", "ns a round", "ratio", "goal", "met", rows=cells))
+    out.print(table(machine(), "what", "ns per round", "ratio", "goal", "met", rows=cells))

@@ -45,7 +45,7 @@ def list_games(
         for line in TWISTS:
             out.print(line)
     else:
-        title = f"What games know about themselves at floor {numbers(floor)} over {rounds:,} rounds"
+        title = f"Known facts about each game at floor {numbers(floor)} over {rounds:,} rounds"
         columns = ("name", "feasible", "Slater's gap", "variation", "best value", "price")
         caption = "a dash: unknown in advance, or does not exist"
         out.print(table(title, *columns, rows=[_facts(row) for row in rows], caption=caption))

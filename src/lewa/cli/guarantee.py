@@ -23,13 +23,15 @@ def guarantee(
     learner: Annotated[
         str, typer.Argument(help="A learner's name; `lewa learners` lists them.", autocompletion=learner_names)
     ],
-    actions: Annotated[int, typer.Option(parser=whole_number, metavar="INTEGER")],
-    rounds: Annotated[int, typer.Option(parser=whole_number, metavar="INTEGER")],
+    actions: Annotated[int, typer.Option(help="The number of actions.", parser=whole_number, metavar="INTEGER")],
+    rounds: Annotated[int, typer.Option(help="The number of rounds.", parser=whole_number, metavar="INTEGER")],
     floor: Floors,
     epsilon: Annotated[float | None, typer.Option(help="Ask for bounds with probability 1 - epsilon.")] = None,
     slater: Annotated[float | None, typer.Option(help="The amount by which some play exceeds every floor.")] = None,
     variation: Annotated[float | None, typer.Option(help="The variation of the rewards, if it is known.")] = None,
-    constraints: Annotated[str, typer.Option(help="constant, iid, or arbitrary.")] = "iid",
+    constraints: Annotated[
+        str, typer.Option(help="What is assumed about the constraints: iid, constant or arbitrary.")
+    ] = "iid",
     adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
     corruption: Annotated[float | None, typer.Option(help="The total amount by which constraints are corrupted.")] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)

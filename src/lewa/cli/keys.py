@@ -19,8 +19,8 @@ app.add_typer(keys, name="keys")
 def add(
     scope: Annotated[list[str], typer.Option("--scope", help="decide, feedback, read or admin; repeat for more.")],
     agents: Annotated[str, typer.Option(help="The agents that the key is for, as a pattern: router*.")] = "*",
-    label: Annotated[str, typer.Option(help="Who uses it.")] = "",
-    rate: Annotated[float, typer.Option(help="Requests per second.")] = 10_000.0,
+    label: Annotated[str, typer.Option(help="A label, such as the name of the user.")] = "",
+    rate: Annotated[float, typer.Option(help="The maximum number of requests per second.")] = 10_000.0,
     store: StoreOption = DEFAULT,
 ) -> None:
     """Create a key and print it once; a running server accepts it within two seconds."""

@@ -121,6 +121,6 @@ ContextColumns = Annotated[
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[
     int | None,
-    typer.Option(help="The number of processes. [default: one per core]", parser=whole_number, metavar="INTEGER"),
+    typer.Option(help="The number of processes. (default: one per core)", parser=whole_number, metavar="INTEGER"),
 ]
-Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to use instead.")]
+Cluster = Annotated[str | None, typer.Option(help="The address of a Dask scheduler to use instead of local processes.")]

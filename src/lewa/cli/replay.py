@@ -95,7 +95,7 @@ def replay(
             if feedback == "full":
                 raise ValueError("a bandit log has one action per row, so feedback must be 'bandit'")
             if trace is not None:
-                raise ValueError("a log has no trace: the rounds that count differ between seeds")
+                raise ValueError("--trace needs a table; in a log, each seed uses different rows")
             outcome = _on_log(content, content.game, how)
     if outcome.result is not None:
         if out_file is not None:

@@ -14,7 +14,7 @@ from lewa.cli.shared import app, out, print_json, print_path
 @app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
 def reproduce(
     folder: Annotated[
-        Path | None, typer.Option("--out", help="The folder for results. [default: results/reproduce-...]")
+        Path | None, typer.Option("--out", help="The folder for results. (default: results/reproduce-...)")
     ] = None,
     workers: Workers = None,
     cluster: Cluster = None,

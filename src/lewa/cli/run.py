@@ -13,7 +13,7 @@ from lewa.cli.shared import app, print_path
 @app.command("run", epilog="Example: lewa run study.toml --out results/mine --workers 2")
 def run_a_study(
     study: Annotated[Path, typer.Argument(help="The TOML file of a study; see docs/studies.md.")],
-    folder: Annotated[Path | None, typer.Option("--out", help="The folder for results. [default: results/NAME]")] = None,
+    folder: Annotated[Path | None, typer.Option("--out", help="The folder for results. (default: results/NAME)")] = None,
     workers: Workers = None,
     cluster: Cluster = None,
 ) -> None:

@@ -33,11 +33,11 @@ def serve(
     ] = [],  # noqa: B006 (Typer's way)
     lease: Annotated[float, typer.Option(help="Seconds after which another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
 ) -> None:
-    """Serve agents over HTTP, with a page at /; everything acknowledged is on disk."""
+    """Serve agents over HTTP, with a page at /; every acknowledged call is on disk."""
     try:
         from lewa.serve.run import serve as run
     except ModuleNotFoundError as error:
-        raise ValueError(f"the service takes {error.name}: pip install 'lewa[serve]'") from None
+        raise ValueError(f"the service needs {error.name}: pip install 'lewa[serve]'") from None
     allow_only(plugin)  # names come by HTTP, and to import a module is to run it
     run(store, port, bind=bind, key_file=key_file, address=address, lease=lease)
 
@@ -48,7 +48,7 @@ def opened(url: str, serving: bool = False) -> Iterator["Store"]:
     try:
         from lewa.serve.store import StoreError, open_store
     except ModuleNotFoundError as error:
-        raise ValueError(f"the service takes {error.name}: pip install 'lewa[serve]'") from None
+        raise ValueError(f"the service needs {error.name}: pip install 'lewa[serve]'") from None
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not serving and not path.is_file():
         raise ValueError(f"there is no store {path}: `lewa serve` makes one")

@@ -19,7 +19,9 @@ def warm(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[LEARNER]...", help="The names of learners; those of auto by default.", autocompletion=learner_names
+            metavar="[LEARNER]...",
+            help="The names of learners; default: the learners that auto can choose.",
+            autocompletion=learner_names,
         ),
     ] = None,
 ) -> None:
