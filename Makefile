@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV = .venv
 BIN = $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-# Python compiles what is imported, when it is; pip would compile everything.
+# Python compiles what is imported, when it is, and keeps it for the many processes of the tests; pip would compile everything.
+export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 10
 
