@@ -74,6 +74,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             policies=setup.policies or None,
             safe=setup.safe,
             governor=setup.governor,
+            name=setup.name,  # its warnings in the log have it
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"the set-up does not fit: {error}") from None

@@ -36,6 +36,7 @@ class Fold:
         self.fields: tuple[str, ...] = agent.setup.fields
         self._field_set = frozenset(self.fields)
         self.learner: str = agent.setup.learner_name
+        self._name = agent.setup.agent_name  # None in journals from before agents had it
         self.version, self.decisions, self.retired = 1, 0, False
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.open: dict[int, Open] = {}  # by number, so by age
@@ -95,14 +96,15 @@ class Fold:
             labels = self.agent.setup.actions
             available = None if body.v is None else tuple(labels[i] for i in body.v)
             play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
-            self.agent.apply(Decision(number, labels[body.a], body.p, play, body.m, number, available, None, seen, body.c))
+            self.agent.apply(Decision(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c))
             self._opened(number, row.at, body)
         elif row.kind == "feedback":
             values = msgspec.json.decode(row.body, type=dict[str, Number])
-            self.agent.apply(Feedback(number, {name: record_value(value) for name, value in values.items()}))
+            taken = {name: record_value(value) for name, value in values.items()}
+            self.agent.apply(Feedback(number, taken, False, self._name))
             self._add_values(number, self.open[number], values)
         elif row.kind == "close":
-            self.agent.apply(Feedback(number, {}, True))
+            self.agent.apply(Feedback(number, {}, True, self._name))
             self._closed(number)
         elif row.kind == "late":
             self._late(number, msgspec.json.decode(row.body, type=dict[str, Number]))

@@ -11,14 +11,14 @@ from typing import Any, Self
 import msgspec
 from msgspec import UNSET
 
-from lewa.agent import Agent, Decision
+from lewa.agent import Decision
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
 from lewa.serve.bodies import DecisionBody, Open, agent_of, check_depth, check_reserve, plain_value, whole_play
 from lewa.serve.caps import check_caps, within
 from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
-from lewa.serve.rehearsal import bare_of, nothing, warm
+from lewa.serve.rehearsal import Rehearsal, bare_of, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
 
@@ -57,7 +57,7 @@ class Hosted(Fold):
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""
-        trial = Agent.restore(self.agent.snapshot())
+        trial = Rehearsal.restore(self.agent.snapshot())
         made = make_changes(trial, wanted, who)
         caps = self.setup.caps if wanted.caps is UNSET else wanted.caps
         rules = self.setup.watchdog if wanted.watchdog is UNSET else wanted.watchdog
@@ -183,7 +183,7 @@ class Hosted(Fold):
             raise ValueError(f"{self.learner} needs the propensities of all actions of a decision made elsewhere")
         for name, value in seen.values.items():
             self._check_value(name, value)
-        record = Decision(number, self.agent.setup.actions[action], seen.probability, play_to_bytes(play), (), number, None)
+        record = Decision(number, self.agent.setup.actions[action], seen.probability, play_to_bytes(play), (), number, None, self._name)
         self.agent.apply(record)
         body = DecisionBody(a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key)
         self._opened(number, at, body)
@@ -340,11 +340,11 @@ class Hosted(Fold):
 
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
-        copy, bare = Agent.restore(self.agent.snapshot()), Agent.restore(bare_of(self.agent.snapshot()))
+        copy, bare = Rehearsal.restore(self.agent.snapshot()), Rehearsal.restore(bare_of(self.agent.snapshot()))
         plays = (copy.pull(**nothing(copy)).play, bare.pull(**nothing(bare)).play)
         played, unmixed = (dict(zip(self.actions, play, strict=False)) for play in plays)
         return played, unmixed
 
     def warm(self) -> None:
         """Run every step once on a copy, so that what has to be compiled is compiled now."""
-        warm(Agent.restore(bare_of(self.agent.snapshot())), self._observes_all)
+        warm(Rehearsal.restore(bare_of(self.agent.snapshot())), self._observes_all)

@@ -3,7 +3,19 @@
 from typing import Any
 
 from lewa.agent import Agent
+from lewa.agent.status import Status, report
 from lewa.serve.schema import Number
+
+
+class Rehearsal(Agent):
+    """A copy of an agent to try things on. It says nothing to the log: none of it has happened."""
+
+    def _announce(self) -> None:
+        """Say nothing."""
+
+    def status(self) -> Status:
+        """Return how the copy stands."""
+        return report(self._copy(whole=False), self._misfits)
 
 
 def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:
