@@ -37,12 +37,15 @@ def body_of(row: Row) -> DecisionBody:
 
 
 class Open:
-    """A decision that waits for answers."""
+    """A decision that waits for answers. `at` is what the journal says, `since` is by the clock of this process."""
 
-    __slots__ = ("action", "at", "values")
+    __slots__ = ("action", "at", "reserve", "since", "values")
 
-    def __init__(self, at: int, action: int, values: dict[str, Number]) -> None:
-        self.at, self.action, self.values = at, action, values
+    def __init__(
+        self, at: int, action: int, values: dict[str, Number], reserve: dict[str, float] | None = None
+    ) -> None:
+        self.at = self.since = at
+        self.action, self.values, self.reserve = action, values, reserve
 
 
 def line_of(line: Line) -> Any:

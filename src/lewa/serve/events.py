@@ -10,13 +10,13 @@ from starlette.responses import StreamingResponse
 
 from lewa.serve.auth import REFRESH, Caller
 from lewa.serve.errors import RequestError
+from lewa.serve.history import point_of
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
 from lewa.serve.served import Served
 
 EVERY = 1.0  # seconds
-POINTS = 600  # of an agent's history; then every second one goes
 
 
 class Events:
@@ -54,11 +54,10 @@ class Events:
                     log("no status", agent=served.name, why=str(error))
                     continue
                 self._drawn[served.name] = (served.seq, step)
-                served.history.append(point)
-                if len(served.history) > POINTS:
-                    del served.history[::2]
+                history = served.hosted.history
+                if history.add(point):
                     self._drawn[served.name] = (served.seq, 2 * step)
-                self._send({"agent": served.name, "point": point, "marks": served.marks[-50:]})
+                self._send({"agent": served.name, "point": point, "marks": history.marks})
 
     def _send(self, event: dict[str, Any]) -> None:
         for listener in self._listeners:
@@ -67,41 +66,7 @@ class Events:
 
     def point(self, served: Served) -> dict[str, Any]:
         """Return how an agent stands, as the page draws it."""
-        hosted, status = served.hosted, self._statuses.of(served)
-        lines = [
-            {
-                "name": line["name"],
-                "sense": line["sense"],
-                "limit": line["limit"],
-                "average": line["average"],
-                "recent": line["recent"],
-                "low": line["low"],
-                "high": line["high"],
-                "verdict": line["verdict"],
-                "price": line["price"],
-                "reserved": line["reserved"],
-                "debt": line["debt"],
-            }
-            for line in status.get("lines", ())
-        ]
-        return {
-            "at": self._host.now() / 1e6,
-            "version": hosted.version,
-            "mode": status.get("mode"),
-            "caps": status.get("caps", []),
-            "decisions": hosted.decisions,
-            "open": len(hosted.open),
-            "late": sum(int(count) for count, _ in hosted.late.values()),
-            "charged": status.get("charged", 0),
-            "expired": status.get("expired", 0),
-            "answered": status.get("answered", 0),
-            "reward": status.get("reward"),
-            "recent_reward": hosted.recent.reward(),
-            "shares": hosted.recent.shares()[:20],
-            "lines": lines,
-            "guarantee": guarantee(status),
-            "warnings": status.get("warnings", []),
-        }
+        return point_of(served.hosted, self._statuses.of(served), self._host.now())
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
         """Yield the history of the agents that a key may read, then each new point."""
@@ -110,7 +75,8 @@ class Events:
         try:
             for served in list(self._host.agents.values()):
                 if caller.may("read", served.name) and only in (None, served.name):
-                    yield _frame({"agent": served.name, "history": served.history, "marks": served.marks[-50:]})
+                    history = served.hosted.history
+                    yield _frame({"agent": served.name, "history": history.points, "marks": history.marks})
             while self._host.keys.in_force(caller):
                 try:
                     event = await asyncio.wait_for(queue.get(), REFRESH)
@@ -133,16 +99,6 @@ class Events:
     def most(self) -> int:
         """Return how many may."""
         return self._host.limits.listeners
-
-
-def guarantee(status: dict[str, Any]) -> str:
-    """Return what is proved, in one sentence."""
-    promise = status.get("promise") or []
-    if promise:
-        *parts, source = promise
-        return "Proved: " + "; ".join(parts) + f" (by {source})"
-    reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
-    return f"Nothing is proved: {reason}"
 
 
 def stream(events: Events, request: Request, caller: Caller) -> StreamingResponse:

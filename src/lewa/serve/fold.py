@@ -19,6 +19,7 @@ from lewa.feedback import feedback_kind
 from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
+from lewa.serve.history import History
 from lewa.serve.recent import Recent
 from lewa.serve.rows import Row, Snapshot
 from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
@@ -42,7 +43,7 @@ class Fold:
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
         self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
-        self.recent = Recent(len(self.actions))
+        self.recent, self.history = Recent(len(self.actions)), History()
         self.spendings = [Spending(cap) for cap in setup.caps]
         kind = feedback_kind(type(agent.setup.learner))
         self._needs_play, self._observes_all = kind is not Kind.BANDIT, kind is Kind.FULL
@@ -110,6 +111,7 @@ class Fold:
             self._late(number, msgspec.json.decode(row.body, type=dict[str, Number]))
         elif row.kind == "change":
             self._change(json.loads(row.body))
+            self.history.mark(row.body, row.at)
         elif row.kind == "run":
             self.compiled = bool(json.loads(row.body)["compiled"])
         else:
@@ -117,7 +119,7 @@ class Fold:
 
     def _opened(self, number: int, at: int, made: DecisionBody) -> None:
         self.decisions = number
-        self.open[number] = Open(at, made.a, {})
+        self.open[number] = Open(at, made.a, {}, made.r)
         self.recent.add_actions((made.a,))
         for spending in self.spendings:
             spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r))
@@ -181,10 +183,13 @@ class Fold:
         return hashlib.sha256(to_json(self.plain()).encode()).hexdigest()
 
     def snapshot(self, agent: int, seq: int, at: int) -> Snapshot:
-        """Return the state after the row `seq`."""
-        plain = to_json(self.plain()).encode()
-        body = zlib.compress(plain, 1)
-        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), hashlib.sha256(plain).hexdigest())
+        """Return the state after the row `seq`; beside it, and not in its hash, what the page draws and is reserved."""
+        plain = to_json(self.plain())
+        reserves = [[number, decision.reserve] for number, decision in self.open.items() if decision.reserve is not None]
+        beside = {"recent": self.recent.plain(), "history": self.history.plain(), "reserves": reserves}
+        body = zlib.compress(f'{plain[:-1]}, "beside": {to_json(beside)}}}'.encode(), 1)
+        state = hashlib.sha256(plain.encode()).hexdigest()
+        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), state)
 
     @classmethod
     def restore(cls, snapshot: Snapshot) -> Self:
@@ -200,4 +205,20 @@ class Fold:
         for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
             spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
+        beside = plain.get("beside")
+        if beside is not None:
+            hosted.recent.restore(beside["recent"])
+            hosted.history.restore(beside["history"])
+            for number, reserve in beside["reserves"]:
+                hosted.open[number].reserve = reserve
         return hosted
+
+    def begin_at(self, now: int) -> None:
+        """Count the age of open decisions by the clock of this process.
+
+        A clock that was wrong may have put records into the future: a decision that is there was made by now, and not
+        after the one that follows it.
+        """
+        self.history.end_at(now)
+        for decision in reversed(self.open.values()):
+            now = decision.since = min(decision.at, now)

@@ -103,8 +103,9 @@ class Host:
     async def _load(self, name: str, number: int, epoch: int) -> Served | None:
         """Read one agent; one whose journal is damaged stops nobody else."""
         try:
-            hosted, seq, at, start = await asyncio.to_thread(load, self.store, number)
-            served = Served(number, hosted, seq, at, start, epoch)
+            hosted, seq, at, start = await asyncio.to_thread(load, self.store, number, None, True)
+            hosted.begin_at(now := self.now())
+            served = Served(number, hosted, seq, min(at, now), start, epoch)
             await asyncio.to_thread(served.load_keys, self.store)
             await self._compile(served)
         except (StoreError, UnavailableError):  # the store is at fault, not this journal
@@ -202,7 +203,7 @@ class Host:
 
     def changed(self, served: Served, entry: Entry, at: int) -> "asyncio.Future[None]":
         """Put a change into the batch that gathers, and mark it on the page."""
-        served.mark(entry, at)
+        served.hosted.history.mark(entry.body, at)
         return self.append(served, [entry], at)
 
     async def settled(self, served: Served) -> None:

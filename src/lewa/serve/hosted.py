@@ -14,11 +14,12 @@ from msgspec import UNSET
 from lewa.agent import Decision
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
+from lewa.agent.status import Status
 from lewa.serve.bodies import DecisionBody, Open, agent_of, check_depth, check_reserve, plain_value, whole_play
 from lewa.serve.caps import check_caps, within
 from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
-from lewa.serve.rehearsal import Rehearsal, bare_of, nothing, warm
+from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
 
@@ -277,7 +278,7 @@ class Hosted(Fold):
         limit = self.close_after
         if limit is None:
             return []
-        over = list(takewhile(lambda number: self.open[number].at + limit <= now, self.open))
+        over = list(takewhile(lambda number: self.open[number].since + limit <= now, self.open))
         return [entry for number in over if (entry := self.close(number, "timeout")[2]) is not None]
 
     def _make_room(self) -> list[Entry]:
@@ -304,7 +305,7 @@ class Hosted(Fold):
 
     def answer(self, number: int, at: int, made: DecisionBody) -> Decided:
         """Return a decision as a caller gets it."""
-        limit = self.close_after
+        limit, at = self.close_after, self.open[number].since if number in self.open else at
         has_room = made.q is not None and len(self.actions) <= SHOWN
         prices = {name: x * reward / line for (name, reward, line), x in zip(self._units, made.m, strict=False)}
         return Decided(
@@ -321,8 +322,15 @@ class Hosted(Fold):
 
     def status(self) -> dict[str, Any]:
         """Return how the agent stands, and what was told too late for it."""
+        return self._describe(self.agent.status())
+
+    def look(self) -> dict[str, Any]:
+        """Return the same without a word in the log: this is not now."""
+        return self._describe(look(self.agent))
+
+    def _describe(self, standing: Status) -> dict[str, Any]:
         late = {name: {"values": count, "average": total / count} for name, (count, total) in self.late.items() if count}
-        status = dict(self.agent.status().plain())
+        status = dict(standing.plain())
         status["warnings"] = [str(warning) for warning in status["warnings"]]
         lines = status.pop("constraints")  # the word of the setup that the user sent
         return {

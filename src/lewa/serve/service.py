@@ -137,7 +137,7 @@ class Service:
             if served.known_key(key, now) is None:
                 row = await self.host.read(self.host.store.find_key, served.number, key)
                 if row is not None and served.known_key(key, now) is None:
-                    served.keys[key] = (row.decision, row.at)
+                    served.keys[key] = (row.decision, min(row.at, now))
         if served.dropped:
             raise UnavailableError(LOST, 0.1)
 
