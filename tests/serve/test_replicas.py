@@ -1,13 +1,16 @@
 """Several replicas on PostgreSQL: one writer per agent at a time, whoever dies, sleeps or leaves."""
 
 import asyncio
+import json
 import os
 import signal
 import time
 from pathlib import Path
 
+import httpx2
 import pytest
 
+from lewa.serve.archive import verify
 from lewa.serve.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
@@ -38,7 +41,7 @@ def owner(servers: list[Server]) -> Server:
 
 
 def has_agent(server: Server) -> bool:
-    return any(agent["name"] == "router" for agent in server.call("GET", "/v1/agents")[1]["agents"])
+    return 'lewa_owner{agent="router"} 1.0' in server.call("GET", "/metrics")[1]
 
 
 @pytest.fixture
@@ -51,6 +54,18 @@ def pair(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest):  # t
         assert one.call("POST", "/v1/agents", SETUP)[0] == 201
         for server in (one, two):
             answers_in_the_end(server)
+        yield url, [one, two]
+
+
+@pytest.fixture(scope="module")
+def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    """Two replicas on one database for tests that leave them alive, and its URL."""
+    url = cluster.database("replicas")
+    first, second = folders(tmp_path_factory.mktemp("replicas"), "first", "second")
+    with running(url, first, lease=LEASE) as one, running(url, second, lease=LEASE) as two:
+        two.key_file = one.key_file
+        for n in range(4):
+            assert (one, two)[n % 2].call("POST", "/v1/agents", {**SETUP, "name": f"agent-{n}"})[0] == 201
         yield url, [one, two]
 
 
@@ -71,6 +86,58 @@ def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
     store = open_store(url)
     assert audit(store, traffic) == state
     store.close()
+
+
+def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-untyped-def]
+    """The list, the page and the events are the same wherever a proxy sends the caller."""
+    _, servers = replicas
+    names = [f"agent-{n}" for n in range(4)]
+    for server in servers:
+        root, head = f"http://127.0.0.1:{server.port}", {"Authorization": f"Bearer {server.key}"}
+        with httpx2.Client(base_url=root, headers=head, timeout=60) as client:
+            assert [agent["name"] for agent in client.get("/v1/agents").json()["agents"]] == names
+            index = client.get("/").text
+            assert all(f'id="agent-{name}"' in index for name in names)
+            for name in names:
+                page = client.get(f"/agents/{name}")
+                assert (page.status_code, f'id="agent-{name}"' in page.text) == (200, True)
+                assert "default-src 'none'" in page.headers["content-security-policy"]
+            assert client.get("/agents/nobody").status_code == 404
+            seen: set[str] = set()
+            with client.stream("GET", "/v1/events") as stream:
+                for line in stream.iter_lines():
+                    if line.startswith("data: "):
+                        seen.add(json.loads(line[6:])["agent"])
+                    if seen == set(names):
+                        break
+            with client.stream("GET", "/v1/events?agent=agent-2") as stream:
+                first = next(line for line in stream.iter_lines() if line.startswith("data: "))
+                assert json.loads(first[6:])["agent"] == "agent-2"
+    owners = [server.call("GET", "/metrics")[1] for server in servers]
+    for name in names:  # an agent that nobody serves would have 0 everywhere, which the alert NobodyServes looks for
+        assert sorted(text.count(f'lewa_owner{{agent="{name}"}} 1.0') for text in owners) == [0, 1]
+        assert sorted(text.count(f'lewa_owner{{agent="{name}"}} 0.0') for text in owners) == [0, 1]
+
+
+def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignore[no-untyped-def]
+    """Every bill is told to each replica, as a queue that delivers twice does: counters would have N times the sum."""
+    url, servers = replicas
+    path, total = "/v1/agents/agent-1", 0.0
+    for turn in range(3):
+        made = [d for server in servers for d in server.call("POST", f"{path}/decide", [{}] * 5)[1]["decisions"]]
+        bills = [{"decision": one["decision"], "reward": 1, "cost": (n + turn) / 16} for n, one in enumerate(made)]
+        results = [server.call("POST", f"{path}/feedback", bills)[1]["told"] for server in servers]
+        assert [{one["result"] for one in told} for told in results] == [{"learned"}, {"same"}]
+        total += sum(bill["cost"] for bill in bills)
+    store = open_store(url)
+    agent = next(one for one in store.agents() if one.name == "agent-1")
+    bodies = [json.loads(row.body) for row in store.rows(agent.id) if row.kind == "feedback"]
+    assert (len(bodies), sum(body["cost"] for body in bodies)) == (30, total)
+    assert verify(store, agent).sound
+    store.close()
+    for server in servers:
+        line = server.call("GET", f"{path}/status")[1]["lines"][0]
+        assert line["average"] == pytest.approx(total / 30)
 
 
 @long
@@ -95,8 +162,11 @@ def test_either_replica_serves_and_the_owners_death_loses_nothing(pair) -> None:
     sound(url, [other], traffic)
 
 
-def test_a_paused_owner_that_wakes_up_cannot_write(pair) -> None:  # type: ignore[no-untyped-def]
-    url, servers = pair
+def test_a_paused_owner_that_wakes_up_cannot_write(replicas) -> None:  # type: ignore[no-untyped-def]
+    url, servers = replicas
+    assert servers[0].call("POST", "/v1/agents", SETUP)[0] == 201
+    for server in servers:
+        answers_in_the_end(server)
     traffic, first = Traffic(), owner(servers)
     other = next(server for server in servers if server is not first)
 

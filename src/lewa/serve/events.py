@@ -9,22 +9,27 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from lewa.serve.auth import REFRESH, Caller
-from lewa.serve.errors import RequestError
+from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.forward import FORWARDED, Forwarder
 from lewa.serve.history import point_of
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
 from lewa.serve.served import Served
+from lewa.serve.store import StoreError
 
 EVERY = 1.0  # seconds
+WAITING = 1000  # events that a listener may be behind
+Event = dict[str, Any] | bytes | None  # of an agent that is served here, of another replica as it came, or the end
+Queue = asyncio.Queue[Event]
 
 
 class Events:
     """The history of each agent in this process, and who listens to it."""
 
-    def __init__(self, host: Host, statuses: Statuses) -> None:
-        self._host, self._statuses = host, statuses
-        self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
+    def __init__(self, host: Host, statuses: Statuses, forwarder: Forwarder) -> None:
+        self._host, self._statuses, self._forwarder = host, statuses, forwarder
+        self._listeners: set[Queue] = set()
         self._task: asyncio.Task[None] | None = None
         self._drawn: dict[str, tuple[int, int]] = {}  # the seq that was drawn last, and every how many seconds
 
@@ -61,7 +66,7 @@ class Events:
 
     def _send(self, event: dict[str, Any]) -> None:
         for listener in self._listeners:
-            if listener.qsize() < 1000:  # one that does not read misses points
+            if listener.qsize() < WAITING:  # one that does not read misses points
                 listener.put_nowait(event)
 
     def point(self, served: Served) -> dict[str, Any]:
@@ -70,8 +75,9 @@ class Events:
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
         """Yield the history of the agents that a key may read, then each new point."""
-        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        queue: Queue = asyncio.Queue()
         self._listeners.add(queue)
+        relays = asyncio.create_task(self._relay(request, queue))
         try:
             for served in list(self._host.agents.values()):
                 if caller.may("read", served.name) and only in (None, served.name):
@@ -85,10 +91,34 @@ class Events:
                     continue
                 if event is None:
                     return
-                if caller.may("read", event["agent"]) and only in (None, event["agent"]):
+                if isinstance(event, bytes):
+                    yield event
+                elif caller.may("read", event["agent"]) and only in (None, event["agent"]):
                     yield _frame(event)
         finally:
             self._listeners.discard(queue)
+            relays.cancel()
+
+    async def _relay(self, request: Request, queue: Queue) -> None:
+        """Pass on what the other replicas send, to a listener that is no replica; replicas come and go."""
+        if not self._host.store.shared or FORWARDED in request.headers:
+            return
+        async with asyncio.TaskGroup() as group:
+            following: dict[str, asyncio.Task[None]] = {}
+            while True:
+                try:
+                    addresses = await self._host.others()
+                except (StoreError, UnavailableError):
+                    addresses = []
+                for address in addresses:
+                    if address not in following or following[address].done():
+                        following[address] = group.create_task(self._pass_on(address, request, queue))
+                await asyncio.sleep(REFRESH)
+
+    async def _pass_on(self, address: str, request: Request, queue: Queue) -> None:
+        async for frame in self._forwarder.follow(address, request):
+            if queue.qsize() < WAITING:
+                queue.put_nowait(frame)
 
     @property
     def listeners(self) -> int:

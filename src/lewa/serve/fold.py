@@ -39,6 +39,7 @@ class Fold:
         self.learner: str = agent.setup.learner_name
         self._name = agent.setup.agent_name  # None in journals from before agents had it
         self.version, self.decisions, self.retired = 1, 0, False
+        self.elsewhere = 0  # decisions that were made elsewhere
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
@@ -46,7 +47,9 @@ class Fold:
         self.recent, self.history = Recent(len(self.actions)), History()
         self.spendings = [Spending(cap) for cap in setup.caps]
         kind = feedback_kind(type(agent.setup.learner))
-        self._needs_play, self._observes_all = kind is not Kind.BANDIT, kind is Kind.FULL
+        self._needs_play = kind is not Kind.BANDIT and agent.setup.learner.reads_play
+        self._observes_all = kind is Kind.FULL
+        self._at_close = agent.setup.learns_at_close
 
     def _adopt(self, agent: Agent, setup: AgentSetup) -> None:
         """Go on with an agent that was changed."""
@@ -97,7 +100,9 @@ class Fold:
             labels = self.agent.setup.actions
             available = None if body.v is None else tuple(labels[i] for i in body.v)
             play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
-            self.agent.apply(Decision(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c))
+            self.agent.apply(
+                Decision(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c)
+            )
             self._opened(number, row.at, body)
         elif row.kind == "feedback":
             values = msgspec.json.decode(row.body, type=dict[str, Number])
@@ -120,6 +125,7 @@ class Fold:
     def _opened(self, number: int, at: int, made: DecisionBody) -> None:
         self.decisions = number
         self.open[number] = Open(at, made.a, {}, made.r)
+        self.elsewhere += made.o
         self.recent.add_actions((made.a,))
         for spending in self.spendings:
             spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r))
@@ -129,7 +135,7 @@ class Fold:
         self._billed(number, fresh)
         if "reward" in fresh:
             self.recent.add_rewards([fresh["reward"]])
-        whole = len(known.values) == len(self.fields)
+        whole = len(known.values) == len(self.fields) and not self._at_close
         if whole:
             del self.open[number]
             self.remember({number: known.values})
@@ -187,6 +193,7 @@ class Fold:
         plain = to_json(self.plain())
         reserves = [[number, decision.reserve] for number, decision in self.open.items() if decision.reserve is not None]
         beside = {"recent": self.recent.plain(), "history": self.history.plain(), "reserves": reserves}
+        beside["elsewhere"] = self.elsewhere
         body = zlib.compress(f'{plain[:-1]}, "beside": {to_json(beside)}}}'.encode(), 1)
         state = hashlib.sha256(plain.encode()).hexdigest()
         return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), state)
@@ -207,6 +214,7 @@ class Fold:
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
         beside = plain.get("beside")
         if beside is not None:
+            hosted.elsewhere = beside["elsewhere"]
             hosted.recent.restore(beside["recent"])
             hosted.history.restore(beside["history"])
             for number, reserve in beside["reserves"]:

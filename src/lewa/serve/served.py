@@ -49,7 +49,7 @@ class Served:
         return microseconds(self.hosted.setup.keys_for)
 
     def load_keys(self, store: Store) -> None:
-        """Read the newest keys into memory; one from the future was bound while a clock was wrong, and counts from now on."""
+        """Read the newest keys into memory; one from the future, bound by a wrong clock, counts from now on."""
         rows = store.recent_keys(self.number, self.at - self.keys_for, REMEMBERED_KEYS + 1)
         self.keys_complete = len(rows) <= REMEMBERED_KEYS
         for row in reversed(rows[:REMEMBERED_KEYS]):
