@@ -32,6 +32,7 @@ PLAIN: dict[str, Any] = {
     "lines": [{"name": "cost", "at_most": 0.4}],
     "seed": 7,
 }
+HOUR = 3_600_000_000  # microseconds
 BILL = {"reward": 1, "cost": 0.25}
 
 
@@ -129,7 +130,7 @@ def test_a_reserve_counts_in_its_line(tmp_path: Path) -> None:
 
 
 def test_answers_are_learned_at_the_close_if_asked_for(tmp_path: Path) -> None:
-    answers = {"close_after": "60s", "learn": "at close"}
+    answers = {"close_after": "3h", "learn": "at close"}
     with service(tmp_path) as web:
         status, refusal = web.call("POST", "/v1/agents", PLAIN | {"answers": {"learn": "at close"}})
         assert (status, "needs answers.close_after" in refusal["error"]) == (400, True)
@@ -144,8 +145,8 @@ def test_answers_are_learned_at_the_close_if_asked_for(tmp_path: Path) -> None:
         assert (status, "needs answers.close_after" in refusal["error"]) == (400, True)
         host = web.app.host
         served = host.agents["router"]
-        assert len(served.hosted.due(host.now() + 59_000_000)) == 0
-        host.append(served, served.hosted.due(host.now() + 61_000_000), host.now())
+        assert served.hosted.due(host.now() + HOUR) == []
+        host.append(served, served.hosted.due(host.now() + 4 * HOUR), host.now())
         status = web.call("GET", f"{AGENT}/status")[1]
         assert (status["answered"], status["charged"], status["open"]) == (2, 0, 0)
         sound(web)

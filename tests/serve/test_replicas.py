@@ -5,7 +5,9 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import httpx2
 import pytest
@@ -16,6 +18,7 @@ from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, Server, Traffic, long, running
 
+T = TypeVar("T")
 LEASE = 2.0
 LONGEST = 200.0  # seconds of traffic, which ends when a scene is over
 
@@ -69,15 +72,25 @@ def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory):  # typ
         yield url, [one, two]
 
 
-def answers_in_the_end(server: Server) -> None:
+def answers_in_the_end(server: Server, path: str = "/v1/agents/router") -> None:
     """Wait until a replica answers for the agent: 503 says that it changes hands."""
-    status = 503
+    assert in_the_end(lambda: server.call("GET", path)[0], lambda status: status != 503) == 200
+
+
+def in_the_end(look: Callable[[], T], is_so: Callable[[T], bool]) -> T:
+    """Look until it is so: agents change hands now and then, above all on a busy machine."""
     for _ in range(200):
-        status = server.call("GET", "/v1/agents/router")[0]
-        if status != 503:
+        if is_so(seen := look()):
             break
         time.sleep(0.1)
+    return seen
+
+
+def insist(server: Server, path: str, body: Any) -> Any:
+    """Send a call until it is acknowledged: 503 says that an agent changes hands."""
+    status, answer = in_the_end(lambda: server.call("POST", path, body), lambda answer: answer[0] != 503)
     assert status == 200
+    return answer
 
 
 def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
@@ -99,7 +112,7 @@ def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-u
             index = client.get("/").text
             assert all(f'id="agent-{name}"' in index for name in names)
             for name in names:
-                page = client.get(f"/agents/{name}")
+                page = in_the_end(lambda path=f"/agents/{name}": client.get(path), lambda page: page.status_code != 503)  # type: ignore[misc]
                 assert (page.status_code, f'id="agent-{name}"' in page.text) == (200, True)
                 assert "default-src 'none'" in page.headers["content-security-policy"]
             assert client.get("/agents/nobody").status_code == 404
@@ -113,10 +126,13 @@ def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-u
             with client.stream("GET", "/v1/events?agent=agent-2") as stream:
                 first = next(line for line in stream.iter_lines() if line.startswith("data: "))
                 assert json.loads(first[6:])["agent"] == "agent-2"
-    owners = [server.call("GET", "/metrics")[1] for server in servers]
-    for name in names:  # an agent that nobody serves would have 0 everywhere, which the alert NobodyServes looks for
-        assert sorted(text.count(f'lewa_owner{{agent="{name}"}} 1.0') for text in owners) == [0, 1]
-        assert sorted(text.count(f'lewa_owner{{agent="{name}"}} 0.0') for text in owners) == [0, 1]
+
+    def served_once(owners: list[str]) -> bool:
+        """An agent that nobody serves has 0 everywhere, which the alert NobodyServes looks for."""
+        counts = [[text.count(f'lewa_owner{{agent="{name}"}} {n}.0') for text in owners] for name in names for n in (0, 1)]
+        return all(sorted(count) == [0, 1] for count in counts)
+
+    assert served_once(in_the_end(lambda: [server.call("GET", "/metrics")[1] for server in servers], served_once))
 
 
 def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignore[no-untyped-def]
@@ -124,10 +140,16 @@ def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignor
     url, servers = replicas
     path, total = "/v1/agents/agent-1", 0.0
     for turn in range(3):
-        made = [d for server in servers for d in server.call("POST", f"{path}/decide", [{}] * 5)[1]["decisions"]]
+        queries = [[{"key": f"{turn}-{n}-{k}"} for k in range(5)] for n in range(2)]
+        made = [
+            decision
+            for server, entries in zip(servers, queries, strict=True)
+            for decision in insist(server, f"{path}/decide", entries)["decisions"]
+        ]
         bills = [{"decision": one["decision"], "reward": 1, "cost": (n + turn) / 16} for n, one in enumerate(made)]
-        results = [server.call("POST", f"{path}/feedback", bills)[1]["told"] for server in servers]
-        assert [{one["result"] for one in told} for told in results] == [{"learned"}, {"same"}]
+        first, second = ({one["result"] for one in insist(server, f"{path}/feedback", bills)["told"]} for server in servers)
+        assert first <= {"learned", "same"}  # "same" if an agent changed hands and the call was sent again
+        assert second == {"same"}
         total += sum(bill["cost"] for bill in bills)
     store = open_store(url)
     agent = next(one for one in store.agents() if one.name == "agent-1")
@@ -136,6 +158,7 @@ def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignor
     assert verify(store, agent).sound
     store.close()
     for server in servers:
+        answers_in_the_end(server, path)
         line = server.call("GET", f"{path}/status")[1]["lines"][0]
         assert line["average"] == pytest.approx(total / 30)
 

@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 from lewa.serve.auth import REFRESH, Caller
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.forward import FORWARDED, Forwarder
-from lewa.serve.history import point_of
+from lewa.serve.history import Point, point_of
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
@@ -69,7 +69,7 @@ class Events:
             if listener.qsize() < WAITING:  # one that does not read misses points
                 listener.put_nowait(event)
 
-    def point(self, served: Served) -> dict[str, Any]:
+    def point(self, served: Served) -> Point:
         """Return how an agent stands, as the page draws it."""
         return point_of(served.hosted, self._statuses.of(served), self._host.now())
 

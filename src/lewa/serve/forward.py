@@ -52,14 +52,14 @@ class Forwarder:
     async def ask(self, addresses: Sequence[str], request: Request) -> list[bytes]:
         """Send a request to several replicas; return the answers of those that gave one."""
 
-        async def one(address: str) -> bytes | None:
+        async def answer_of(address: str) -> bytes | None:
             try:
                 answer = await self.send(address, request, timeout=SHORT)
             except UnavailableError:
                 return None
             return bytes(answer.body) if answer.status_code == 200 else None
 
-        answers = await asyncio.gather(*(one(address) for address in addresses))
+        answers = await asyncio.gather(*(answer_of(address) for address in addresses))
         return [answer for answer in answers if answer is not None]
 
     async def follow(self, address: str, request: Request) -> AsyncIterator[bytes]:

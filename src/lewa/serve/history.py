@@ -4,7 +4,6 @@ It is kept with each snapshot; what came after that, the records of the journal 
 """
 
 import json
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,6 +12,7 @@ if TYPE_CHECKING:
 POINTS = 600  # in memory; then every second one goes
 STORED = 200  # with a snapshot
 MARKS = 50  # changes that the page shows
+Point = dict[str, Any]  # as JSON has it
 LINE = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
 
 
@@ -20,10 +20,10 @@ class History:
     """Points, the oldest first, and marks."""
 
     def __init__(self) -> None:
-        self.points: list[dict[str, Any]] = []
-        self.marks: list[dict[str, Any]] = []
+        self.points: list[Point] = []
+        self.marks: list[Point] = []
 
-    def add(self, point: dict[str, Any]) -> bool:
+    def add(self, point: Point) -> bool:
         """Add a point; return whether others had to go for it."""
         self.points.append(point)
         if len(self.points) <= POINTS:
@@ -46,21 +46,21 @@ class History:
         for item in (*self.points, *self.marks):
             item["at"] = min(item["at"], now / 1e6)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Point:
         """Return the marks and some of the points, as JSON has them."""
         return {"points": self.points[:: 1 + len(self.points) // STORED], "marks": self.marks}
 
-    def restore(self, plain: Mapping[str, Any]) -> None:
+    def restore(self, plain: Point) -> None:
         """Take over what `plain` returned."""
         self.points, self.marks = list(plain["points"]), list(plain["marks"])
 
 
-def _words(change: dict[str, Any]) -> str:
+def _words(change: Point) -> str:
     what, name, value = change["what"], change["name"], change["value"]
     return " ".join(str(part) for part in (what, name, value) if part not in (None, {}))
 
 
-def point_of(hosted: "Hosted", status: Mapping[str, Any], at: int) -> dict[str, Any]:
+def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
     """Return how an agent stands, as the page draws it."""
     return {
         "at": at / 1e6,
@@ -82,7 +82,7 @@ def point_of(hosted: "Hosted", status: Mapping[str, Any], at: int) -> dict[str, 
     }
 
 
-def _guarantee(status: Mapping[str, Any]) -> str:
+def _guarantee(status: Point) -> str:
     """Return what is proved, in one sentence."""
     promise = status.get("promise") or []
     if promise:

@@ -32,7 +32,6 @@ from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
-from lewa.theory.guarantees import none
 
 SHOWN = 20  # actions up to which a decision is answered with all propensities
 OPTIONS = ("max_pending and expire_after", "answers.max_open and answers.close_after")  # their names here
@@ -349,9 +348,10 @@ class Hosted(Fold):
         for name, average in reserved_averages(self.agent, reserves).items() if reserves else ():
             next(line for line in lines if line["name"] == name)["reserved"] = average
         if self.elsewhere:
-            nothing_proved = none(self.learner, f"{self.elsewhere} decisions were made elsewhere, not by this learner")
+            reason = f"{self.elsewhere} decisions were made elsewhere, not by this learner"
             status |= {"promise": [], "promise_is": "", "conditions": "", "segments": []}
-            status["guarantee"] = nothing_proved._asdict()
+            empty = dict.fromkeys(status["guarantee"])
+            status["guarantee"] = empty | {"source": self.learner, "assumptions": [], "reason": reason}
         return {
             "name": self.setup.name,
             "version": self.version,

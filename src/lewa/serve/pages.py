@@ -14,7 +14,7 @@ from starlette.routing import Route as Path
 from lewa.serve.auth import Caller
 from lewa.serve.errors import RequestError
 from lewa.serve.forward import FORWARDED
-from lewa.serve.history import point_of
+from lewa.serve.history import Point, point_of
 from lewa.serve.host import ElsewhereError
 from lewa.serve.hosted import Hosted
 from lewa.serve.metrics import ACTIONS
@@ -41,6 +41,7 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+Shown = dict[str, Any]  # of an agent
 SHOWN = 20  # agents on one page
 
 _templates = Environment(
@@ -69,25 +70,25 @@ class Pages:
             wrong = "that key is not valid" if COOKIE in request.cookies else ""
             return _render("sign_in.html", 200, wrong=wrong, version=__version__)
         try:
-            agents = await (self._one(only, request, caller) if only is not None else self._all(request, caller))
+            agents = await (self._single(only, request, caller) if only is not None else self._all(request, caller))
         except ElsewhereError as elsewhere:
             return await self._app.forwarder.send(elsewhere.address, request)
         except RequestError as error:
             return _render("sign_in.html", error.status, wrong=error.sentence, version=__version__)
         if only is None and FORWARDED in request.headers:
             return json_response(agents)
-        shown = agents[:SHOWN]
+        first = agents[:SHOWN]
         return _render(
-            "page.html", 200, agents=shown, only=only, label=caller.label, version=__version__, more=len(agents) - len(shown)
+            "page.html", 200, agents=first, only=only, label=caller.label, version=__version__, more=len(agents) - len(first)
         )
 
-    async def _one(self, name: str, request: Request, caller: Caller) -> list[dict[str, Any]]:
+    async def _single(self, name: str, request: Request, caller: Caller) -> list[Shown]:
         if not caller.may("read", name):
             raise RequestError(404, f"there is no agent {name} here")
         served = await self._app.host.find(name, FORWARDED in request.headers)
         return [describe(served.hosted, self._app.events.point(served), caller)]
 
-    async def _all(self, request: Request, caller: Caller) -> list[dict[str, Any]]:
+    async def _all(self, request: Request, caller: Caller) -> list[Shown]:
         """Return what the page shows of every agent, of those on other replicas too, by name."""
         host, point, everywhere = self._app.host, self._app.events.point, self._app.service.everywhere
         mine = sorted(name for name in host.agents if caller.may("read", name))
@@ -124,7 +125,7 @@ class Pages:
         return Response(content, media_type=STATIC[name], headers={**SAFE, "Cache-Control": "public, max-age=3600"})
 
 
-def describe(hosted: Hosted, point: dict[str, Any], caller: Caller) -> dict[str, Any]:
+def describe(hosted: Hosted, point: Point, caller: Caller) -> Shown:
     """Return what the page shows of an agent, as JSON has it."""
     return {
         "name": hosted.setup.name,
