@@ -40,7 +40,8 @@ class Client:
     def make_key(self, *scopes: str, agents: str = "*", rate: float = 10_000) -> str:
         token, stored = make_key("test", scopes, agents, rate)
         self.app.host.store.put_api_key(stored)
-        self.app.host.keys.replace(self.app.host.store.api_keys())
+        assert self.client.portal is not None
+        self.client.portal.call(self.app.host.refresh_keys)  # in the loop, which reads them now and then too
         return token
 
 

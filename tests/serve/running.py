@@ -20,6 +20,8 @@ from lewa.serve.loopback import Connection
 long = pytest.mark.skipif(
     not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
 )
+# Servers start many times: without bytecode, most of a start is to parse the sources of libraries.
+BYTECODE = {"PYTHONPYCACHEPREFIX": str(Path(__file__).parents[2] / "build" / "bytecode")}
 SETUP = {
     "name": "router",
     "actions": ["small", "medium", "large"],
@@ -34,7 +36,8 @@ class Server:
 
     def __init__(self, url: str, folder: Path, *, port: int = 0, lease: float | None = None) -> None:
         self.url, self.folder, self._port = url, folder, port
-        self.environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore"}
+        self.environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore", **BYTECODE}
+        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
         if lease is not None:
             self.environment["LEWA_LEASE"] = str(lease)
         self.key_file = folder / "admin.key"

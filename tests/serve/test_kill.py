@@ -1,6 +1,7 @@
 """kill -9 at full load: nothing acknowledged is lost, nothing is applied twice, the state is the replay of the journal."""
 
 import asyncio
+import json
 import os
 import random
 from pathlib import Path
@@ -28,6 +29,8 @@ def kill_often(url: str, folder: Path, times: int) -> None:
         store = open_store(url)
         assert audit(store, traffic) == state
         store.close()
+        for line in server.log.read_text().splitlines():
+            assert "event" in json.loads(line)
     assert len(traffic.decided) > 20 * times
 
 

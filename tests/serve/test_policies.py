@@ -40,7 +40,7 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
             assert sentence in str(refusal)
             assert "pull(" not in str(refusal)
         elsewhere = web.call("POST", f"{AGENT}/observe", [{"action": "small", "probability": 0.5}])
-        assert "a context or policies cannot record decisions made elsewhere" in str(elsewhere)
+        assert "advice must have an entry for by length, by task, got none" in str(elsewhere)
         assert web.call("GET", f"{AGENT}/state")[1] == before
         store = web.app.host.store
         assert verify(store, store.agents()[0]).sha256 == before["sha256"]  # the journal gives the same agent again

@@ -1,18 +1,24 @@
 """Several replicas on PostgreSQL: one writer per agent at a time, whoever dies, sleeps or leaves."""
 
 import asyncio
+import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
+import httpx2
 import pytest
 
+from lewa.serve.archive import verify
 from lewa.serve.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, Server, Traffic, long, running
 
+T = TypeVar("T")
 LEASE = 2.0
 LONGEST = 200.0  # seconds of traffic, which ends when a scene is over
 
@@ -38,7 +44,7 @@ def owner(servers: list[Server]) -> Server:
 
 
 def has_agent(server: Server) -> bool:
-    return any(agent["name"] == "router" for agent in server.call("GET", "/v1/agents")[1]["agents"])
+    return 'lewa_owner{agent="router"} 1.0' in server.call("GET", "/metrics")[1]
 
 
 @pytest.fixture
@@ -54,15 +60,37 @@ def pair(cluster: Cluster, tmp_path: Path, request: pytest.FixtureRequest):  # t
         yield url, [one, two]
 
 
-def answers_in_the_end(server: Server) -> None:
+@pytest.fixture(scope="module")
+def replicas(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory):  # type: ignore[no-untyped-def]
+    """Two replicas on one database for tests that leave them alive, and its URL."""
+    url = cluster.database("replicas")
+    first, second = folders(tmp_path_factory.mktemp("replicas"), "first", "second")
+    with running(url, first, lease=LEASE) as one, running(url, second, lease=LEASE) as two:
+        two.key_file = one.key_file
+        for n in range(4):
+            assert (one, two)[n % 2].call("POST", "/v1/agents", {**SETUP, "name": f"agent-{n}"})[0] == 201
+        yield url, [one, two]
+
+
+def answers_in_the_end(server: Server, path: str = "/v1/agents/router") -> None:
     """Wait until a replica answers for the agent: 503 says that it changes hands."""
-    status = 503
+    assert in_the_end(lambda: server.call("GET", path)[0], lambda status: status != 503) == 200
+
+
+def in_the_end(look: Callable[[], T], is_so: Callable[[T], bool]) -> T:
+    """Look until it is so: agents change hands now and then, above all on a busy machine."""
     for _ in range(200):
-        status = server.call("GET", "/v1/agents/router")[0]
-        if status != 503:
+        if is_so(seen := look()):
             break
         time.sleep(0.1)
+    return seen
+
+
+def insist(server: Server, path: str, body: Any) -> Any:
+    """Send a call until it is acknowledged: 503 says that an agent changes hands."""
+    status, answer = in_the_end(lambda: server.call("POST", path, body), lambda answer: answer[0] != 503)
     assert status == 200
+    return answer
 
 
 def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
@@ -71,6 +99,68 @@ def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
     store = open_store(url)
     assert audit(store, traffic) == state
     store.close()
+
+
+def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-untyped-def]
+    """The list, the page and the events are the same wherever a proxy sends the caller."""
+    _, servers = replicas
+    names = [f"agent-{n}" for n in range(4)]
+    for server in servers:
+        root, head = f"http://127.0.0.1:{server.port}", {"Authorization": f"Bearer {server.key}"}
+        with httpx2.Client(base_url=root, headers=head, timeout=60) as client:
+            assert [agent["name"] for agent in client.get("/v1/agents").json()["agents"]] == names
+            index = client.get("/").text
+            assert all(f'id="agent-{name}"' in index for name in names)
+            for name in names:
+                page = in_the_end(lambda path=f"/agents/{name}": client.get(path), lambda page: page.status_code != 503)  # type: ignore[misc]
+                assert (page.status_code, f'id="agent-{name}"' in page.text) == (200, True)
+                assert "default-src 'none'" in page.headers["content-security-policy"]
+            assert client.get("/agents/nobody").status_code == 404
+            seen: set[str] = set()
+            with client.stream("GET", "/v1/events") as stream:
+                for line in stream.iter_lines():
+                    if line.startswith("data: "):
+                        seen.add(json.loads(line[6:])["agent"])
+                    if seen == set(names):
+                        break
+            with client.stream("GET", "/v1/events?agent=agent-2") as stream:
+                first = next(line for line in stream.iter_lines() if line.startswith("data: "))
+                assert json.loads(first[6:])["agent"] == "agent-2"
+
+    def served_once(owners: list[str]) -> bool:
+        """An agent that nobody serves has 0 everywhere, which the alert NobodyServes looks for."""
+        counts = [[text.count(f'lewa_owner{{agent="{name}"}} {n}.0') for text in owners] for name in names for n in (0, 1)]
+        return all(sorted(count) == [0, 1] for count in counts)
+
+    assert served_once(in_the_end(lambda: [server.call("GET", "/metrics")[1] for server in servers], served_once))
+
+
+def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignore[no-untyped-def]
+    """Every bill is told to each replica, as a queue that delivers twice does: counters would have N times the sum."""
+    url, servers = replicas
+    path, total = "/v1/agents/agent-1", 0.0
+    for turn in range(3):
+        queries = [[{"key": f"{turn}-{n}-{k}"} for k in range(5)] for n in range(2)]
+        made = [
+            decision
+            for server, entries in zip(servers, queries, strict=True)
+            for decision in insist(server, f"{path}/decide", entries)["decisions"]
+        ]
+        bills = [{"decision": one["decision"], "reward": 1, "cost": (n + turn) / 16} for n, one in enumerate(made)]
+        first, second = ({one["result"] for one in insist(server, f"{path}/feedback", bills)["told"]} for server in servers)
+        assert first <= {"learned", "same"}  # "same" if an agent changed hands and the call was sent again
+        assert second == {"same"}
+        total += sum(bill["cost"] for bill in bills)
+    store = open_store(url)
+    agent = next(one for one in store.agents() if one.name == "agent-1")
+    bodies = [json.loads(row.body) for row in store.rows(agent.id) if row.kind == "feedback"]
+    assert (len(bodies), sum(body["cost"] for body in bodies)) == (30, total)
+    assert verify(store, agent).sound
+    store.close()
+    for server in servers:
+        answers_in_the_end(server, path)
+        line = server.call("GET", f"{path}/status")[1]["lines"][0]
+        assert line["average"] == pytest.approx(total / 30)
 
 
 @long
@@ -95,8 +185,11 @@ def test_either_replica_serves_and_the_owners_death_loses_nothing(pair) -> None:
     sound(url, [other], traffic)
 
 
-def test_a_paused_owner_that_wakes_up_cannot_write(pair) -> None:  # type: ignore[no-untyped-def]
-    url, servers = pair
+def test_a_paused_owner_that_wakes_up_cannot_write(replicas) -> None:  # type: ignore[no-untyped-def]
+    url, servers = replicas
+    assert servers[0].call("POST", "/v1/agents", SETUP)[0] == 201
+    for server in servers:
+        answers_in_the_end(server)
     traffic, first = Traffic(), owner(servers)
     other = next(server for server in servers if server is not first)
 

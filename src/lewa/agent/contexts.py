@@ -88,13 +88,19 @@ def take_context(driver: Driver, sees: bool, decision: Decision, action: int | N
 
 
 def _check_charges(twin: Driver, features: Vector, decision: Decision, action: int | None) -> None:
-    twin.see(features)
-    charged = twin.unbooked if action is None else twin.charge(action)
-    if tuple(charged.tolist()) != decision.charged:
+    charged = charges_of(twin, features, action)
+    if charged != decision.charged:
         raise ValueError(
             f"decision {decision.id} was charged {short_repr(decision.charged)}, this agent would have charged "
-            f"{short_repr(tuple(charged.tolist()))}: the record belongs to another agent"
+            f"{short_repr(charged)}: the record belongs to another agent"
         )
+
+
+def charges_of(twin: Driver, features: Vector, action: int | None) -> tuple[float, ...]:
+    """Return what a decision in a context is charged; the action is None if the learner does not learn from it."""
+    twin.see(features)
+    charged = twin.unbooked if action is None else twin.charge(action)
+    return tuple(charged.tolist())
 
 
 def settle_costs(

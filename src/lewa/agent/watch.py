@@ -86,9 +86,10 @@ def announce(
     """Log what is new, and call back. What a callback raises is logged, and stops nothing."""
     name = "" if agent is None else f"{agent}: "
     for problem in problems:
-        log.warning("%s%s [%s]", name, problem, problem.code)
+        log.warning("%s%s [%s]", name, problem, problem.code, extra={"agent": agent})
     for change in changes:
-        log.log(logging.WARNING if change.after == "missed" else logging.INFO, "%s", change)
+        level = logging.WARNING if change.after == "missed" else logging.INFO
+        log.log(level, "%s", change, extra={"agent": agent})
         if callback is not None:
             try:
                 callback(change)

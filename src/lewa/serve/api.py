@@ -75,9 +75,8 @@ async def create_agent(call: Call) -> Response:
 
 
 async def list_agents(call: Call) -> AgentList:
-    """Return the agents that this process serves."""
-    agents = [served for served in call.service.host.agents.values() if call.caller.may("read", served.name)]
-    return AgentList([call.service.view(served) for served in agents])
+    """Return all agents, those of other replicas too."""
+    return AgentList(await call.service.views(call.request, call.caller))
 
 
 async def get_agent(call: Call) -> Response:
@@ -273,7 +272,7 @@ ROUTES = [
         True,
     ),
     Route("POST", "/v1/agents", "admin", create_agent, "Make an agent", AgentSetup, AgentView, 201, True),
-    Route("GET", "/v1/agents", "read", list_agents, "The agents served here", None, AgentList),
+    Route("GET", "/v1/agents", "read", list_agents, "All agents", None, AgentList),
     Route("GET", AGENT, "read", get_agent, "One agent", None, AgentView),
     Route("PATCH", AGENT, "admin", change_agent, "Change an agent", AgentChange, AgentView, 200, True, (MATCH,)),
     Route("DELETE", AGENT, "admin", retire_agent, "Retire an agent", None, AgentView, 200, True),

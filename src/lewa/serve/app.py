@@ -23,7 +23,7 @@ from lewa.serve.api import ROUTES
 from lewa.serve.auth import Caller
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.events import Events, stream
-from lewa.serve.forward import Forwarder
+from lewa.serve.forward import FORWARDED, Forwarder
 from lewa.serve.host import ElsewhereError, Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Agents, Statuses, exposition
@@ -34,7 +34,6 @@ from lewa.serve.store import StoreError
 
 COOKIE = "lewa_key"
 CALLS = "/v1/agents/{name}/"
-FORWARDED = "x-lewa-forwarded"
 MARK = FORWARDED.encode()
 NO_KEY = "this needs a key: Authorization: Bearer KEY"
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -44,9 +43,8 @@ class App:
     """The service behind HTTP."""
 
     def __init__(self, host: Host) -> None:
-        self.host, self.service, self.forwarder = host, Service(host), Forwarder()
-        self.statuses = Statuses()
-        self.events = Events(host, self.statuses)
+        self.host, self.forwarder, self.statuses = host, Forwarder(), Statuses()
+        self.service, self.events = Service(host, self.forwarder), Events(host, self.statuses, self.forwarder)
         self.description = msgspec.json.encode(description(ROUTES))
         self.registry = host.meters.registry
         self.registry.register(Agents(host, self.statuses))
@@ -154,7 +152,7 @@ class App:
                     result = await route.handler(call)
                     response = result if isinstance(result, Response) else json_response(result, route.status)
                 except ElsewhereError as elsewhere:
-                    response = await self.forwarder.send(elsewhere.address, request, body, FORWARDED)
+                    response = await self.forwarder.send(elsewhere.address, request, body)
             except Exception as error:
                 response = refusal(error, request)
             host.meters.request(label, response.status_code, time.perf_counter() - started)

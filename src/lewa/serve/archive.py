@@ -142,6 +142,7 @@ def _decision(body: dict[str, Any], actions: Sequence[str]) -> DecisionBody:
         "r": body.get("reserve"),
         "key": body.get("key"),
         "context": body.get("context"),
+        "o": body.get("elsewhere"),
     }
     if "available" in body:
         optional["v"] = [index[action] for action in body["available"]]

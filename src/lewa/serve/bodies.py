@@ -1,5 +1,6 @@
 """What rows of the journal hold, and values on their way between JSON and the agent."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -7,9 +8,10 @@ from msgspec import Struct
 
 from lewa.agent import Agent, at_least, at_most
 from lewa.serve.rows import Row
-from lewa.serve.schema import AgentSetup, Line, Number
+from lewa.serve.schema import AgentSetup, Answers, Line, Number, Observation
 
 DEPTH = 20  # of a context
+NEVER = 2**52  # decisions
 
 
 class DecisionBody(Struct, omit_defaults=True):
@@ -24,6 +26,7 @@ class DecisionBody(Struct, omit_defaults=True):
     r: dict[str, float] | None = None  # what it counts as in a cap
     x: tuple[float, ...] = ()  # the features of its context, where the learner looks at one
     c: tuple[float, ...] = ()  # what its constraints were charged there
+    o: bool = False  # whether it was made elsewhere
     key: str | None = None
     context: dict[str, Any] | None = None
 
@@ -37,12 +40,13 @@ def body_of(row: Row) -> DecisionBody:
 
 
 class Open:
-    """A decision that waits for answers."""
+    """A decision that waits for answers. `at` is what the journal says, `since` is by the clock of this process."""
 
-    __slots__ = ("action", "at", "values")
+    __slots__ = ("action", "at", "reserve", "since", "values")
 
-    def __init__(self, at: int, action: int, values: dict[str, Number]) -> None:
-        self.at, self.action, self.values = at, action, values
+    def __init__(self, at: int, action: int, values: dict[str, Number], reserve: dict[str, float] | None = None) -> None:
+        self.at = self.since = at
+        self.action, self.values, self.reserve = action, values, reserve
 
 
 def line_of(line: Line) -> Any:
@@ -69,14 +73,23 @@ def agent_of(setup: AgentSetup) -> Agent:
             goal=setup.goal,
             max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
             unanswered=setup.answers.unanswered,
+            learn="close" if setup.answers.learn == "at close" else "answer",
+            expire_after=NEVER if setup.answers.learn == "at close" else None,  # the service closes by the clock
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
             policies=setup.policies or None,
             safe=setup.safe,
             governor=setup.governor,
+            name=setup.name,  # its warnings in the log have it
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"the set-up does not fit: {error}") from None
+
+
+def check_answers(answers: Answers) -> None:
+    """Refuse an agent that would hardly ever learn."""
+    if answers.learn == "at close" and answers.close_after is None:
+        raise ValueError('answers.learn "at close" needs answers.close_after, the time after which a decision is learned')
 
 
 def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:
@@ -88,11 +101,22 @@ def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:
             )
 
 
-def whole_play(action: int, probability: float, actions: int) -> tuple[float, ...]:
-    """Return the play that a propensity alone tells, or nothing if it does not tell it: of two actions, or of a sure one."""
-    if actions == 2:
-        return (probability, 1 - probability) if action == 0 else (1 - probability, probability)
-    return tuple(float(i == action) for i in range(actions)) if probability == 1 else ()
+def play_elsewhere(seen: Observation, actions: Sequence[str], reader: str | None) -> tuple[float, ...]:
+    """Return the play of a decision made elsewhere; empty if it is not known and no learner, the `reader`, reads it.
+
+    The propensity of the action taken tells the whole play of two actions, or of a sure one.
+    """
+    if seen.propensities is not None:
+        unknown = sorted(set(seen.propensities) - set(actions))
+        if unknown:
+            raise ValueError(f"there is no action {unknown[0]!r}")
+        return tuple(float(seen.propensities.get(label, 0.0)) for label in actions)
+    if reader is None:
+        return ()
+    chance = seen.probability
+    if chance < 1 and len(actions) != 2:
+        raise ValueError(f"{reader} learns from the whole play: it needs the propensities of all {len(actions)} actions")
+    return tuple(chance if label == seen.action else 1 - chance for label in actions)
 
 
 def check_depth(context: object, depth: int = 0) -> None:

@@ -40,15 +40,16 @@ class Spending:
 
     def fits(self, worst: float, at: int) -> bool:
         """Whether a decision that may cost so much still fits."""
-        used = self.spent + self.reserved if self.period_of(at) == self.period else 0.0
+        used = self.spent + self.reserved if self.period_of(at) <= self.period else 0.0
         return used + worst <= self.cap.total * (1 + 1e-12)
 
     def decided(self, number: int, action: int, at: int, worst: float) -> None:
-        """Count a decision."""
+        """Count a decision. If the clock was ahead and is set back, what was spent then counts in the period of now."""
         period = self.period_of(at)
-        if period != self.period:
-            self.period, self.spent, self.reserved = period, 0.0, 0.0
+        if period > self.period:
+            self.spent, self.reserved = 0.0, 0.0
             self.waiting.clear()
+        self.period = period
         self.waiting[number] = (action, worst)
         self.reserved += worst
 

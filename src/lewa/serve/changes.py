@@ -13,7 +13,7 @@ def set_safety(agent: Agent, safety: Safety) -> None:
     """Begin with this safety: in an order in which each step is allowed."""
     if safety.fallback is not None:
         agent.set_fallback(safety.fallback)
-    for action, share in safety.shares.items():
+    for action, share in (safety.floors | safety.shares).items():
         agent.set_share(action, share)
     if safety.exposure != 1:
         agent.set_exposure(safety.exposure)

@@ -39,7 +39,7 @@ class Drawing:
 
     def _is_plain(self, query: Query) -> bool:
         """Whether a query asks for nothing special, and for a decision that was not made before."""
-        special = (query.available, query.context, query.reserve, query.advice)
+        special = (query.available, query.context, query.reserve, query.advice, query.if_unused)
         if any(part is not None for part in special):
             return False
         return query.key is None or (query.key not in self._keys and self._served.known_key(query.key, self._at) is None)

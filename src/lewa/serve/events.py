@@ -9,22 +9,27 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from lewa.serve.auth import REFRESH, Caller
-from lewa.serve.errors import RequestError
+from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.forward import FORWARDED, Forwarder
+from lewa.serve.history import Point, point_of
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
 from lewa.serve.served import Served
+from lewa.serve.store import StoreError
 
 EVERY = 1.0  # seconds
-POINTS = 600  # of an agent's history; then every second one goes
+WAITING = 1000  # events that a listener may be behind
+Event = dict[str, Any] | bytes | None  # of an agent that is served here, of another replica as it came, or the end
+Queue = asyncio.Queue[Event]
 
 
 class Events:
     """The history of each agent in this process, and who listens to it."""
 
-    def __init__(self, host: Host, statuses: Statuses) -> None:
-        self._host, self._statuses = host, statuses
-        self._listeners: set[asyncio.Queue[dict[str, Any] | None]] = set()
+    def __init__(self, host: Host, statuses: Statuses, forwarder: Forwarder) -> None:
+        self._host, self._statuses, self._forwarder = host, statuses, forwarder
+        self._listeners: set[Queue] = set()
         self._task: asyncio.Task[None] | None = None
         self._drawn: dict[str, tuple[int, int]] = {}  # the seq that was drawn last, and every how many seconds
 
@@ -54,63 +59,30 @@ class Events:
                     log("no status", agent=served.name, why=str(error))
                     continue
                 self._drawn[served.name] = (served.seq, step)
-                served.history.append(point)
-                if len(served.history) > POINTS:
-                    del served.history[::2]
+                history = served.hosted.history
+                if history.add(point):
                     self._drawn[served.name] = (served.seq, 2 * step)
-                self._send({"agent": served.name, "point": point, "marks": served.marks[-50:]})
+                self._send({"agent": served.name, "point": point, "marks": history.marks})
 
     def _send(self, event: dict[str, Any]) -> None:
         for listener in self._listeners:
-            if listener.qsize() < 1000:  # one that does not read misses points
+            if listener.qsize() < WAITING:  # one that does not read misses points
                 listener.put_nowait(event)
 
-    def point(self, served: Served) -> dict[str, Any]:
+    def point(self, served: Served) -> Point:
         """Return how an agent stands, as the page draws it."""
-        hosted, status = served.hosted, self._statuses.of(served)
-        lines = [
-            {
-                "name": line["name"],
-                "sense": line["sense"],
-                "limit": line["limit"],
-                "average": line["average"],
-                "recent": line["recent"],
-                "low": line["low"],
-                "high": line["high"],
-                "verdict": line["verdict"],
-                "price": line["price"],
-                "reserved": line["reserved"],
-                "debt": line["debt"],
-            }
-            for line in status.get("lines", ())
-        ]
-        return {
-            "at": self._host.now() / 1e6,
-            "version": hosted.version,
-            "mode": status.get("mode"),
-            "caps": status.get("caps", []),
-            "decisions": hosted.decisions,
-            "open": len(hosted.open),
-            "late": sum(int(count) for count, _ in hosted.late.values()),
-            "charged": status.get("charged", 0),
-            "expired": status.get("expired", 0),
-            "answered": status.get("answered", 0),
-            "reward": status.get("reward"),
-            "recent_reward": hosted.recent.reward(),
-            "shares": hosted.recent.shares()[:20],
-            "lines": lines,
-            "guarantee": guarantee(status),
-            "warnings": status.get("warnings", []),
-        }
+        return point_of(served.hosted, self._statuses.of(served), self._host.now())
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
         """Yield the history of the agents that a key may read, then each new point."""
-        queue: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        queue: Queue = asyncio.Queue()
         self._listeners.add(queue)
+        relays = asyncio.create_task(self._relay(request, queue))
         try:
             for served in list(self._host.agents.values()):
                 if caller.may("read", served.name) and only in (None, served.name):
-                    yield _frame({"agent": served.name, "history": served.history, "marks": served.marks[-50:]})
+                    history = served.hosted.history
+                    yield _frame({"agent": served.name, "history": history.points, "marks": history.marks})
             while self._host.keys.in_force(caller):
                 try:
                     event = await asyncio.wait_for(queue.get(), REFRESH)
@@ -119,10 +91,34 @@ class Events:
                     continue
                 if event is None:
                     return
-                if caller.may("read", event["agent"]) and only in (None, event["agent"]):
+                if isinstance(event, bytes):
+                    yield event
+                elif caller.may("read", event["agent"]) and only in (None, event["agent"]):
                     yield _frame(event)
         finally:
             self._listeners.discard(queue)
+            relays.cancel()
+
+    async def _relay(self, request: Request, queue: Queue) -> None:
+        """Pass on what the other replicas send, to a listener that is no replica; replicas come and go."""
+        if not self._host.store.shared or FORWARDED in request.headers:
+            return
+        async with asyncio.TaskGroup() as group:
+            following: dict[str, asyncio.Task[None]] = {}
+            while True:
+                try:
+                    addresses = await self._host.others()
+                except (StoreError, UnavailableError):
+                    addresses = []
+                for address in addresses:
+                    if address not in following or following[address].done():
+                        following[address] = group.create_task(self._pass_on(address, request, queue))
+                await asyncio.sleep(REFRESH)
+
+    async def _pass_on(self, address: str, request: Request, queue: Queue) -> None:
+        async for frame in self._forwarder.follow(address, request):
+            if queue.qsize() < WAITING:
+                queue.put_nowait(frame)
 
     @property
     def listeners(self) -> int:
@@ -133,16 +129,6 @@ class Events:
     def most(self) -> int:
         """Return how many may."""
         return self._host.limits.listeners
-
-
-def guarantee(status: dict[str, Any]) -> str:
-    """Return what is proved, in one sentence."""
-    promise = status.get("promise") or []
-    if promise:
-        *parts, source = promise
-        return "Proved: " + "; ".join(parts) + f" (by {source})"
-    reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
-    return f"Nothing is proved: {reason}"
 
 
 def stream(events: Events, request: Request, caller: Caller) -> StreamingResponse:

@@ -39,6 +39,7 @@ def plain(row: Row, actions: Sequence[str]) -> dict[str, Any]:
             "reserve": made.r,
             "key": made.key,
             "context": made.context,
+            "elsewhere": made.o or None,
         }
         body |= {name: value for name, value in optional.items() if value is not None}
         if made.v is not None:

@@ -19,6 +19,7 @@ from lewa.feedback import feedback_kind
 from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
+from lewa.serve.history import History
 from lewa.serve.recent import Recent
 from lewa.serve.rows import Row, Snapshot
 from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
@@ -36,15 +37,19 @@ class Fold:
         self.fields: tuple[str, ...] = agent.setup.fields
         self._field_set = frozenset(self.fields)
         self.learner: str = agent.setup.learner_name
+        self._name = agent.setup.agent_name  # None in journals from before agents had it
         self.version, self.decisions, self.retired = 1, 0, False
+        self.elsewhere = 0  # decisions that were made elsewhere
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
         self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
-        self.recent = Recent(len(self.actions))
+        self.recent, self.history = Recent(len(self.actions)), History()
         self.spendings = [Spending(cap) for cap in setup.caps]
         kind = feedback_kind(type(agent.setup.learner))
-        self._needs_play, self._observes_all = kind is not Kind.BANDIT, kind is Kind.FULL
+        self._needs_play = kind is not Kind.BANDIT and agent.setup.learner.reads_play
+        self._observes_all = kind is Kind.FULL
+        self._at_close = agent.setup.learns_at_close
 
     def _adopt(self, agent: Agent, setup: AgentSetup) -> None:
         """Go on with an agent that was changed."""
@@ -95,19 +100,23 @@ class Fold:
             labels = self.agent.setup.actions
             available = None if body.v is None else tuple(labels[i] for i in body.v)
             play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
-            self.agent.apply(Decision(number, labels[body.a], body.p, play, body.m, number, available, None, seen, body.c))
+            self.agent.apply(
+                Decision(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c)
+            )
             self._opened(number, row.at, body)
         elif row.kind == "feedback":
             values = msgspec.json.decode(row.body, type=dict[str, Number])
-            self.agent.apply(Feedback(number, {name: record_value(value) for name, value in values.items()}))
+            taken = {name: record_value(value) for name, value in values.items()}
+            self.agent.apply(Feedback(number, taken, False, self._name))
             self._add_values(number, self.open[number], values)
         elif row.kind == "close":
-            self.agent.apply(Feedback(number, {}, True))
+            self.agent.apply(Feedback(number, {}, True, self._name))
             self._closed(number)
         elif row.kind == "late":
             self._late(number, msgspec.json.decode(row.body, type=dict[str, Number]))
         elif row.kind == "change":
             self._change(json.loads(row.body))
+            self.history.mark(row.body, row.at)
         elif row.kind == "run":
             self.compiled = bool(json.loads(row.body)["compiled"])
         else:
@@ -115,7 +124,8 @@ class Fold:
 
     def _opened(self, number: int, at: int, made: DecisionBody) -> None:
         self.decisions = number
-        self.open[number] = Open(at, made.a, {})
+        self.open[number] = Open(at, made.a, {}, made.r)
+        self.elsewhere += made.o
         self.recent.add_actions((made.a,))
         for spending in self.spendings:
             spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r))
@@ -125,7 +135,7 @@ class Fold:
         self._billed(number, fresh)
         if "reward" in fresh:
             self.recent.add_rewards([fresh["reward"]])
-        whole = len(known.values) == len(self.fields)
+        whole = len(known.values) == len(self.fields) and not self._at_close
         if whole:
             del self.open[number]
             self.remember({number: known.values})
@@ -179,10 +189,14 @@ class Fold:
         return hashlib.sha256(to_json(self.plain()).encode()).hexdigest()
 
     def snapshot(self, agent: int, seq: int, at: int) -> Snapshot:
-        """Return the state after the row `seq`."""
-        plain = to_json(self.plain()).encode()
-        body = zlib.compress(plain, 1)
-        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), hashlib.sha256(plain).hexdigest())
+        """Return the state after the row `seq`; beside it, and not in its hash, what the page draws and is reserved."""
+        plain = to_json(self.plain())
+        reserves = [[number, decision.reserve] for number, decision in self.open.items() if decision.reserve is not None]
+        beside = {"recent": self.recent.plain(), "history": self.history.plain(), "reserves": reserves}
+        beside["elsewhere"] = self.elsewhere
+        body = zlib.compress(f'{plain[:-1]}, "beside": {to_json(beside)}}}'.encode(), 1)
+        state = hashlib.sha256(plain.encode()).hexdigest()
+        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), state)
 
     @classmethod
     def restore(cls, snapshot: Snapshot) -> Self:
@@ -198,4 +212,21 @@ class Fold:
         for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
             spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
+        beside = plain.get("beside")
+        if beside is not None:
+            hosted.elsewhere = beside["elsewhere"]
+            hosted.recent.restore(beside["recent"])
+            hosted.history.restore(beside["history"])
+            for number, reserve in beside["reserves"]:
+                hosted.open[number].reserve = reserve
         return hosted
+
+    def begin_at(self, now: int) -> None:
+        """Count the age of open decisions by the clock of this process.
+
+        A clock that was wrong may have put records into the future: a decision that is there was made by now, and not
+        after the one that follows it.
+        """
+        self.history.end_at(now)
+        for decision in reversed(self.open.values()):
+            now = decision.since = min(decision.at, now)

@@ -46,7 +46,7 @@ class Host:
         self.available, self.stopping = False, False
         self._warm: set[tuple[str, bool]] = set()
         self._locks: dict[str, asyncio.Lock] = {}
-        self._names: dict[str, int] = {}
+        self.names: dict[str, int] = {}  # of all agents of the store, with their numbers
         self._tasks: set[asyncio.Task[None]] = set()
         self._recovering: asyncio.Task[None] | None = None
         self._drops = 0  # how often memory was dropped
@@ -91,7 +91,7 @@ class Host:
 
     async def _load_all(self) -> None:
         agents = await asyncio.to_thread(self.store.agents)
-        self._names = {agent.name: agent.id for agent in agents}
+        self.names = {agent.name: agent.id for agent in agents}
         replicas = await self._replicas()
         for agent in agents:
             if agent.name in self.agents or self._winner(agent.name, replicas) != self.address:
@@ -103,8 +103,9 @@ class Host:
     async def _load(self, name: str, number: int, epoch: int) -> Served | None:
         """Read one agent; one whose journal is damaged stops nobody else."""
         try:
-            hosted, seq, at, start = await asyncio.to_thread(load, self.store, number)
-            served = Served(number, hosted, seq, at, start, epoch)
+            hosted, seq, at, start = await asyncio.to_thread(load, self.store, number, None, True)
+            hosted.begin_at(now := self.now())
+            served = Served(number, hosted, seq, min(at, now), start, epoch)
             await asyncio.to_thread(served.load_keys, self.store)
             await self._compile(served)
         except (StoreError, UnavailableError):  # the store is at fault, not this journal
@@ -153,10 +154,10 @@ class Host:
             return self.agents.get(name) or await self._claim(name, forwarded)
 
     async def _claim(self, name: str, forwarded: bool) -> Served:
-        if name not in self._names:
+        if name not in self.names:
             agents = await asyncio.to_thread(self.store.agents)
-            self._names = {agent.name: agent.id for agent in agents}
-        number = self._names.get(name)
+            self.names = {agent.name: agent.id for agent in agents}
+        number = self.names.get(name)
         if number is None:
             raise RequestError(404, f"there is no agent {name}")
         leases = await asyncio.to_thread(self.store.leases)
@@ -174,6 +175,10 @@ class Host:
 
     async def _replicas(self) -> list[str]:
         return await asyncio.to_thread(self.store.replicas) if self.store.shared else [self.address]
+
+    async def others(self) -> list[str]:
+        """Return the addresses of the other replicas."""
+        return [address for address in await self._replicas() if address != self.address]
 
     def _winner(self, name: str, replicas: Sequence[str]) -> str:
         """Return the replica that should have an agent: the highest hash of both names."""
@@ -202,7 +207,7 @@ class Host:
 
     def changed(self, served: Served, entry: Entry, at: int) -> "asyncio.Future[None]":
         """Put a change into the batch that gathers, and mark it on the page."""
-        served.mark(entry, at)
+        served.hosted.history.mark(entry.body, at)
         return self.append(served, [entry], at)
 
     async def settled(self, served: Served) -> None:
@@ -221,7 +226,7 @@ class Host:
         number = await self.writer.call(lambda store: store.create(name, rows, audit))
         if number is None:
             return False
-        served.number = self._names[name] = number
+        served.number = self.names[name] = number
         epoch = await self.writer.call(lambda store: store.acquire(number))
         if epoch is not None:
             served.epoch = epoch
@@ -347,7 +352,9 @@ class Host:
             if self._winner(served.name, replicas) != self.address:
                 await self._hand_over(served)
         live = {lease.agent for lease in await asyncio.to_thread(self.store.leases) if lease.live}
-        for agent in await asyncio.to_thread(self.store.agents):
+        agents = await asyncio.to_thread(self.store.agents)
+        self.names = {agent.name: agent.id for agent in agents}
+        for agent in agents:
             if agent.id not in live and agent.name not in self.agents and self._winner(agent.name, replicas) == self.address:
                 async with self._locks.setdefault(agent.name, asyncio.Lock()):
                     if agent.name not in self.agents:

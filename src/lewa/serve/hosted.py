@@ -11,18 +11,30 @@ from typing import Any, Self
 import msgspec
 from msgspec import UNSET
 
-from lewa.agent import Agent, Decision
+from lewa.agent import Decision
+from lewa.agent.elsewhere import record_elsewhere
 from lewa.agent.files import to_json
-from lewa.agent.records import play_to_bytes
-from lewa.serve.bodies import DecisionBody, Open, agent_of, check_depth, check_reserve, plain_value, whole_play
+from lewa.agent.reserves import reserved_averages
+from lewa.agent.status import Status
+from lewa.serve.bodies import (
+    DecisionBody,
+    Open,
+    agent_of,
+    check_answers,
+    check_depth,
+    check_reserve,
+    plain_value,
+    play_elsewhere,
+)
 from lewa.serve.caps import check_caps, within
 from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
-from lewa.serve.rehearsal import bare_of, nothing, warm
+from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
 
 SHOWN = 20  # actions up to which a decision is answered with all propensities
+OPTIONS = ("max_pending and expire_after", "answers.max_open and answers.close_after")  # their names here
 encode = msgspec.json.Encoder().encode
 
 
@@ -39,6 +51,7 @@ class Hosted(Fold):
             raise ValueError("a line needs a name that is not 'decision': that word is taken in feedback")
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
+        check_answers(setup.answers)
         check_caps(setup.caps, agent)
         check_watchdog(setup.watchdog, agent)
         setup = current(setup, agent)
@@ -57,12 +70,14 @@ class Hosted(Fold):
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""
-        trial = Agent.restore(self.agent.snapshot())
+        trial = Rehearsal.restore(self.agent.snapshot())
         made = make_changes(trial, wanted, who)
         caps = self.setup.caps if wanted.caps is UNSET else wanted.caps
         rules = self.setup.watchdog if wanted.watchdog is UNSET else wanted.watchdog
         check_caps(caps, trial)
         check_watchdog(rules, trial)
+        if wanted.answers is not UNSET and wanted.answers.close_after is None:
+            check_answers(msgspec.structs.replace(self.setup.answers, close_after=None))
         plain = msgspec.to_builtins(wanted)
         service = {name: plain[name] for name in ("answers", "keys_for", "caps", "watchdog") if name in plain}
         body = {"changes": [change.plain() for change in made], **service, "who": who, "why": plain.get("why", "")}
@@ -92,6 +107,8 @@ class Hosted(Fold):
             check_depth(query.context)
         if query.reserve is not None:
             check_reserve(query.reserve, self.fields)
+        if query.if_unused is not None and self.agent.setup.unanswered is not None:
+            raise ValueError('if_unused: "forget" needs an agent with answers.unanswered "expire", which forgets all such')
         available, by = self._affordable(query, at)
         drawn = self.agent.pull(available, context=self._declared(query.context), advice=query.advice)
         body = self._body(drawn, query, by)
@@ -170,22 +187,17 @@ class Hosted(Fold):
 
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
-        if self.agent.setup.context is not None or self.agent.setup.policies:
-            raise ValueError("an agent with a context or policies cannot record decisions made elsewhere")
-        action, number = self._action(seen.action), self.decisions + 1
-        play: tuple[float, ...] = ()
-        if seen.propensities is not None:
-            unknown = sorted(set(seen.propensities) - set(self.actions))
-            if unknown:
-                raise ValueError(f"there is no action {unknown[0]!r}")
-            play = tuple(float(seen.propensities.get(label, 0.0)) for label in self.actions)
-        elif self._needs_play and not (play := whole_play(action, seen.probability, len(self.actions))):
-            raise ValueError(f"{self.learner} needs the propensities of all actions of a decision made elsewhere")
+        action = self._action(seen.action)
+        play = play_elsewhere(seen, self.actions, self.learner if self._needs_play else None)
         for name, value in seen.values.items():
             self._check_value(name, value)
-        record = Decision(number, self.agent.setup.actions[action], seen.probability, play_to_bytes(play), (), number, None)
+        label, context = self.agent.setup.actions[action], self._declared(seen.context)
+        record = record_elsewhere(self.agent, label, seen.probability, play, context, seen.advice)
         self.agent.apply(record)
-        body = DecisionBody(a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key)
+        number, features = record.id, record.features
+        body = DecisionBody(
+            a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key, x=features, c=record.charged, o=True
+        )
         self._opened(number, at, body)
         entries = [Entry("decision", number, encode(body).decode()), *self._make_room()]
         if seen.values:
@@ -240,7 +252,7 @@ class Hosted(Fold):
     def _whole_answer(self, number: int, values: Mapping[str, Number]) -> dict[str, float] | None:
         """Return the values of an answer that tells all of an open decision at once; None if it does not."""
         known = self.open.get(number)
-        if known is None or known.values or self._observes_all or values.keys() != self._field_set:
+        if known is None or known.values or self._observes_all or self._at_close or values.keys() != self._field_set:
             return None
         kinds = set(map(type, values.values()))
         if kinds == {float}:
@@ -277,7 +289,7 @@ class Hosted(Fold):
         limit = self.close_after
         if limit is None:
             return []
-        over = list(takewhile(lambda number: self.open[number].at + limit <= now, self.open))
+        over = list(takewhile(lambda number: self.open[number].since + limit <= now, self.open))
         return [entry for number in over if (entry := self.close(number, "timeout")[2]) is not None]
 
     def _make_room(self) -> list[Entry]:
@@ -304,7 +316,7 @@ class Hosted(Fold):
 
     def answer(self, number: int, at: int, made: DecisionBody) -> Decided:
         """Return a decision as a caller gets it."""
-        limit = self.close_after
+        limit, at = self.close_after, self.open[number].since if number in self.open else at
         has_room = made.q is not None and len(self.actions) <= SHOWN
         prices = {name: x * reward / line for (name, reward, line), x in zip(self._units, made.m, strict=False)}
         return Decided(
@@ -321,10 +333,25 @@ class Hosted(Fold):
 
     def status(self) -> dict[str, Any]:
         """Return how the agent stands, and what was told too late for it."""
+        return self._describe(self.agent.status())
+
+    def look(self) -> dict[str, Any]:
+        """Return the same without a word in the log: this is not now."""
+        return self._describe(look(self.agent))
+
+    def _describe(self, standing: Status) -> dict[str, Any]:
         late = {name: {"values": count, "average": total / count} for name, (count, total) in self.late.items() if count}
-        status = dict(self.agent.status().plain())
-        status["warnings"] = [str(warning) for warning in status["warnings"]]
+        status = dict(standing.plain())
+        status["warnings"] = [str(warning).replace(*OPTIONS) for warning in status["warnings"]]
         lines = status.pop("constraints")  # the word of the setup that the user sent
+        reserves = {number: waits.reserve for number, waits in list(self.open.items()) if waits.reserve is not None}
+        for name, average in reserved_averages(self.agent, reserves).items() if reserves else ():
+            next(line for line in lines if line["name"] == name)["reserved"] = average
+        if self.elsewhere:
+            reason = f"{self.elsewhere} decisions were made elsewhere, not by this learner"
+            status |= {"promise": [], "promise_is": "", "conditions": "", "segments": []}
+            empty = dict.fromkeys(status["guarantee"])
+            status["guarantee"] = empty | {"source": self.learner, "assumptions": [], "reason": reason}
         return {
             "name": self.setup.name,
             "version": self.version,
@@ -340,11 +367,11 @@ class Hosted(Fold):
 
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""
-        copy, bare = Agent.restore(self.agent.snapshot()), Agent.restore(bare_of(self.agent.snapshot()))
+        copy, bare = Rehearsal.restore(self.agent.snapshot()), Rehearsal.restore(bare_of(self.agent.snapshot()))
         plays = (copy.pull(**nothing(copy)).play, bare.pull(**nothing(bare)).play)
         played, unmixed = (dict(zip(self.actions, play, strict=False)) for play in plays)
         return played, unmixed
 
     def warm(self) -> None:
         """Run every step once on a copy, so that what has to be compiled is compiled now."""
-        warm(Agent.restore(bare_of(self.agent.snapshot())), self._observes_all)
+        warm(Rehearsal.restore(bare_of(self.agent.snapshot())), self._observes_all)

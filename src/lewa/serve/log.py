@@ -1,8 +1,10 @@
 """Log lines: one JSON object each, on standard error. Keys and contexts are never among their fields."""
 
 import json
+import logging
 import sys
 import time
+import traceback
 from threading import Lock
 
 _lock = Lock()
@@ -15,3 +17,23 @@ def log(event: str, **fields: object) -> None:
     line = json.dumps({"at": at, "event": event, **fields}, default=str)
     with _lock:
         print(line, file=sys.stderr, flush=True)
+
+
+class Lines(logging.Handler):
+    """Writes what Python's loggers say as log lines, with the agent that a record is about."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        fields: dict[str, object] = {"level": record.levelname.lower(), "logger": record.name}
+        agent = getattr(record, "agent", None)
+        if agent is not None:
+            fields["agent"] = agent
+        if record.exc_info:
+            fields["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        log(record.getMessage(), **fields)
+
+
+def take_over() -> None:
+    """Write what all of Python's loggers and warnings say in this process as log lines: `lewa.agent` is one of them."""
+    logging.getLogger().handlers = [Lines()]
+    logging.captureWarnings(True)

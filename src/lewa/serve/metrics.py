@@ -110,7 +110,7 @@ class Agents(Collector):
                 ("reward", "Average reported reward"),
                 ("charged", "Decisions closed with expected values filled in"),
                 ("delay_decisions", "Age of the oldest open decision, in decisions"),
-                ("owner", "1 where this process serves the agent"),
+                ("owner", "1 where this process serves the agent, 0 where it does not"),
                 ("snapshot_age_seconds", "Time since the newest snapshot"),
             )
         }
@@ -121,10 +121,11 @@ class Agents(Collector):
         missed = GaugeMetricFamily("lewa_line_missed", "1 if the whole band misses the limit", labels=["agent", "line"])
         clipped = GaugeMetricFamily("lewa_clipped", "Values outside of their range", labels=["agent", "line"])
         share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
+        for known in list(self._host.names):
+            gauges["owner"].add_metric([known], known in self._host.agents)
         for served in agents:
             hosted, status, name = served.hosted, self._statuses.of(served), [served.name]
             gauges["open"].add_metric(name, len(hosted.open))
-            gauges["owner"].add_metric(name, 1)
             gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
             gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
             gauges["charged"].add_metric(name, status.get("charged", 0))

@@ -4,15 +4,21 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
+import msgspec
 from jinja2 import Environment, PackageLoader, select_autoescape
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
+from lewa.serve.auth import Caller
 from lewa.serve.errors import RequestError
+from lewa.serve.forward import FORWARDED
+from lewa.serve.history import Point, point_of
+from lewa.serve.host import ElsewhereError
+from lewa.serve.hosted import Hosted
 from lewa.serve.metrics import ACTIONS
-from lewa.serve.served import Served
+from lewa.serve.routes import json_response
 from lewa.version import __version__
 
 if TYPE_CHECKING:
@@ -35,6 +41,7 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+Shown = dict[str, Any]  # of an agent
 SHOWN = 20  # agents on one page
 
 _templates = Environment(
@@ -62,38 +69,36 @@ class Pages:
         except RequestError:
             wrong = "that key is not valid" if COOKIE in request.cookies else ""
             return _render("sign_in.html", 200, wrong=wrong, version=__version__)
-        host = self._app.host
-        mine = [served for served in host.agents.values() if caller.may("read", served.name) and only in (None, served.name)]
-        if only is not None and not mine:
-            return _render("sign_in.html", 404, wrong=f"there is no agent {only} here", version=__version__)
-        agents = [self._describe(served, caller.may("admin", served.name)) for served in mine[:SHOWN]]
+        try:
+            agents = await (self._single(only, request, caller) if only is not None else self._all(request, caller))
+        except ElsewhereError as elsewhere:
+            return await self._app.forwarder.send(elsewhere.address, request)
+        except RequestError as error:
+            return _render("sign_in.html", error.status, wrong=error.sentence, version=__version__)
+        if only is None and FORWARDED in request.headers:
+            return json_response(agents)
+        first = agents[:SHOWN]
         return _render(
-            "page.html", 200, agents=agents, only=only, label=caller.label, version=__version__, more=len(mine) - len(agents)
+            "page.html", 200, agents=first, only=only, label=caller.label, version=__version__, more=len(agents) - len(first)
         )
 
-    def _describe(self, served: Served, admin: bool) -> dict[str, Any]:
-        hosted = served.hosted
-        return {
-            "name": served.name,
-            "learner": hosted.learner,
-            "version": hosted.version,
-            "retired": hosted.retired,
-            "actions": hosted.actions[:ACTIONS],
-            "hidden": max(0, len(hosted.actions) - ACTIONS),
-            "lines": [
-                {
-                    "name": line.name,
-                    "sense": "at most" if line.at_most is not None else "at least",
-                    "limit": line.at_most if line.at_most is not None else line.at_least,
-                }
-                for line in hosted.setup.lines
-            ],
-            "safety": {"mode": hosted.setup.safety.mode, "fallback": hosted.setup.safety.fallback},
-            "live": hosted.setup.actions,
-            "close_after": hosted.setup.answers.close_after or "",
-            "point": self._app.events.point(served),
-            "admin": admin,
-        }
+    async def _single(self, name: str, request: Request, caller: Caller) -> list[Shown]:
+        if not caller.may("read", name):
+            raise RequestError(404, f"there is no agent {name} here")
+        served = await self._app.host.find(name, FORWARDED in request.headers)
+        return [describe(served.hosted, self._app.events.point(served), caller)]
+
+    async def _all(self, request: Request, caller: Caller) -> list[Shown]:
+        """Return what the page shows of every agent, of those on other replicas too, by name."""
+        host, point, everywhere = self._app.host, self._app.events.point, self._app.service.everywhere
+        mine = sorted(name for name in host.agents if caller.may("read", name))
+        agents = {name: describe(host.agents[name].hosted, point(host.agents[name]), caller) for name in mine[:SHOWN]}
+        agents |= {name: {"name": name} for name in mine[SHOWN:]}  # these are only counted
+        for answer in await everywhere.ask(request):
+            agents = {agent["name"]: agent for agent in msgspec.json.decode(answer)} | agents
+        for hosted, _ in await everywhere.rest(agents, request, caller):
+            agents[hosted.setup.name] = describe(hosted, point_of(hosted, hosted.look(), host.now()), caller)
+        return [agents[name] for name in sorted(agents)]
 
     async def sign_in(self, request: Request) -> Response:
         """Take a key and keep it in a cookie that scripts cannot read and other sites cannot send."""
@@ -118,6 +123,31 @@ class Pages:
             return Response("there is nothing here\n", 404, media_type="text/plain")
         content = files("lewa.serve").joinpath("static", name).read_bytes()
         return Response(content, media_type=STATIC[name], headers={**SAFE, "Cache-Control": "public, max-age=3600"})
+
+
+def describe(hosted: Hosted, point: Point, caller: Caller) -> Shown:
+    """Return what the page shows of an agent, as JSON has it."""
+    return {
+        "name": hosted.setup.name,
+        "learner": hosted.learner,
+        "version": hosted.version,
+        "retired": hosted.retired,
+        "actions": hosted.actions[:ACTIONS],
+        "hidden": max(0, len(hosted.actions) - ACTIONS),
+        "lines": [
+            {
+                "name": line.name,
+                "sense": "at most" if line.at_most is not None else "at least",
+                "limit": line.at_most if line.at_most is not None else line.at_least,
+            }
+            for line in hosted.setup.lines
+        ],
+        "safety": {"mode": hosted.setup.safety.mode, "fallback": hosted.setup.safety.fallback},
+        "live": hosted.setup.actions,
+        "close_after": hosted.setup.answers.close_after or "",
+        "point": point,
+        "admin": caller.may("admin", hosted.setup.name),
+    }
 
 
 def _render(template: str, status: int, **values: Any) -> Response:

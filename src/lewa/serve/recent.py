@@ -26,6 +26,15 @@ class Recent:
         """Count rewards; of one per action the mean."""
         self._rewards.extend(sum(x) / len(x) if isinstance(x, list | tuple) else x for x in rewards)
 
+    def plain(self) -> list[list[float]]:
+        """Return the window as JSON has it."""
+        return [list(self._actions), list(self._rewards)]
+
+    def restore(self, plain: list[list[float]]) -> None:
+        """Take over what `plain` returned."""
+        self._actions.extend(map(int, plain[0]))
+        self._rewards.extend(plain[1])
+
     def reward(self) -> float | None:
         """Return the average reward of the window."""
         return sum(self._rewards) / len(self._rewards) if self._rewards else None

@@ -3,7 +3,24 @@
 from typing import Any
 
 from lewa.agent import Agent
+from lewa.agent.status import Status, report
 from lewa.serve.schema import Number
+
+
+class Rehearsal(Agent):
+    """A copy of an agent to try things on. It says nothing to the log: none of it has happened."""
+
+    def _announce(self) -> None:
+        """Say nothing."""
+
+    def status(self) -> Status:
+        """Return how the copy stands."""
+        return look(self)
+
+
+def look(agent: Agent) -> Status:
+    """Return how an agent stands, without a word in the log."""
+    return report(agent._copy(whole=False), agent._misfits)
 
 
 def bare_of(snapshot: dict[str, Any]) -> dict[str, Any]:

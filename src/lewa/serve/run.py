@@ -12,7 +12,7 @@ from lewa.serve.app import App
 from lewa.serve.auth import SCOPES, make_key
 from lewa.serve.host import Host, new_owner
 from lewa.serve.limits import Limits
-from lewa.serve.log import log
+from lewa.serve.log import log, take_over
 from lewa.serve.store import Store, StoreError, open_store
 
 GRACE = 5  # seconds that requests under way have at the end
@@ -69,6 +69,7 @@ def serve(
         raise ValueError(str(error)) from None
     if key is not None:
         print(f"The first admin key, shown once: {key}", flush=True)
+    take_over()
     host = Host(store, limits or Limits(), owner, here, lease)
     app = App(host)
     config = uvicorn.Config(

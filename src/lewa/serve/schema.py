@@ -46,6 +46,7 @@ class Answers(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
     close_after: Duration | None = None
     unanswered: str | dict[str, float] = "charge"
+    learn: Literal["when told", "at close"] = "when told"  # "at close" where the delay of an answer depends on what it says
     expected: dict[str, list[float]] = {}
     max_open: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
 
@@ -61,6 +62,7 @@ class Safety(Struct, forbid_unknown_fields=True):
     exposure: Unit = 1.0
     fallback: Label | None = None
     shares: dict[str, Unit] = {}  # minimum shares, beside the learner's play
+    floors: dict[str, Unit] = {}  # another word for shares
 
 
 class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -73,6 +75,7 @@ class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
     total: Annotated[float, Meta(gt=0)]
     per: Literal["minute", "hour", "day", "week"] = "day"
     worst: dict[str, Annotated[float, Meta(ge=0)]] = {}
+    when_spent: Literal["fallback"] = "fallback"
 
 
 class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -178,7 +181,8 @@ class Query(Struct, forbid_unknown_fields=True):
 
     key: Key | None = None
     available: list[Label] | None = None
-    reserve: dict[str, float] | None = None  # what it counts as in a cap until its bill comes
+    reserve: dict[str, float] | None = None  # what it counts as, in its lines and in caps, until its bill comes
+    if_unused: Literal["forget"] | None = None  # only of an agent whose answers.unanswered is "expire"
     context: dict[str, Any] | None = None
     advice: dict[str, str | list[float] | dict[str, float]] | None = None  # by policy: an action, or chances of actions
 
@@ -234,7 +238,10 @@ class Close(Struct, forbid_unknown_fields=True):
 
 
 class Observation(Struct, forbid_unknown_fields=True):
-    """A decision made elsewhere, with its propensity, and what is known of it."""
+    """A decision made elsewhere, with its propensity, and what is known of it.
+
+    Where the agent has a context or policies, it brings the context or the advice as a query does.
+    """
 
     action: Label
     probability: Share
@@ -242,6 +249,8 @@ class Observation(Struct, forbid_unknown_fields=True):
     key: Key | None = None
     by: Annotated[str, Meta(min_length=1, max_length=50)] = "elsewhere"
     values: dict[str, Number] = {}
+    context: dict[str, Any] | None = None
+    advice: dict[str, str | list[float] | dict[str, float]] | None = None
 
 
 class ObservedList(Struct):

@@ -1,17 +1,17 @@
 """An agent that this process serves: the fold of its journal, its place in the store, and the keys it was asked with."""
 
-import json
 from collections import Counter, OrderedDict
 from collections.abc import Sequence
-from typing import Any
 
+from lewa.serve.history import point_of
 from lewa.serve.hosted import Hosted
 from lewa.serve.rows import Entry, KeyRow, Row
 from lewa.serve.schema import microseconds
 from lewa.serve.store import Store
 
 REMEMBERED_KEYS = 100_000
-MARKS = 50  # changes that the page shows
+SECOND = 1_000_000  # microseconds
+SAMPLES = 60  # points of the page that a replay makes
 
 
 class Served:
@@ -25,22 +25,11 @@ class Served:
         self.keys_complete = True  # whether every key in force is in memory
         self.results: Counter[str] = Counter()  # of feedback
         self.by: Counter[tuple[int, str]] = Counter()  # decisions by action and who made them
-        self.history: list[dict[str, object]] = []
-        self.marks: list[dict[str, object]] = []  # changes
 
     @property
     def name(self) -> str:
         """Return the agent's name."""
         return self.hosted.setup.name
-
-    def mark(self, entry: Entry, at: int) -> None:
-        """Keep a change for the page, in words."""
-        body = json.loads(entry.body)
-        words = [_words(change) for change in body["changes"]]
-        words += [f"{name} changed" for name in ("answers", "keys_for", "caps", "watchdog") if name in body]
-        words += ["retired"] if body.get("retired") else []
-        self.marks.append({"at": at / 1e6, "text": ", ".join(words)[:200], "who": body["who"], "why": body["why"][:200]})
-        del self.marks[:-MARKS]
 
     def place(self, entries: Sequence[Entry], at: int) -> list[Row]:
         """Give entries their place in the journal."""
@@ -60,11 +49,11 @@ class Served:
         return microseconds(self.hosted.setup.keys_for)
 
     def load_keys(self, store: Store) -> None:
-        """Read the newest keys into memory."""
+        """Read the newest keys into memory; one from the future, bound by a wrong clock, counts from now on."""
         rows = store.recent_keys(self.number, self.at - self.keys_for, REMEMBERED_KEYS + 1)
         self.keys_complete = len(rows) <= REMEMBERED_KEYS
         for row in reversed(rows[:REMEMBERED_KEYS]):
-            self.keys[row.key] = (row.decision, row.at)
+            self.keys[row.key] = (row.decision, min(row.at, self.at))
 
     def known_key(self, key: str, now: int) -> int | None:
         """Return the decision of a key that is in memory and in force."""
@@ -81,15 +70,11 @@ class Served:
         return KeyRow(self.number, key, decision, at)
 
 
-def _words(change: dict[str, Any]) -> str:
-    what, name, value = change["what"], change["name"], change["value"]
-    return " ".join(str(part) for part in (what, name, value) if part not in (None, {}))
-
-
-def load(store: Store, number: int, until: int | None = None) -> tuple[Hosted, int, int, int]:
+def load(store: Store, number: int, until: int | None = None, drawn: bool = False) -> tuple[Hosted, int, int, int]:
     """Return an agent as its journal has it, with the last seq, its time, and the seq of the snapshot it was read from.
 
-    The newest whole snapshot is taken, then the records after it; a damaged snapshot is passed over.
+    The newest whole snapshot is taken, then the records after it; a damaged snapshot is passed over. If it is to be `drawn`,
+    its history has points from these records too.
     """
     hosted, seq, at = None, 0, 0
     for snapshot in store.snapshots(number, until):
@@ -98,7 +83,8 @@ def load(store: Store, number: int, until: int | None = None) -> tuple[Hosted, i
             break
         except (ValueError, KeyError, OSError):
             continue
-    start = seq
+    start, sampled = seq, at
+    step = 1 + (store.last(number) - seq) // SAMPLES if drawn else 0
     for row in store.rows(number, after=seq, until=until):
         if row.seq != seq + 1:
             raise ValueError(f"the journal of agent {number} goes from record {seq} to {row.seq}: some are missing")
@@ -107,6 +93,9 @@ def load(store: Store, number: int, until: int | None = None) -> tuple[Hosted, i
         else:
             hosted.apply(row)
         seq, at = row.seq, row.at
+        if step and (seq - start) % step == 0 and abs(at - sampled) >= SECOND:
+            hosted.history.add(point_of(hosted, hosted.look(), at))
+            sampled = at
     if hosted is None:
         raise ValueError(f"agent {number} has no journal")
     return hosted, seq, at, start

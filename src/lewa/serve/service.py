@@ -7,16 +7,30 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
+from starlette.requests import Request
 
 from lewa.serve.auth import Caller
 from lewa.serve.bodies import body_of
 from lewa.serve.drawing import Drawing, Made
 from lewa.serve.errors import RequestError, UnavailableError
+from lewa.serve.everywhere import Everywhere
 from lewa.serve.export import plain
+from lewa.serve.forward import Forwarder
 from lewa.serve.host import LOST, Host
 from lewa.serve.hosted import Hosted
 from lewa.serve.rows import Audit, Entry, KeyRow
-from lewa.serve.schema import AgentChange, AgentSetup, AgentView, Decided, Number, Observation, Query, Story, Told
+from lewa.serve.schema import (
+    AgentChange,
+    AgentList,
+    AgentSetup,
+    AgentView,
+    Decided,
+    Number,
+    Observation,
+    Query,
+    Story,
+    Told,
+)
 from lewa.serve.served import Served, load
 
 Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, the number, and the values or why refused
@@ -25,8 +39,8 @@ Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, t
 class Service:
     """What a caller can ask for. Every method that changes an agent returns after its records are on disk."""
 
-    def __init__(self, host: Host) -> None:
-        self.host = host
+    def __init__(self, host: Host, forwarder: Forwarder | None = None) -> None:
+        self.host, self.everywhere = host, Everywhere(host, forwarder or Forwarder())
 
     def number(self, served: Served, decision: object) -> int:
         """Return the number of a decision id, "NAME:NUMBER"; 0 if it is none of this agent's."""
@@ -82,11 +96,20 @@ class Service:
         added = wanted.add if wanted is not None and wanted.add is not UNSET else []
         return [("actions", len(served.hosted.actions) + len(added), self.host.limits.actions)]
 
+    async def views(self, request: Request, caller: Caller) -> list[AgentView]:
+        """Return all agents that a caller may read, those of other replicas too."""
+        here = [served for served in self.host.agents.values() if caller.may("read", served.name)]
+        views = {view.name: view for view in map(self.view, here)}
+        for answer in await self.everywhere.ask(request):
+            for view in msgspec.json.decode(answer, type=AgentList).agents:
+                views.setdefault(view.name, view)
+        for hosted, seq in await self.everywhere.rest(views, request, caller):
+            views[hosted.setup.name] = view_of(hosted, seq)
+        return [views[name] for name in sorted(views)]
+
     def view(self, served: Served) -> AgentView:
         """Return an agent as it is set up now."""
-        hosted = served.hosted
-        setup = msgspec.to_builtins(hosted.setup)
-        return AgentView(served.name, hosted.version, hosted.retired, setup, hosted.learner, hosted.decisions, served.seq)
+        return view_of(served.hosted, served.seq)
 
     # Decisions -----------------------------------------------------------------------------------------------------------
 
@@ -137,7 +160,7 @@ class Service:
             if served.known_key(key, now) is None:
                 row = await self.host.read(self.host.store.find_key, served.number, key)
                 if row is not None and served.known_key(key, now) is None:
-                    served.keys[key] = (row.decision, row.at)
+                    served.keys[key] = (row.decision, min(row.at, now))
         if served.dropped:
             raise UnavailableError(LOST, 0.1)
 
@@ -270,3 +293,9 @@ class Service:
         await self.host.writer.barrier()
         hosted, *_ = await asyncio.to_thread(load, self.host.store, served.number, at)
         return hosted.status()
+
+
+def view_of(hosted: Hosted, seq: int) -> AgentView:
+    """Return an agent as it is set up after a record."""
+    setup = msgspec.to_builtins(hosted.setup)
+    return AgentView(hosted.setup.name, hosted.version, hosted.retired, setup, hosted.learner, hosted.decisions, seq)

@@ -243,7 +243,8 @@ class SQLiteStore:
 
 def _claim(path: Path) -> int:
     """Lock the file beside the store; the lock goes with the process, however that ends."""
-    handle = os.open(path.with_name(path.name + ".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+    file = os.path.realpath(path)  # a link to the store is the store
+    handle = os.open(f"{file}.lock", os.O_CREAT | os.O_RDWR, 0o600)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:

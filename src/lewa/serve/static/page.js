@@ -132,7 +132,11 @@
 
   function receive(event) {
     const agent = agents.get(event.agent);
-    if (!agent) { if (!document.querySelector("main").dataset.only) location.reload(); return; }
+    if (!agent) {  // a new one; where not all are shown, it may be one of the others
+      const { only, more } = document.querySelector("main").dataset;
+      if (!only && more === "0") location.reload();
+      return;
+    }
     agent.marks = event.marks || [];
     agent.section.querySelector("[data-show=changes]").replaceChildren(...agent.marks.slice(-8).reverse().map((mark) =>
       Object.assign(document.createElement("li"), {

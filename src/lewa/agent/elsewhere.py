@@ -1,0 +1,30 @@
+"""Decisions made elsewhere, as records that an agent takes over."""
+
+from collections.abc import Mapping, Sequence
+
+from lewa.agent.agent import Agent
+from lewa.agent.contexts import charges_of
+from lewa.agent.records import Decision, Label, play_to_bytes
+
+
+def record_elsewhere(
+    agent: Agent,
+    action: Label,
+    probability: float,
+    play: Sequence[float] = (),
+    context: Mapping[str, object] | None = None,
+    advice: Mapping[str, object] | None = None,
+) -> Decision:
+    """Return the record of a decision that somebody else made, as the next one of this agent; `apply` takes it over.
+
+    The probability is that of the action taken, where it was taken. The play may be empty if the learner does not read it.
+    """
+    state, features = agent._state, agent._look(context, advice)
+    number = state.rounds + 1
+    fields = (number, action, probability, play_to_bytes(play), (), number, None, state.setup.agent_name)
+    if features is None:
+        return Decision(*fields)
+    ledger, there = state.ledger, agent._there(None)
+    safe = ledger is not None and ledger.next_play(there, state.statistics) is not None
+    charged = charges_of(state.driver.copy(), features, state.index(action) if state.exposure.learns and not safe else None)
+    return Decision(*fields, features.tobytes(), charged)

@@ -1,0 +1,45 @@
+"""All agents of the store, wherever they are served: asked of the replicas, and the rest read from the journal."""
+
+import asyncio
+from collections.abc import Collection
+
+from starlette.requests import Request
+
+from lewa.serve.auth import Caller
+from lewa.serve.errors import UnavailableError
+from lewa.serve.forward import FORWARDED, Forwarder
+from lewa.serve.host import Host
+from lewa.serve.hosted import Hosted
+from lewa.serve.log import log
+from lewa.serve.served import load
+from lewa.serve.store import StoreError
+
+
+class Everywhere:
+    """The agents that this process does not serve."""
+
+    def __init__(self, host: Host, forwarder: Forwarder) -> None:
+        self._host, self._forwarder = host, forwarder
+
+    async def ask(self, request: Request) -> list[bytes]:
+        """Return what the other replicas answer to a request; nothing to a request that comes from one of them."""
+        if not self._host.store.shared or FORWARDED in request.headers:
+            return []
+        return await self._forwarder.ask(await self._host.others(), request)
+
+    async def rest(self, known: Collection[str], request: Request, caller: Caller) -> list[tuple[Hosted, int]]:
+        """Return the agents that nobody has now, with the last record of each: their replica is gone, or hands them over."""
+        if not self._host.store.shared or FORWARDED in request.headers:
+            return []
+        agents = [agent for agent in await self._host.known() if agent.name not in known and caller.may("read", agent.name)]
+        read = []
+        for agent in agents:
+            try:
+                hosted, seq, *_ = await asyncio.to_thread(load, self._host.store, agent.id)
+            except (StoreError, UnavailableError):
+                raise
+            except Exception as error:  # as at the start: one whose journal is damaged stops nobody else
+                log("journal damaged", agent=agent.name, why=str(error))
+            else:
+                read.append((hosted, seq))
+        return read

@@ -1,0 +1,92 @@
+"""What the page draws of an agent's past: points in time and marks of changes. It is no part of the agent's state.
+
+It is kept with each snapshot; what came after that, the records of the journal give again when they are replayed.
+"""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lewa.serve.hosted import Hosted
+
+POINTS = 600  # in memory; then every second one goes
+STORED = 200  # with a snapshot
+MARKS = 50  # changes that the page shows
+Point = dict[str, Any]  # as JSON has it
+LINE = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
+
+
+class History:
+    """Points, the oldest first, and marks."""
+
+    def __init__(self) -> None:
+        self.points: list[Point] = []
+        self.marks: list[Point] = []
+
+    def add(self, point: Point) -> bool:
+        """Add a point; return whether others had to go for it."""
+        self.points.append(point)
+        if len(self.points) <= POINTS:
+            return False
+        del self.points[::2]
+        return True
+
+    def mark(self, body: str, at: int) -> None:
+        """Add a change, in words, by the body of its record."""
+        change = json.loads(body)
+        words = [_words(part) for part in change["changes"]]
+        words += [f"{name} changed" for name in ("answers", "keys_for", "caps", "watchdog") if name in change]
+        words += ["retired"] if change.get("retired") else []
+        text = ", ".join(words)[:200]
+        self.marks.append({"at": at / 1e6, "text": text, "who": change["who"], "why": change["why"][:200]})
+        del self.marks[:-MARKS]
+
+    def end_at(self, now: int) -> None:
+        """Move what a clock that was wrong put into the future to the present, so that the page goes on from here."""
+        for item in (*self.points, *self.marks):
+            item["at"] = min(item["at"], now / 1e6)
+
+    def plain(self) -> Point:
+        """Return the marks and some of the points, as JSON has them."""
+        return {"points": self.points[:: 1 + len(self.points) // STORED], "marks": self.marks}
+
+    def restore(self, plain: Point) -> None:
+        """Take over what `plain` returned."""
+        self.points, self.marks = list(plain["points"]), list(plain["marks"])
+
+
+def _words(change: Point) -> str:
+    what, name, value = change["what"], change["name"], change["value"]
+    return " ".join(str(part) for part in (what, name, value) if part not in (None, {}))
+
+
+def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
+    """Return how an agent stands, as the page draws it."""
+    return {
+        "at": at / 1e6,
+        "version": hosted.version,
+        "mode": status.get("mode"),
+        "caps": status.get("caps", []),
+        "decisions": hosted.decisions,
+        "open": len(hosted.open),
+        "late": sum(int(count) for count, _ in hosted.late.values()),
+        "charged": status.get("charged", 0),
+        "expired": status.get("expired", 0),
+        "answered": status.get("answered", 0),
+        "reward": status.get("reward"),
+        "recent_reward": hosted.recent.reward(),
+        "shares": hosted.recent.shares()[:20],
+        "lines": [{name: line[name] for name in LINE} for line in status.get("lines", ())],
+        "guarantee": _guarantee(status),
+        "warnings": status.get("warnings", []),
+    }
+
+
+def _guarantee(status: Point) -> str:
+    """Return what is proved, in one sentence."""
+    promise = status.get("promise") or []
+    if promise:
+        *parts, source = promise
+        return "Proved: " + "; ".join(parts) + f" (by {source})"
+    reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
+    return f"Nothing is proved: {reason}"
