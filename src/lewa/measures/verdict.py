@@ -37,7 +37,8 @@ def judge(trace: Trace) -> Verdict:
     """Return the guarantee that this learner has in this game, and whether these runs kept it.
 
     A pathwise bound has to hold for every seed; a bound on an expectation for the mean over at least two seeds, with a
-    margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those.
+    margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those,
+    and where the learner looks at a context by the best policy on it, if the game knows what that earns.
     What projections left is added to the bounds. Regret refutes a bound only against a play that surely meets the floors:
     where the set of such plays is thinner than a linear program can see, the answer is None.
     """
@@ -47,6 +48,8 @@ def judge(trace: Trace) -> Verdict:
     statement = applicable(trace.learner.guarantees(trace.game.actions, trace.rounds, setting)[0], setting)
     if statement.kind not in JUDGED:
         return Verdict(statement, None)
+    if trace.game.features and np.size(getattr(trace.states[0], "features", ())):
+        return Verdict(statement, _holds_in_context(trace, statement))
     constraint = "every round" if statement.every_round else "auto"
     numbers = trace.rounds * trace.game.actions * trace.game.constraints
     if statement.every_round and (trace.game.reacts or numbers > MOST or statement.each_action):
@@ -68,6 +71,19 @@ def judge(trace: Trace) -> Verdict:
         if bounds_hold(statement.kind, bounds, regrets - left.regret, short, positive, trace.rounds) is not False:
             return Verdict(guarantee, None)
     return Verdict(guarantee, holds)
+
+
+def _holds_in_context(trace: Trace, statement: Guarantee) -> bool | None:
+    """Whether runs kept bounds that are relative to policies: by the value of the best one, where the game knows it.
+
+    That value is a mean over contexts, so it is no comparator for a bound on every path.
+    """
+    value = None if statement.kind == PATHWISE else trace.game.policy_value(trace.floor)
+    if value is None:
+        return None
+    bounds = [statement.regret, *(statement.violation or ()), *(statement.positive_violation or ())]
+    regrets = value * trace.rounds - trace.reward[:, -1]
+    return bounds_hold(statement.kind, bounds, regrets, trace.shortfall[:, -1], trace.positive[:, -1], trace.rounds)
 
 
 def bounds_hold(
