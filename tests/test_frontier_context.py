@@ -166,6 +166,17 @@ def test_replay_with_a_context_beside_the_same_learner_without(tmp_path: Path) -
         assert rewards[0] > rewards[1] + 0.07
 
 
+def test_replay_with_a_context_takes_the_learner_with_a_bound_if_asked(tmp_path: Path) -> None:
+    file = write(world(200, 7), tmp_path / "table.csv")
+    columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
+    printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--goal", "proved"])
+    assert printed.exit_code == 0, printed.output
+    assert list(json.loads(printed.stdout)["learners"]) == ["proved-squarecb-lewa", "proved-squarecb-lewa without context"]
+    names = {"reward": "good", "at_most": "dollars=0..1", "context": "task"}
+    trace = lewa.replay(world(200, 7), "auto", goal="proved", lines={"dollars": 0.55}, **names)  # type: ignore[arg-type]
+    assert repr(trace) == "<Trace: ProvedSquareCbLewa on Table, 200 rounds, 1 seed>"
+
+
 def test_replay_keeps_a_line_for_each_group(tmp_path: Path) -> None:
     columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
     file = write(world(3000, 7), tmp_path / "table.csv")
