@@ -25,7 +25,7 @@ class DecisionBody(Struct, omit_defaults=True):
     x: tuple[float, ...] = ()  # the features of its context, where the learner looks at one
     c: tuple[float, ...] = ()  # what its constraints were charged there
     key: str | None = None
-    context: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None  # as it came, where the agent keeps contexts
 
 
 _bodies = msgspec.json.Decoder(DecisionBody)
@@ -71,6 +71,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             unanswered=setup.answers.unanswered,
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
+            keep_context=setup.keep_context,
             policies=setup.policies or None,
             safe=setup.safe,
             governor=setup.governor,
