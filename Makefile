@@ -81,7 +81,7 @@ wheel: $(VENV)/tested
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
 # what `make test` says of a few learners or of fewer rounds: the single steps of all, a million extreme rounds.
 falsify: $(VENV)/tested
-	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems tests/checks/test_laws.py tests/test_engine.py tests/test_play.py tests/test_matrix.py tests/agent/test_machine.py
+	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems tests/checks/test_laws.py tests/test_engine.py tests/test_play.py tests/test_matrix.py tests/test_frontier_context.py tests/agent/test_machine.py
 
 # Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
 # load, as often on SQLite, and a quarter as often on PostgreSQL.
