@@ -115,6 +115,13 @@ def test_a_reward_that_never_came_teaches_nothing_and_its_cost_is_booked() -> No
     assert agent._state.driver.state.debt[0] == pytest.approx(owed + 0.9 - decision.charged[0])
 
 
+def swapped(decision: Any) -> Any:
+    """Return the decision with another play: more of the action by a tenth of the rest."""
+    k = ACTIONS.index(decision.action)
+    play = 0.9 * np.array(decision.play) + 0.1 * np.eye(2)[k]
+    return decision._replace(probability=float(play[k]), play_bytes=play.tobytes())
+
+
 def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
     agent, plain = make(), lewa.Agent(ACTIONS, lewa.at_most("cost", 0.4))
     run(agent, 20)
@@ -127,7 +134,9 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(["none"], context={}), "there is no action 'none'"),
         (lambda: plain.pull(context={}), "this agent has no context"),
         (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision of this agent has 4 features, got 0"),
-        (lambda: agent.apply(decision._replace(charged=(0.123,))), "the record belongs to another agent"),
+        (lambda: agent.apply(decision._replace(charged=(0.123,))), "was charged .* the record belongs to another agent"),
+        (lambda: agent.apply(swapped(decision)), "was drawn from .* the record belongs to another agent"),
+        (lambda: agent.apply(swapped(decision)._replace(play_bytes=b"")), "was drawn from .* belongs to another agent"),
         (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision of this agent has 0 features, got 4"),
         (lambda: make(learner="lewa-ix", horizon=100), "lewa-ix does not use a context"),
         (lambda: make(feedback="full"), "a context needs feedback='bandit'"),

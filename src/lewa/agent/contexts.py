@@ -1,7 +1,7 @@
 """What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -14,6 +14,8 @@ from lewa.engine.check_feedback import check_features
 from lewa.learners import names, settings_of
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
+
+NEAR = 1e-9  # between a play that was drawn from and the same one once more: what is added up in another order
 
 
 def declare(columns: object, settings: object) -> Context | None:
@@ -106,10 +108,18 @@ def encode(context: Context | None, values: object) -> Vector | None:
     return context.encode(values)
 
 
-def take_context(driver: Driver, sees: bool, decision: Decision, action: int | None, learns: bool) -> None:
-    """Show the learner the context of a recorded decision; refuse a record whose charges this agent would not have made.
+def take_context(
+    driver: Driver,
+    sees: bool,
+    decision: Decision,
+    action: int | None,
+    learns: bool,
+    play_of: Callable[[Driver], Vector],
+) -> None:
+    """Show the learner the context of a recorded decision; refuse a record whose play and charges this agent would not have.
 
-    The action is None if the governor decided: the learner made no play then, and charged nothing.
+    The action is None if the governor decided: the learner made no play then, and charged nothing. `play_of` a driver that
+    sees the context is the play that this agent would have drawn from.
     """
     size = driver.features if sees else 0  # a learner of contexts without one has a constant feature
     try:
@@ -120,14 +130,29 @@ def take_context(driver: Driver, sees: bool, decision: Decision, action: int | N
             "agent"
         ) from None
     if size:
-        _check_charges(driver.copy(), features, decision, action if learns else None)
+        twin = driver.copy()
+        twin.see(features)
+        _check_play(play_of(twin), decision, action)
+        _check_charges(twin, decision, action if learns else None)
         driver.see(features)
     if driver.features and action is not None:
         driver.play()  # as the draw did: the room that a learner works in is part of its state
 
 
-def _check_charges(twin: Driver, features: Vector, decision: Decision, action: int | None) -> None:
-    twin.see(features)
+def _check_play(play: Vector, decision: Decision, action: int | None) -> None:
+    told = np.array(decision.play)
+    off = abs(told - play).max() if told.size == play.size else 0.0
+    if action is not None:
+        off = max(off, abs(decision.probability - play[action]))
+    if not off <= NEAR:
+        was, here = short_repr(decision.play or decision.probability), short_repr(tuple(play.tolist()))
+        raise ValueError(
+            f"decision {decision.id} was drawn from {was}, this agent would have drawn from {here}: the record belongs to "
+            "another agent"
+        )
+
+
+def _check_charges(twin: Driver, decision: Decision, action: int | None) -> None:
     charged = twin.unbooked if action is None else twin.charge(action)
     if tuple(charged.tolist()) != decision.charged:
         raise ValueError(

@@ -14,6 +14,7 @@ from lewa.agent import files, forks, saved_state, setup
 from lewa.agent.changes import apply_change
 from lewa.agent.compact import to_text
 from lewa.agent.contexts import take_context
+from lewa.agent.driver import Driver
 from lewa.agent.errors import StoppedError
 from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
@@ -98,9 +99,14 @@ class AgentCore:
         i, propensity, play = self._check_next(item)
         masked = item.available is not None
         there = self._there(None if item.available is None else self._among(item.available))
-        safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
+        safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
+        everywhere = np.ones(state.driver.actions) if there is None else there
+
+        def play_of(twin: Driver) -> Vector:
+            return twin.play_over(everywhere, state.exposure) if safe is None else safe
+
         sees = state.setup.context is not None or bool(state.setup.policies)
-        take_context(state.driver, sees, item, None if safe else i, state.exposure.learns)
+        take_context(state.driver, sees, item, i if safe is None else None, state.exposure.learns, play_of)
         if state.regressors is not None:
             state.regressors.compare(item)
         unmixed = there is None and state.exposure.plain_play
