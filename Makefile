@@ -56,7 +56,7 @@ plain: $(VENV)/tested build/peers/installed
 build/peers/installed: | $(VENV)/tested
 	rm -rf build/peers
 	$(BIN)/python $(PIP_INSTALL) --retries 1 --no-deps --ignore-requires-python --target build/peers \
-	  obp==0.5.7 safety-gymnasium==1.0.0 scikit-learn joblib threadpoolctl && touch $@ || rm -rf build/peers
+	  obp==0.5.7 safety-gymnasium==1.0.0 && touch $@ || rm -rf build/peers
 
 # LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere. Its proxy is for
 # `make bench-service`; where it cannot be installed, its row is missing there.
@@ -138,7 +138,6 @@ data: $(VENV)/tested
 # Learners of contexts and their rivals on data that is not part of this repository: DATA names the folder. Writes
 # docs/contexts.md.
 contexts: $(VENV)/tested
-	$(BIN)/python $(PIP_INSTALL) --editable '.[contexts]'
 	$(BIN)/python -m tools.contexts $${DATA:-../shared/data}
 
 # The default learner of contexts beside a published router, on the prompts that come with it. Writes the table at the end of
