@@ -57,7 +57,7 @@ plain: $(VENV)/tested build/peers/installed
 build/peers/installed: | $(VENV)/tested
 	rm -rf build/peers
 	$(BIN)/python $(PIP_INSTALL) --retries 1 --no-deps --ignore-requires-python --target build/peers \
-	  obp==0.5.7 safety-gymnasium==1.0.0 scikit-learn joblib threadpoolctl && touch $@ || rm -rf build/peers
+	  obp==0.5.7 safety-gymnasium==1.0.0 && touch $@ || rm -rf build/peers
 
 # LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere. Its proxy is for
 # `make bench-service`; where it cannot be installed, its row is missing there.
@@ -82,7 +82,7 @@ wheel: $(VENV)/tested
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
 # what `make test` says of a few learners or of fewer rounds: the single steps of all, a million extreme rounds.
 falsify: $(VENV)/tested
-	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems tests/checks/test_laws.py tests/test_engine.py tests/test_play.py tests/test_matrix.py tests/agent/test_machine.py
+	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems tests/checks/test_laws.py tests/test_engine.py tests/test_play.py tests/test_matrix.py tests/test_frontier_context.py tests/agent/test_machine.py
 
 # Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
 # load, as often on SQLite, and a quarter as often on PostgreSQL.
@@ -139,7 +139,6 @@ data: $(VENV)/tested
 # Learners of contexts and their rivals on data that is not part of this repository: DATA names the folder. Writes
 # docs/contexts.md.
 contexts: $(VENV)/tested
-	$(BIN)/python $(PIP_INSTALL) --editable '.[contexts]'
 	$(BIN)/python -m tools.contexts $${DATA:-../shared/data}
 
 # The default learner of contexts beside a published router, on the prompts that come with it. Writes the table at the end of

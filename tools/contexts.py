@@ -17,9 +17,18 @@ import numpy as np
 import lewa
 from lewa.context import as_context
 from lewa.games import Delay, Table
-from lewa.learners import Exp4Lewa, ProvedSquareCbLewa, SquareCbLewa
+from lewa.learners import (
+    AnytimeExp4Lewa,
+    AnytimeProvedSquareCbLewa,
+    Exp4Lewa,
+    Exp4LewaIx,
+    LewaPolicies,
+    ProvedSquareCbLewa,
+    SquareCbLewa,
+)
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector
+from tools.context_goals import with_goals
 from tools.context_rivals import learner_per_group, linear_router
 
 PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
@@ -28,20 +37,27 @@ LIMITS = {
     "context_speech_audiomnist": (8.0, 15.0),
     "context_text_imdb": (0.3, 0.7, 1.5),
 }
+MIXERS: dict[str, type[Learner]] = {
+    "exp4-lewa": Exp4Lewa,
+    "exp4-lewa-ix": Exp4LewaIx,
+    "anytime-exp4-lewa": AnytimeExp4Lewa,
+    "lewa-policies": LewaPolicies,
+}
 SHUFFLES = (0, 1)
 LATE = 1000
 
 
 INTRO = """# Contexts on data
 
-Written by `make contexts`. All learners have bandit feedback. Reward is in per cent of the best policy that sees the group
-of each round, computed in hindsight at the same limit; for the digits the group is the digit itself. `used` is the
-spending as a share of the limit; the excess over 1 is the net violation. The last column is the CPU time of one decision
-and its answer in the simulator, in microseconds. In the agent, a `pull` and its `update` with 32 features and 10 actions
-take {agent:.0f} us.
+Written by `make contexts`. All learners but `lewa-policies` have bandit feedback. Reward is in per cent of the best policy
+that sees the group of each round, computed in hindsight at the same limit; for the digits the group is the digit itself.
+`used` is the spending as a share of the limit; the excess over 1 is the net violation. The last column is the CPU time of
+one decision and its answer in the simulator, in microseconds. In the agent, a `pull` and its `update` with 32 features and
+10 actions take {agent:.0f} us.
 
 The context of the three services is the answer of the cheapest one: its label and its confidence. Random order is the mean
-of {shuffles} shuffles. The policies of `exp4-lewa` ask a more expensive service if the cheap one is unsure.
+of {shuffles} shuffles. The policies of `exp4-lewa`, its variants and `lewa-policies` ask a more expensive service if the
+cheap one is unsure; there are none for the digits.
 
 Conclusions: on the services, one learner per group earns little more than the fixed mixture, because each group has to keep
 the limit by itself; the value of a context is that the budget can move to the groups where it pays. (For the digits, the
@@ -124,7 +140,16 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
         "proved-squarecb-lewa, prices known": lambda p: play(
             p, ProvedSquareCbLewa.tuned(K, T, floor, features=d, known=[1 - p.price / p.unit]), p.contexts
         ),
-        f"exp4-lewa, {policies} policies": lambda p: play(p, Exp4Lewa.tuned(K, T, floor, policies=policies), p.advice),
+        "anytime-proved-squarecb-lewa": lambda p: play(
+            p, AnytimeProvedSquareCbLewa.tuned(K, T, floor, features=d), p.contexts
+        ),
+        **{
+            f"{name}, {policies} policies": lambda p, kind=kind: play(  # type: ignore[misc]
+                p, kind.tuned(K, T, floor, policies=policies), p.advice
+            )
+            for name, kind in MIXERS.items()
+            if policies
+        },
         "LinUCB with dual pacing": lambda p: linear_router(p.rewards, p.price, p.limit, p.contexts, False, 0),
         "LinTS with dual pacing": lambda p: linear_router(p.rewards, p.price, p.limit, p.contexts, True, 0),
         "one squarecb-lewa per group": lambda p: learner_per_group(p.rewards, p.price, p.limit, p.groups, 0),
@@ -209,8 +234,6 @@ def table(name: str, problem: Problem) -> list[str]:
     ]
     orders = [problem.shuffled(seed) for seed in SHUFFLES]
     for title, make in makers(problem).items():
-        if "exp4" in title and not problem.advice.size:
-            continue
         if LATE * 20 > T and "late" in title:
             continue
         make(orders[0]._replace(**{n: getattr(orders[0], n)[:50] for n in ("rewards", "contexts", "groups", "advice")}))
@@ -227,7 +250,7 @@ def write(folder: Path) -> str:
     lines = [INTRO.format(agent=1e6 * time_of_agent(), shuffles=len(SHUFFLES))]
     for name, problem in problems(folder):
         lines += table(name, problem)
-    return "\n".join(lines)
+    return with_goals("\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     build/paretobandit/bin/python tools/paretobandit_side.py PROBLEM.npz RESULT.json
 
-The file has features (n, d), rewards and costs (n, K), orders (seeds, n) and budgets. The result is, for each budget and
-seed, the actions drawn in that order.
+The file has features (n, d), the constant last, where the package has its bias; rewards and costs (n, K); orders (seeds, n);
+and budgets. The result is, for each budget and seed, the actions drawn in that order. The router starts without priors, with
+the settings that its authors found best for such a start, `BEST_K3_TABULA_RASA_HPARAMS`; the pacer is theirs as it is.
 """
 
 import json
@@ -16,9 +17,9 @@ import numpy as np
 
 
 def actions_of(problem: Any, budget: float, order: Any, seed: int) -> list[int]:
-    """Return the actions that the router draws in this order; it starts without what was learned offline."""
+    """Return the actions that the router draws in this order."""
     router_module, pacer = import_module("pareto_bandit.router"), import_module("pareto_bandit.budget_pacer")
-    demo = import_module("pareto_bandit.demo")
+    demo, cold = import_module("pareto_bandit.demo"), import_module("pareto_bandit.config").BEST_K3_TABULA_RASA_HPARAMS
     service = import_module("pareto_bandit.feature_service").FeatureService
     features, rewards, costs = problem["features"], problem["rewards"], problem["costs"]
     router = router_module.BanditRouter.create(
@@ -26,6 +27,8 @@ def actions_of(problem: Any, budget: float, order: Any, seed: int) -> list[int]:
         feature_service=service.for_precomputed(features.shape[1]),
         context_store=demo.EphemeralContextStore(),
         priors="none",
+        alpha=cold["alpha"],
+        forgetting_factor=cold["forgetting_factor"],
         cost_penalty=0.0,
         budget_pacer=pacer.BudgetPacer(target_avg_spend_usd=budget, mode=pacer.PacingMode.ADAPTIVE),
         bandit_seed=seed,

@@ -5,7 +5,7 @@ Two goals, and one restriction:
 - "practice": what did best on the data of docs/data.md for this kind of feedback, whatever is proved of it. It keeps its
   constraints, follows change and needs no horizon;
 - "proved": the learner with the least proved bound for these numbers, as `lewa.advise` ranks them; where nothing is proved,
-  the same as "practice".
+  the same as "practice". With the features of a context it is the one learner whose theorem is about them: see IN_CONTEXT.
 
 Without a horizon "proved" may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is
 not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
@@ -26,6 +26,7 @@ from lewa.validation import short_repr
 
 GOALS = ("practice", "proved")
 ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
+IN_CONTEXT = ("proved-squarecb-lewa", "anytime-proved-squarecb-lewa")  # proved with features: with a horizon, and without
 
 
 class LearnerChoice(NamedTuple):
@@ -48,6 +49,7 @@ def choose_learner(
     goal: str = "practice",
     restarts: bool = True,
     setting: Setting | None = None,
+    features: int = 0,
 ) -> LearnerChoice:
     """Choose a learner for a goal.
 
@@ -63,16 +65,22 @@ def choose_learner(
         Whether a learner that starts afresh in epochs may be chosen where there is no horizon; "proved" only.
     setting : Setting, optional
         The assumptions about the game; only for "proved".
+    features : int
+        The number of features of a context that the learner is to look at; 0 if there is none. Needs bandit feedback.
 
     >>> choose_learner("bandit", 10, 100_000, 0.6)
     LearnerChoice(name='squarecb-lewa', settings={})
     >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
     LearnerChoice(name='anytime-op-ewa', settings={'epsilon': 1e-06})
+    >>> choose_learner("bandit", 10, 100_000, 0.6, goal="proved", features=8)
+    LearnerChoice(name='proved-squarecb-lewa', settings={})
     """
     if not isinstance(feedback, str) or feedback not in PRACTICE:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
     if not isinstance(goal, str) or goal not in GOALS:
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
+    if goal == "proved" and features and feedback == "bandit":
+        return LearnerChoice(IN_CONTEXT[horizon is None], {})
     if goal == "proved":
         floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
         return _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())

@@ -130,6 +130,10 @@ class Game:
         """Return the mean reward of each action over this many rounds, where the game knows it."""
         return None
 
+    def policy_value(self, floor: object) -> float | None:
+        """Return what the best policy on the contexts that meets the floors earns a round, where the game knows it."""
+        return None
+
     def variation(self, rounds: int) -> float | None:
         """Return sum_t max_i |r_t - mean r|_i over this many rounds, where the game knows it."""
         return None

@@ -79,7 +79,7 @@ def test_values_of_a_log_agree_with_obp_to_1e_12_for_the_reward_and_every_constr
 
 
 def test_values_of_obps_own_data_agree_to_1e_12_with_its_own_model_of_the_reward(obp: Any) -> None:
-    linear_model = import_module("sklearn.linear_model")  # found where obp is
+    linear_model = import_module("sklearn.linear_model")
     data = obp.SyntheticBanditDataset(
         n_actions=4, dim_context=3, reward_function=obp.logistic_reward_function, random_state=1
     )

@@ -312,7 +312,7 @@ def test_regressors_of_river_learn_and_are_brought_back(tmp_path: Path) -> None:
 
 
 def test_regressors_of_scikit_learn_learn_and_are_brought_back(tmp_path: Path) -> None:
-    linear_model = pytest.importorskip("sklearn.linear_model", reason="scikit-learn is in the extra `contexts`")
+    linear_model = pytest.importorskip("sklearn.linear_model")
     check_with(linear_model.SGDRegressor(learning_rate="constant", eta0=0.1), tmp_path)
 
 

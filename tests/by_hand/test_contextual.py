@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lewa
 from lewa import functional
-from lewa.kernels import pack, weigh_gaps
+from lewa.kernels import add_features, add_target, no_ridge, pack, ridge_mean, weigh_gaps, whiten
 from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, LossBanditLewa, ProvedSquareCbLewa
 from lewa.types import Cube, Indices, Matrix
 
@@ -160,6 +160,62 @@ def test_lemma_g_holds_with_equality_at_the_worst_scores(scores: list[float], g:
     assert left == pytest.approx(right, rel=1e-6)
     other = s + np.sin(np.arange(n))
     assert other[k] - p @ other <= g / 4 * p @ (s - other) ** 2 + (n - 1) / g + 1e-9
+
+
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), d=st.integers(1, 5), scale=st.sampled_from([0.1, 1.0]), stubborn=st.booleans())
+def test_lemma_v_holds_for_targets_chosen_against_the_forecast(seed: int, d: int, scale: float, stubborn: bool) -> None:
+    """sum (yhat - y)^2 <= min_u (|u|^2 + sum (u.x - y)^2) + (1/4) sum w/(1 + w); this sum is at most d ln(1 + n X^2/d)."""
+    dice, ridge = np.random.default_rng(seed), no_ridge(np.ones(d), 1, 1)
+    rows, targets, errors, leverages = [], [], 0.0, 0.0
+    for n in range(1, 41):
+        x = np.append(1.0, scale * dice.uniform(-1, 1, d - 1) / np.sqrt(d))
+        w = whiten(ridge, x, 0)
+        guess = ridge_mean(ridge, 0, 0) / (1 + w)
+        y = -0.5 if (guess > 0) != (stubborn and n > 20) else 0.5  # the far end; a stubborn nature turns to the near one
+        add_target(ridge, x, 0, y)
+        add_features(ridge, x, 0, 1)
+        rows, targets = [*rows, x], [*targets, y]
+        errors, leverages = errors + (guess - y) ** 2, leverages + w / (1 + w)
+        X, Y = np.array(rows), np.array(targets)
+        u = np.linalg.solve(np.eye(d) + X.T @ X, X.T @ Y)
+        assert errors <= u @ u + ((X @ u - Y) ** 2).sum() + leverages / 4 + 1e-9
+        assert leverages <= d * np.log(1 + n * (X**2).sum(axis=1).max() / d) + 1e-9
+
+
+@pytest.mark.parametrize("kind", ["two lines", "masks", "known line"])
+def test_with_lines_masks_and_known_costs_runs_stay_under_the_bounds(kind: str) -> None:
+    T, dice, K = 300, np.random.default_rng(9), 3
+    m = 1 if kind == "masks" else 2
+    f, h = dice.random((3, K)), dice.random((m, 3, K))  # by context and action
+    h[:, :, 2] = 0.9  # this action meets every floor in every context
+    if kind == "known line":
+        h[1] = (0.2, 0.7, 0.9)
+    known = [[-1.0] * K, h[1, 0].tolist()] if kind == "known line" else None
+    floor, mask, best = np.full(m, 0.5), np.ones(K), dict[tuple[float, ...], float]()
+    learner = ProvedSquareCbLewa.tuned(K, T, floor, features=4, known=known)
+    state, regret, short = functional.start(learner, K), 0.0, np.zeros(m)
+    for _ in range(T):
+        g = int(dice.integers(3))
+        if kind == "masks":
+            mask = np.array([float(dice.random() < 0.7), float(dice.random() < 0.7), 1.0])
+        state = functional.see(learner, state._replace(available=mask), np.append(1.0, np.eye(3)[g]))
+        p, there = functional.play(learner, state), mask > 0
+        assert (p[~there] == 0).all()
+        a = int(dice.choice(K, p=p / p.sum()))
+        c = (dice.random(m) < h[:, g, a]).astype(float)
+        if kind == "known line":
+            c[1] = h[1, g, a]
+        if (g, *mask) not in best:
+            best[g, *mask] = lewa.measures.best_fixed_play(f[g][there], h[:, g][:, there], floor).value
+        regret += best[g, *mask] - p @ f[g]
+        short += floor - h[:, g] @ p
+        state = functional.learn(learner, state, functional.Bandit(a, p[a], float(dice.random() < f[g, a]), c, p))
+    bound = lewa.guarantee(learner, K, T)
+    assert bound.regret is not None
+    assert bound.violation is not None
+    assert regret <= bound.regret < T
+    assert (short <= bound.violation).all()
 
 
 def test_in_worlds_of_few_contexts_regret_and_violation_stay_under_the_bounds() -> None:

@@ -175,7 +175,7 @@ def test_openfeature_flags_are_decisions_and_track_is_feedback(server: Server) -
 
     client, before = Client(address(server), server.key, timeout=20), counts(server)
     api.set_provider(LewaProvider(client))
-    flags, user = api.get_client(), EvaluationContext(targeting_key="user-7")
+    flags, user = api.get_client(), EvaluationContext(targeting_key="user-7", attributes={"plan": "free"})
     details = flags.get_string_details("router", "none", user)
     assert details.value in ("small", "medium", "large")
     assert flags.get_string_value("router", "none", user) == details.value

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import lewa
 from lewa.cli import main
+from lewa.cli.shared import app
 from lewa.games import Contextual
 from lewa.games.base import numbers
 from lewa.kernels import NATURE, keys
 from lewa.lab.execute import execute
 from lewa.lab.study import expand, parse
 from lewa.learners import settings_in_context
+from lewa.measures import judge
 from lewa.measures.best_play import best_fixed_play
 
 pytestmark = pytest.mark.plain
@@ -145,3 +148,31 @@ def test_the_best_policy_needs_no_list_of_policies() -> None:
     many = Contextual(rewards=((0.2, 0.5, 0.6),) * 40, shares=(0.025,) * 40)  # 3^40 policies, and all kinds are alike
     alike = best_fixed_play(np.array([0.2, 0.5, 0.6]), np.array([[0.9, 0.6, 0.1]]), np.array([0.7])).value
     assert many.policy_value(0.7) == pytest.approx(alike, abs=1e-9)
+
+
+class Richer(Contextual):
+    """Where the best policy is said to earn more than anything does."""
+
+    def policy_value(self, floor: object) -> float:
+        return 5.0
+
+
+class Unknown(Contextual):
+    """Where nobody knows what the best policy earns."""
+
+    def policy_value(self, floor: object) -> None:  # type: ignore[override]
+        return None
+
+
+def test_a_bound_on_policies_is_judged_by_the_best_policy() -> None:
+    learner = lewa.learners.ProvedSquareCbLewa.tuned(3, 300, 0.7, features=3)
+    verdicts = [judge(lewa.play(learner, game, rounds=300, seeds=2)) for game in (GAME, Richer(), Unknown())]
+    assert [verdict.holds for verdict in verdicts] == [True, False, None]
+    assert len({verdict.guarantee for verdict in verdicts}) == 1
+    blind = lewa.learners.ProvedSquareCbLewa.tuned(
+        3, 300, 0.7
+    )  # a context of the constant alone: a fixed play is its policy
+    table = lewa.games.Table(np.full((300, 3), 0.5), [0.9, 0.6, 0.1])
+    assert judge(lewa.play(blind, table, seeds=2)).holds is True
+    printed = CliRunner().invoke(app, ["play", "contextual", "--learner", "exp4-lewa", "--floor", "0.7", "--rounds", "50"])
+    assert "relative to policies on the context" in " ".join(printed.output.split())

@@ -28,7 +28,7 @@ def results(answer: Any) -> list[str]:
 
 
 def test_one_decision_from_draw_to_story(web: Client) -> None:
-    status, made = web.call("POST", f"{AGENT}/decide", {"key": "req-1", "context": {"user": "a"}})
+    status, made = web.call("POST", f"{AGENT}/decide", {"key": "req-1"})
     assert status == 200
     assert made["decision"] == "router:1"
     assert made["action"] in SETUP["actions"]  # type: ignore[operator]

@@ -23,6 +23,7 @@ AGENT = "/v1/agents/router"
         {"safety": {"fallback": "small", "shares": {"large": 0.1}, "exposure": 0.5}},
         {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 3, "per": "week"}]},
         {"context": [{"kind": "number", "name": "size", "range": [0, 1]}]},
+        {"keep_context": True},
     ],
 )
 def test_a_list_is_the_same_as_its_entries_one_by_one(tmp_path: Path, change: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
     with service(tmp_path) as web:
         status, made = web.call("POST", "/v1/agents", setup)
         assert (status, made["setup"]["policies"]) == (201, setup["policies"])
-        queries = [{"advice": ADVICE, "context": {"user": "a"}}, {"advice": {**ADVICE, "by task": [0, 1]}}]
+        queries = [{"advice": ADVICE}, {"advice": {**ADVICE, "by task": [0, 1]}}]
         decisions = web.call("POST", f"{AGENT}/decide", queries)[1]["decisions"]
         assert [decision["decision"] for decision in decisions] == ["router:1", "router:2"]
         assert decisions[0]["propensities"] == pytest.approx({"small": 0.45, "large": 0.55})  # the mean of four policies
@@ -27,6 +27,7 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
         assert web.call("POST", f"{AGENT}/feedback", answers)[0] == 200
         before = web.call("GET", f"{AGENT}/state")[1]
         for wrong, sentence in (
+            ({"advice": ADVICE, "context": {"user": "a"}}, "this agent has no context"),
             ({}, "advice must have an entry for by length, by task, got none"),
             ({"advice": {"by length": "large"}}, "advice must have an entry for by task, got {"),
             ({"advice": {**ADVICE, "by task": [0.5, 0.3, 0.2]}}, "by task must have 2 chances, one for each action, got 3"),

@@ -186,7 +186,7 @@ def test_a_governed_agent_with_a_context_replays_too(web: Client, tmp_path: Path
     ]
     assert web.call("POST", "/v1/agents", {**SETUP, "context": columns, "safe": "small"})[0] == 201
     for n in range(20):
-        made = decide(web, 3, context={"tokens": 5 * n, "kind": "ab"[n % 2], "user": "somebody"})
+        made = decide(web, 3, context={"tokens": 5 * n, "kind": "ab"[n % 2]})
         tell(web, made)
     refused = web.call("POST", f"{AGENT}/decide", {"context": {"tokens": "many"}})
     assert (refused[0], "tokens" in refused[1]["error"]) == (400, True)

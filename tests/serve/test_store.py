@@ -120,7 +120,7 @@ def test_a_journal_moves_to_another_store(url: str, tmp_path: Path) -> None:
     async def first(service: Service) -> str:
         served = await made(service)
         await rounds(service, served, 8)
-        await service.decide(served, [Query(key="k", context={"user": 3}, available=["small"])])
+        await service.decide(served, [Query(key="k", available=["small"])])
         return served.hosted.hash()
 
     with serving(url) as run:
@@ -239,7 +239,7 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
         acknowledged = 0
         with suppress(UnavailableError):
             for n in range(10_000):
-                await service.decide(service.host.agents["router"], [Query(context={"text": "x" * 500})])
+                await service.decide(service.host.agents["router"], [Query(key="k" * 190 + str(n))])
                 acknowledged = n + 1
         assert 0 < acknowledged < 10_000
         while not service.host.available:  # the connection is opened anew, and there is room again

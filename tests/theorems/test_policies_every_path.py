@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa import functional
 from lewa.games import Contextual
-from lewa.learners import AnytimeExp4Lewa, Exp4Lewa
+from lewa.learners import AnytimeExp4Lewa, Exp4Lewa, Exp4LewaIx
 
 K, P, T, FLOOR = 3, 2, 12, (0.6, 0.3)
 LEARNERS: dict[str, Exp4Lewa | AnytimeExp4Lewa] = {
@@ -53,9 +53,33 @@ def test_lemma_l_the_variance_and_the_queue_hold_on_every_path(name: str, seed: 
             assert (short <= learner.parameters["delta"] * sqrt(t) * state.multiplier + 1e-9).all()
 
 
-@pytest.mark.parametrize("name", [*LEARNERS, "anytime-proved-squarecb-lewa"])
+@pytest.mark.plain
+@settings(max_examples=25)
+@given(seed=st.integers(0, 2**32 - 1), sharp=st.sampled_from([0.05, 1.0, 20.0]), steps=st.sampled_from([0.2, 1.0, 8.0]))
+def test_implicit_exploration_keeps_its_inequality_on_every_path(seed: int, sharp: float, steps: float) -> None:
+    """sum L <= min_i sum X_i + ln N/eta + sum v with v = eta (1 + Lam) Lhat, whatever is drawn and answered."""
+    dice, tuned = np.random.default_rng(seed), Exp4LewaIx.tuned(K, T, FLOOR, policies=P)
+    learner = tuned.replace(eta=steps * tuned.eta)
+    state: Any = functional.start(learner, K)
+    losses, played, allowed = np.zeros(K + P), 0.0, log(K + P) / learner.eta
+    for _ in range(T):
+        advice, lam = dice.dirichlet(np.full(K, sharp), size=P), state.multiplier.copy()
+        xi = np.vstack([np.eye(K), advice])
+        state = functional.see(learner, state, advice.ravel())
+        p, w = functional.play(learner, state), np.exp(-learner.eta * (losses - losses.min()))
+        assert p == pytest.approx(w @ xi / w.sum(), rel=1e-6, abs=1e-12)
+        a, r, c = int(p.argmin() if dice.random() < 0.5 else dice.integers(K)), float(dice.integers(2)), dice.random(2)
+        loss = (1 - r) + lam @ (1 - c)
+        estimate = loss / (p[a] + learner.eta / 2 * (1 + lam.sum()))
+        losses, played = losses + xi[:, a] * estimate, played + loss
+        allowed += learner.eta * (1 + lam.sum()) * estimate
+        assert played <= (losses.min() + allowed) * (1 + 1e-9)
+        state = functional.learn(learner, state, functional.Bandit(a, float(p[a]), r, c, p))
+
+
+@pytest.mark.parametrize("name", [*LEARNERS, "exp4-lewa-ix", "anytime-proved-squarecb-lewa"])
 def test_means_over_seeds_keep_the_bounds_against_every_mixture_of_policies(name: str) -> None:
-    floor, rounds, game = 0.7, 20_000, Contextual(advice=name in LEARNERS)
+    floor, rounds, game = 0.7, 20_000, Contextual(advice="exp4" in name)
     in_context = lewa.learners.settings_in_context(name, game.features, game.policies)
     learner = lewa.learners.make(name, 3, rounds, floor, **in_context)
     trace = lewa.play(learner, game, rounds, seeds=8)

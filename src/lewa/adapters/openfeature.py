@@ -12,6 +12,8 @@
 
 The flag is named after the agent. The targeting key is the key of the decision: the same user gets the same action for as
 long as the service keeps keys. The value of a tracking event is the reward, its numeric attributes are the other values.
+`LewaProvider(client, context=["tokens"])` sends these attributes of the evaluation context, and no others, as the context of
+the decision: for agents that declare these columns.
 """
 
 from collections import OrderedDict
@@ -32,11 +34,19 @@ REMEMBERED = 100_000  # decisions that a tracking event finds again by its targe
 
 
 class LewaProvider(AbstractProvider):
-    """Resolve string flags by a client of the decision service."""
+    """Resolve string flags by a client of the decision service.
 
-    def __init__(self, client: Client) -> None:
+    Parameters
+    ----------
+    client : Client
+        A client of the service.
+    context : sequence of str
+        The attributes of an evaluation context that are sent; an agent refuses those that it does not declare.
+    """
+
+    def __init__(self, client: Client, context: Sequence[str] = ()) -> None:
         super().__init__()
-        self._client, self._lock = client, Lock()
+        self._client, self._sent, self._lock = client, frozenset(context), Lock()
         self._decisions: OrderedDict[tuple[str, str], ServedDecision] = OrderedDict()
 
     def get_metadata(self) -> Metadata:
@@ -47,7 +57,7 @@ class LewaProvider(AbstractProvider):
         self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
     ) -> FlagResolutionDetails[str]:
         """Decide. The default is taken, and not reported, where the service does not answer and there is no fallback."""
-        key, context = _key(evaluation_context)
+        key, context = _key(evaluation_context), self._context(evaluation_context)
         try:
             decision = self._client.decide(flag_key, key=None if key is None else f"{flag_key}/{key}", context=context)
         except Unavailable as error:
@@ -61,6 +71,11 @@ class LewaProvider(AbstractProvider):
         served["probability"] = decision.probability
         return FlagResolutionDetails(decision.action, variant=decision.action, reason=Reason.SPLIT, flag_metadata=served)
 
+    def _context(self, context: EvaluationContext | None) -> dict[str, Any] | None:
+        known = {} if context is None else context.attributes
+        plain = {name: value for name, value in known.items() if isinstance(value, str | int | float | bool)}
+        return {name: value for name, value in plain.items() if name in self._sent} or None
+
     def track(
         self,
         tracking_event_name: str,
@@ -68,7 +83,7 @@ class LewaProvider(AbstractProvider):
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
         """Tell the reward and other values of the last decision for this flag and targeting key; others are ignored."""
-        key, _ = _key(evaluation_context)
+        key = _key(evaluation_context)
         with self._lock:
             decision = None if key is None else self._decisions.get((tracking_event_name, key))
         if decision is None or tracking_event_details is None:
@@ -114,8 +129,5 @@ class LewaProvider(AbstractProvider):
         self._refuse(flag_key)
 
 
-def _key(context: EvaluationContext | None) -> tuple[str | None, dict[str, Any] | None]:
-    if context is None:
-        return None, None
-    plain = {name: value for name, value in context.attributes.items() if isinstance(value, str | int | float | bool)}
-    return context.targeting_key or None, plain or None
+def _key(context: EvaluationContext | None) -> str | None:
+    return None if context is None else context.targeting_key or None

@@ -51,7 +51,8 @@ class Agent(ChangeMethods, AgentCore):
     goal : "practice" or "proved"
         For "auto": the learner that keeps its constraints and earns most on data, or the one with the least proved bound.
     settings : mapping, optional
-        Settings of the learner's tuning, by name.
+        Settings of the learner's tuning, by name. With `epsilon`, the status prints the bound of probability 1 - epsilon,
+        where there is one. `{"known": ["cost"]}` tells `proved-squarecb-lewa` that the expected costs are exact.
     feedback : "bandit" or "full", optional
         Whether only the outcome of the action taken is seen, or one value per action. By default what the learner
         sees; "auto" takes a learner for "bandit".
@@ -157,7 +158,8 @@ class Agent(ChangeMethods, AgentCore):
             raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
         learner, governor = split_governed(learner, governor, safe)
         model = as_regressor_name(regressor, columns is not None)
-        wish = setup.Wish(learner, feedback, goal, settings, 0 if columns is None else columns.size, len(advisers))
+        tuning = contexts.with_known(settings, items, known)
+        wish = setup.Wish(learner, feedback, goal, tuning, 0 if columns is None else columns.size, len(advisers))
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
         if model is not None:
             tuned = for_regressor(learner_name, tuned)
@@ -183,6 +185,7 @@ class Agent(ChangeMethods, AgentCore):
                     keep_context=as_flag("keep_context", keep_context),
                     learns_at_close=setup.as_learning_time(learn),
                     regressor=model,
+                    epsilon=contexts.asked_epsilon(settings),
                 )
             )
         )

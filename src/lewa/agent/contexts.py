@@ -1,17 +1,19 @@
 """What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 
+from lewa.agent.constraint import Constraint
 from lewa.agent.driver import Driver
 from lewa.agent.records import Decision
 from lewa.context import MOST_FEATURES, Context, as_context
 from lewa.engine.check_feedback import check_features
 from lewa.learners import names, settings_of
 from lewa.types import Vector
-from lewa.validation import short_repr
+from lewa.validation import nearest, short_repr
 
 
 def declare(columns: object, settings: object) -> Context | None:
@@ -30,6 +32,43 @@ def check_contextual(learner: str, feedback: str, features: int) -> int:
         able = [name for name in names() if "features" in settings_of(name)]
         raise ValueError(f"{learner} does not use a context; these do: {', '.join(able)}")
     return features
+
+
+def asked_epsilon(settings: object) -> float | None:
+    """Return the probability with which a bound may fail, if the user set it."""
+    epsilon = settings.get("epsilon") if isinstance(settings, Mapping) else None
+    return float(epsilon) if isinstance(epsilon, Real) else None
+
+
+def with_known(
+    settings: Mapping[str, object] | None, constraints: Sequence[Constraint], expected: Mapping[str, tuple[float, ...]]
+) -> Mapping[str, object] | None:
+    """Return the settings with the values of the constraints that `known` names, in the learner's units.
+
+    A constraint is known before the draw if each action always has its expected value. The others are learned: -1.
+    """
+    if not isinstance(settings, Mapping) or "known" not in settings:
+        return settings
+    names, here = settings["known"], [constraint.name for constraint in constraints]
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"known must be a list of constraints whose expected values are exact, got {short_repr(names)}")
+    for name in names:
+        if name not in here:
+            raise ValueError(f"there is no constraint {name!r}{nearest(name, here)}")
+        if name not in expected:
+            raise ValueError(f"{name} is called known, and its value per action is not: give expected={{{name!r}: [...]}}")
+    if not names:
+        return {name: value for name, value in settings.items() if name != "known"}
+    rows: list[list[float]] = []
+    for constraint in constraints:
+        values = expected.get(constraint.name, ()) if constraint.name in names else ()
+        for value in values:
+            if not constraint.low <= value <= constraint.high:
+                ends = f"({constraint.low:g}, {constraint.high:g})"
+                raise ValueError(f"a known {constraint.name} must lie in its range {ends}, got {value:g}")
+        rows.append([float(constraint.scale.unit(value)) for value in values])
+    actions = max(map(len, rows))
+    return {**settings, "known": [row or [-1.0] * actions for row in rows]}
 
 
 def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:

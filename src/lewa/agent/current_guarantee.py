@@ -8,7 +8,7 @@ from lewa.agent.delays import DelayCounter
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
-from lewa.theory.guarantees import Guarantee, guarantee, none, unproved
+from lewa.theory.guarantees import MISSING, Guarantee, guarantee, none, unproved
 
 if TYPE_CHECKING:
     from lewa.agent.setup import Setup
@@ -145,8 +145,19 @@ def _statements(setup: "Setup", made: int, late: Delays, beginning: Beginning | 
     learner, K = setup.learner, len(setup.actions)
     if beginning is not None:
         return learner.segment_guarantees(K, made, late, beginning.start)
-    in_time = not late.total and not late.missing
-    return (guarantee(learner, K, made),) if in_time else learner.late_guarantees(K, made, late)
+    if late.total or late.missing:
+        return learner.late_guarantees(K, made, late)
+    asked = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
+    return tuple(each for each in asked if each.regret is not None) or (guarantee(learner, K, made),)
+
+
+def _wrongly_known(state: "AgentState") -> int:
+    """Return how many answers come from actions whose average is not the value that the learner was told to know."""
+    known = getattr(state.setup.learner, "known", None)
+    if known is None:
+        return 0
+    count, total = state.statistics.action_count[1:], state.statistics.action_sum[1:]
+    return int(count[(known >= 0) & (abs(total - count * known) > 1e-9 * count)].sum())
 
 
 def current_guarantee(state: "AgentState") -> Guarantee:
@@ -159,8 +170,12 @@ def current_guarantee(state: "AgentState") -> Guarantee:
         nothing = unproved(setup.learner, len(setup.actions))
         return nothing or none(name, f"the agent was changed, and {why}: see its segments")
     late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
-    deviations = [(counts["masked"], "had actions masked"), (counts["charged"], "were filled in, not answered")]
-    deviations.append((counts["clipped"], "were clipped"))
+    deviations = [
+        (0 if setup.learner.proved_with_masks else counts["masked"], "had actions masked"),
+        (counts["charged"], "were filled in, not answered"),
+        (counts["clipped"], "were clipped"),
+        (_wrongly_known(state), "were not what is called known"),
+    ]
     statements: tuple[Guarantee, ...] = ()
     if made and not any(number for number, _ in deviations):
         statements = _statements(setup, made, late, beginning)
@@ -174,7 +189,8 @@ def current_guarantee(state: "AgentState") -> Guarantee:
             (safe, "were safe decisions of the governor"),
         ]
         reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
-        why = "the theorem assumes rounds answered at once, with all actions available and values in their range"
+        all_there = "" if setup.learner.proved_with_masks else "all actions available and "
+        why = f"the theorem assumes rounds answered at once, with {all_there}values in their range"
         if beginning is not None and not reasons:
             return none(name, "nothing is proved for this learner after a change")
         return none(name, f"{why}; of {state.rounds - before} decisions and their values {reasons}")
@@ -182,4 +198,6 @@ def current_guarantee(state: "AgentState") -> Guarantee:
     if setup.learns_at_close:  # arrivals are then the closes
         assumptions = tuple(AT_CLOSE if text == APART else text for text in statement.assumptions)
         statement = statement._replace(assumptions=assumptions)
+    if counts["masked"]:
+        statement = statement._replace(assumptions=(*statement.assumptions, MISSING))
     return with_safe_rounds(statement, setup.learner.floor, made + late.missing + safe, safe)

@@ -74,7 +74,11 @@ class Driver(Session):
 
     def draw_among(self, t: int, available: Vector, exposure: Exposure) -> tuple[int, float, Vector]:
         """Return the same for the play over the available actions, as far as the learner is exposed."""
-        return self.draw_from(t, exposure.mix(self.play() if available.all() else self.play_among(available), available))
+        return self.draw_from(t, self.play_over(available, exposure))
+
+    def play_over(self, available: Vector, exposure: Exposure) -> Vector:
+        """Return the play over the available actions that decisions are drawn from."""
+        return exposure.mix(self.play() if available.all() else self.play_among(available), available)
 
     def draw_from(self, t: int, play: Vector) -> tuple[int, float, Vector]:
         """Return the same for a play that is given."""

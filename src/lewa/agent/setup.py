@@ -12,7 +12,7 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
 from lewa.agent.groups import expand
 from lewa.agent.records import Label, Plain
-from lewa.choice import ANYTIME, choose_learner
+from lewa.choice import ANYTIME, IN_CONTEXT, choose_learner
 from lewa.context import Context, as_context
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
@@ -46,6 +46,7 @@ class Setup:
     keep_context: bool = False  # whether decisions record the context as it was given
     learns_at_close: bool = False  # whole answers wait for the close of their decision
     regressor: str | None = None  # the class of those that predict in the place of a ridge
+    epsilon: float | None = None  # that the user set: the bound that holds with probability 1 - epsilon is asked for
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -100,8 +101,9 @@ class Setup:
             del plain["keep_context"]
         if plain.pop("learns_at_close"):
             plain["learn"] = "close"
-        if plain["regressor"] is None:
-            del plain["regressor"]
+        for name in ("regressor", "epsilon"):
+            if plain[name] is None:
+                del plain[name]
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
@@ -132,6 +134,7 @@ def from_plain(plain: Plain) -> Setup:
         keep_context=plain.get("keep_context") is True,
         learns_at_close=as_learning_time(plain.get("learn", "answer")),
         regressor=plain.get("regressor"),
+        epsilon=plain.get("epsilon"),
     )
 
 
@@ -196,7 +199,7 @@ def make_learner(
     if policies:
         name, options["policies"] = mixing_learner(name, feedback, horizon), policies
     elif name == "auto":
-        choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
+        choice = choose_learner(feedback, actions, horizon, floor, goal, restarts=False, features=features)
         name, options = choice.name, {**choice.settings, **options}
     sees = feedback_kind(find(name)).observes
     if kind not in (None, sees):
@@ -208,7 +211,7 @@ def make_learner(
         return name, check_effect(name, make(name, actions, horizon, floor, **options))
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
-        in_context = "anytime-proved-squarecb-lewa" if features else ANYTIME[sees]
+        in_context = IN_CONTEXT[1] if features else ANYTIME[sees]
         anytime = "anytime-exp4-lewa" if policies else in_context
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
     return name, check_effect(name, short)

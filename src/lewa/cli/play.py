@@ -60,7 +60,7 @@ def play(
         if as_json:
             print_json(result)
         else:
-            print_summary(result, out)
+            print_summary(result, out, in_context=made.features > 0)
     match.end()
 
 

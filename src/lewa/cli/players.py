@@ -63,17 +63,23 @@ def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
 def _choose(problem: Problem) -> LearnerChoice:
     """Choose what is proved best in the setting of a game; for data, of unknown setting, what did best in practice."""
     feedback, setting = problem.feedback or "full", problem.setting
-    numbers = problem.actions, problem.rounds, problem.floor
+    numbers, features = (problem.actions, problem.rounds, problem.floor), _own_features(problem)
     if setting is None or setting.constraints == "arbitrary" or setting.outside_theory:
-        return choose_learner(feedback, *numbers, goal=problem.goal)
+        return choose_learner(feedback, *numbers, goal=problem.goal, features=features)
     # What a game knows besides, such as its slack, a user of the learner would not know.
     known = Setting(setting.constraints, setting.adversary, corruption=setting.corruption)
-    return choose_learner(feedback, *numbers, goal="proved", setting=known)
+    return choose_learner(feedback, *numbers, goal="proved", setting=known, features=features)
+
+
+def _own_features(problem: Problem) -> int:
+    """Return the number of features that regressions are on: the advice of policies is none."""
+    return 0 if problem.policies else problem.features
 
 
 def _beside(choice: LearnerChoice, problem: Problem) -> str:
     """Return what is proved of a choice by measurements, and what has the least bound; nothing beside a proved one."""
     if (choice.name, choice.settings) != PRACTICE[problem.feedback or "full"]:
         return ""
-    proved = choose_learner(problem.feedback or "full", problem.actions, problem.rounds, problem.floor, goal="proved")
+    numbers, features = (problem.actions, problem.rounds, problem.floor), _own_features(problem)
+    proved = choose_learner(problem.feedback or "full", *numbers, goal="proved", features=features)
     return f", chosen by measurements; no bound is proved for it; {proved.called} has the smallest (--learner {proved.name})"

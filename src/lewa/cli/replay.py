@@ -32,7 +32,7 @@ from lewa.cli.options import (
     check_file,
     parse_settings,
 )
-from lewa.cli.play import play_all
+from lewa.cli.play import Match, play_all
 from lewa.cli.players import Problem, make_learners
 from lewa.cli.progress import progress_bar
 from lewa.cli.shared import app, executor_at, out, print_json, say
@@ -85,8 +85,8 @@ def replay(
     with executor_at(cluster, learner) as executor:
         columns = Columns(reward, at_most, at_least, action, clock, propensity, context, group)
         content, floor = with_group_lines(as_data(data, columns, executor), floor)
+        how = How(learner, values, goal, floor, seeds, executor, content.game)
         content = replace(content, game=with_contexts(content))
-        how = How(learner, values, goal, floor, seeds, executor)
         if not _in_unit(content):
             warnings.filterwarnings("ignore", "no play meets the floor")  # it is said below, in the user's units
         if isinstance(content.game, Table):
@@ -125,22 +125,27 @@ class How(NamedTuple):
     floor: list[float]
     seeds: int
     executor: Executor | None
+    bare: Table | Log | StreamedLog  # the data without a context
 
 
-def _players(content: Data, problem: Problem, how: How) -> dict[str, Learner]:
-    """Return the learners; with a context each that looks at it, and beside it the same learner without."""
+def _players(content: Data, problem: Problem, how: How) -> tuple[dict[str, Learner], dict[str, Learner]]:
+    """Return the learners; with a context those that look at it, and to be played beside them the same ones without."""
     if not content.contexts.size:
-        return make_learners(how.learners, problem, how.settings)
+        return make_learners(how.learners, problem, how.settings), {}
+    features = content.contexts.shape[1]
     problem = problem._replace(feedback=problem.feedback or "bandit")
-    players = make_learners(how.learners, problem, {**how.settings, "features": content.contexts.shape[1]})
+    players = make_learners(how.learners, problem._replace(features=features), {**how.settings, "features": features})
     without = make_learners(list(players), problem, how.settings)
-    return {**players, **{f"{name} without context": without[name] for name in players}}
+    return players, {f"{name} without context": without[name] for name in players}
 
 
 def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace: Path | None) -> Replay:
     problem = Problem(game.actions, game.length, _floors(content, how.floor), feedback, goal=how.goal)
-    players = _players(content, problem, how)
+    players, without = _players(content, problem, how)
     match = play_all(players, game, game.length, how.seeds, trace, how.executor)
+    if without and isinstance(how.bare, Table) and not match.stopped:
+        beside = play_all(without, how.bare, game.length, how.seeds, None, how.executor)
+        match = Match({**match.traces, **beside.traces}, beside.stopped)
     if not match.traces:
         return Replay(None, lambda: None, match.stopped)
     result = _in_units(summary(match.traces), content, how.floor)
@@ -148,22 +153,23 @@ def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace:
     if best is not None and not best["feasible"] and not _in_unit(content):
         lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), how.floor, strict=True)]
         say(f"warning: no play keeps {' and '.join(lines)}")
-    return Replay(result, lambda: print_summary(result, out, _lines(content)), match.stopped)
+    return Replay(result, lambda: print_summary(result, out, _lines(content), content.contexts.size > 0), match.stopped)
 
 
 def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
     floors = np.array(_floors(content, how.floor))
     problem = Problem(log.actions, log.rounds, floors.tolist(), "bandit", goal=how.goal)
-    players = _players(content, problem, how)
+    players, without = _players(content, problem, how)
     with progress_bar() as bar:
         replays: dict[str, LogReplay | StreamedReplay] = {}
-        task = bar.add_task("replay", total=len(players) * how.seeds * log.rows)
+        task = bar.add_task("replay", total=(len(players) + len(without)) * how.seeds * log.rows)
         advance = partial(bar.advance, task)
-        for name, learner in players.items():
-            if isinstance(log, Log):
-                replays[name] = replay_log(learner, log, how.seeds, advance=advance)
-            else:
-                replays[name] = replay_stream(learner, log, how.seeds, how.executor, advance)
+        for name, learner in (players | without).items():
+            rows = how.bare if name in without else log
+            if isinstance(rows, Log):
+                replays[name] = replay_log(learner, rows, how.seeds, advance=advance)
+            elif isinstance(rows, StreamedLog):
+                replays[name] = replay_stream(learner, rows, how.seeds, how.executor, advance)
         result = _in_units(summary_of_log(replays, log.actions, floors), content, how.floor)
         units = averages_on_log(replays, floors)
     averages = {

@@ -5,6 +5,13 @@ for each action, and choose the best fixed mixture and the best policy: the larg
 forecast costs, at a few prices that are mixed so that the forecasts meet the limits. On the fold itself each row has a
 value for both: its own, in a table; in a log the doubly robust one. The gain charges what the policy spends more at the
 prices of the mixture. A policy on groups is judged in the same way: its forecasts are the means of each group.
+
+The interval allows for twice the variance of independent rows. Given its policy, the rows of a fold are independent, but
+each row also teaches the policies of the other folds. Where the context says nothing, policies follow the noise of what
+taught them. To first order the gain is then a sum of w(i, j) over ordered pairs of rows in different folds: i is judged by
+what j taught. w(i, j) = w(j, i) has mean 0 given either row, so pairs are uncorrelated but for the two orders of one,
+which are the same number: the variance of the sum is twice what independent rows would have. Where context pays, the
+policies of all folds agree, the variance is that of independent rows, and the interval is wider than it has to be.
 """
 
 from typing import NamedTuple
@@ -19,7 +26,8 @@ from lewa.games.table import Table
 from lewa.measures.best_play import TIGHT, Hindsight, best_fixed_play
 from lewa.types import Cube, Indices, Matrix, Vector
 
-FOLDS, Z = 5, 1.96
+FOLDS = 5
+Z = 1.96 * 2**0.5  # standard errors of independent rows: the variance is at most twice theirs, see above
 CONSTANT, OTHERS = 0.1, 1.0  # the penalty of the constant, and of every other feature
 STEPS, CLOSE = 60, 1e-7  # prices that are tried, and the gain below which another is not
 STEEP = 1e6  # a price at which nothing but the constraint counts

@@ -195,7 +195,7 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
     for setting, value in settings.items():
         if setting not in known:
             raise ValueError(f"{name} has no parameter {setting!r}{nearest(setting, known)}")
-        if setting not in ("tuning", "means", "rewards") and not isinstance(value, Real):
+        if setting not in ("tuning", "means", "rewards", "known") and not isinstance(value, Real):
             raise ValueError(f"{setting} must be a number, got {short_repr(value)}")
     if issubclass(kind, Wrapper):
         return kind.made_by(partial(make, name.rpartition("+")[0]), actions, horizon, floor, **settings)

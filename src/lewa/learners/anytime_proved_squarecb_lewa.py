@@ -73,6 +73,7 @@ class AnytimeProvedSquareCbLewa(Learner):
 
     weighs_propensities = False
     reads_play = False
+    proved_with_masks = True
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, features: int = 1) -> Self:

@@ -45,6 +45,7 @@ class Learner:
     compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is taken
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
+    proved_with_masks: ClassVar[bool] = False  # whether its bounds hold where actions are missing, see `MISSING`
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -37,9 +37,10 @@ def judge(trace: Trace) -> Verdict:
     """Return the guarantee that this learner has in this game, and whether these runs kept it.
 
     A pathwise bound has to hold for every seed; a bound on an expectation for the mean over at least two seeds, with a
-    margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those.
-    What projections left is added to the bounds. No guarantee applies where the action that it takes to be safe was
-    not. Regret refutes a bound only against a play that surely meets the floors:
+    margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those,
+    and where the learner looks at a context by the best policy on it, if the game knows what that earns. No guarantee
+    applies where the action that it takes to be safe is not.
+    What projections left is added to the bounds. Regret refutes a bound only against a play that surely meets the floors:
     where the set of such plays is thinner than a linear program can see, the answer is None.
     """
     if not all(h.feasible for h in hindsight(trace)):
@@ -51,6 +52,8 @@ def judge(trace: Trace) -> Verdict:
     reason = unsafe(trace, statement) if statement.safe is not None and (observable or not sure) else ""
     if reason:
         return Verdict(none(statement.source, reason), None)
+    if trace.game.features and np.size(getattr(trace.states[0], "features", ())):
+        return Verdict(statement, _holds_in_context(trace, statement))
     constraint = "every round" if statement.every_round else "auto"
     unseen = (sure and not observable) or (statement.every_round and (not observable or statement.each_action))
     if statement.kind not in JUDGED or unseen:  # what was not kept, or is too much, or is not looked for
@@ -87,6 +90,19 @@ def unsafe(trace: Trace, statement: Guarantee) -> str:
             missed = f"misses a floor by {-margin:.4g}" if margin < 0 else f"exceeds a floor by only {margin:.4g}"
             return f"action {action:g} {missed} {when}, and must exceed it by {slack:g}: no guarantee applies"
     return ""
+
+
+def _holds_in_context(trace: Trace, statement: Guarantee) -> bool | None:
+    """Whether runs kept bounds that are relative to policies: by the value of the best one, where the game knows it.
+
+    That value is a mean over contexts, so it is no comparator for a bound on every path.
+    """
+    value = None if statement.kind == PATHWISE else trace.game.policy_value(trace.floor)
+    if value is None:
+        return None
+    bounds = [statement.regret, *(statement.violation or ()), *(statement.positive_violation or ())]
+    regrets = value * trace.rounds - trace.reward[:, -1]
+    return bounds_hold(statement.kind, bounds, regrets, trace.shortfall[:, -1], trace.positive[:, -1], trace.rounds)
 
 
 def bounds_hold(

@@ -16,6 +16,10 @@ from lewa.schema import Hindsight, LearnerSummary, Summary
 
 COLUMNS = ("learner", "reward", "regret", "proved: at most", "violation", "proved: at most", "positive violation", "holds")
 CAPTION = "means over seeds; a dash: nothing is proved, or runs cannot tell"
+IN_CONTEXT = (
+    "regret is relative to the best fixed play; for a learner that uses the context, its bound and whether it holds are "
+    "relative to policies on the context"
+)
 HOLDS = {True: "yes", False: "NO", None: "-"}
 
 
@@ -67,13 +71,18 @@ def _text(cell: str | Text) -> Text:
     return cell if isinstance(cell, Text) else Text(cell)
 
 
-def print_summary(result: Summary, console: Console, lines: Sequence[Line] = ()) -> None:
-    """Print regret and violation of each learner, side by side, beside what is proved; `lines` name the constraints."""
+def print_summary(result: Summary, console: Console, lines: Sequence[Line] = (), in_context: bool = False) -> None:
+    """Print regret and violation of each learner, side by side, beside what is proved; `lines` name the constraints.
+
+    `in_context` says that there is a context, which regret knows nothing of.
+    """
     m = len(result["floor"])
     names = [line.name for line in lines] or [f"c{j + 1}" for j in range(m)]
     title = f"{_size(result)}, {_floors(result['floor'], lines)}{_best(result['hindsight'], lines)}"
     rows = [(name, *_cells(learner, names)) for name, learner in result["learners"].items()]
     console.print(table(title, *COLUMNS, rows=rows, caption=CAPTION))
+    if in_context:
+        console.print(f"{IN_CONTEXT}.", style="dim", highlight=False, markup=False)
     for name, learner in result["learners"].items():
         if learner["guarantee"]["reason"]:
             console.print(f"{name}: {learner['guarantee']['reason']}.", style="dim", highlight=False, markup=False)

@@ -28,7 +28,7 @@ class DecisionBody(Struct, omit_defaults=True):
     c: tuple[float, ...] = ()  # what its constraints were charged there
     o: bool = False  # whether it was made elsewhere
     key: str | None = None
-    context: dict[str, Any] | None = None
+    context: dict[str, Any] | None = None  # as it came, where the agent keeps contexts
 
 
 _bodies = msgspec.json.Decoder(DecisionBody)
@@ -77,6 +77,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             expire_after=NEVER if setup.answers.learn == "at close" else None,  # the service closes by the clock
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
+            keep_context=setup.keep_context,
             policies=setup.policies or None,
             safe=setup.safe,
             governor=setup.governor,

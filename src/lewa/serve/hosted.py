@@ -110,7 +110,7 @@ class Hosted(Fold):
         if query.if_unused is not None and self.agent.setup.unanswered is not None:
             raise ValueError('if_unused: "forget" needs an agent with answers.unanswered "expire", which forgets all such')
         available, by = self._affordable(query, at)
-        drawn = self.agent.pull(available, context=self._declared(query.context), advice=query.advice)
+        drawn = self.agent.pull(available, context=self._looked_at(query.context), advice=query.advice)
         body = self._body(drawn, query, by)
         self._opened(drawn.id, at, body)
         entries = [Entry("decision", drawn.id, encode(body).decode()), *self._make_room()]
@@ -156,15 +156,22 @@ class Hosted(Fold):
             x=drawn.features if drawn.features_bytes else (),
             c=drawn.charged,
             key=query.key,
-            context=query.context,
+            context=query.context if self.agent.setup.keep_context else None,
         )
 
-    def _declared(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Return what the learner looks at of a context; all of it is in the journal."""
-        columns = self.agent.setup.context
-        if columns is None:
-            return None
-        return {name: (context or {}).get(name) for name in columns.names}
+    def _looked_at(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return what the learner looks at; of a query without a context nothing is known.
+
+        An agent without columns looks at nothing: a context is refused, unless it is only to be kept.
+        """
+        if self.agent.setup.context is not None:
+            return context or {}
+        if context and not self.agent.setup.keep_context:
+            names = ", ".join(list(context)[:3])
+            raise ValueError(
+                f"this agent has no context: declare its columns, or make it with keep_context, got {names:.100}"
+            )
+        return None
 
     def _affordable(self, query: Query, at: int) -> tuple[list[str] | None, str]:
         """Return the actions that fit the caps, and who decides."""

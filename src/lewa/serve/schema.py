@@ -99,6 +99,7 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     feedback: str = "bandit"
     goal: str = "practice"
     context: Annotated[list[dict[str, Any]], Meta(max_length=100)] = []  # columns, as JSON has them
+    keep_context: bool = False  # whether the journal has the context of a decision as it came, besides its features
     policies: Annotated[list[Label], Meta(max_length=100)] = []  # names of those whose advice each query brings
     safe: Label | None = None
     governor: Literal["auto", "learned", "off"] = "auto"

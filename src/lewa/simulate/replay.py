@@ -52,7 +52,7 @@ def replay(
     lines: in place of `floor`, the limit of each constraint by its name, in the units of the data.
     reward, at_most, at_least, action, round, propensity: the names of columns, as for `lewa.frontier`.
     context: the names of columns that are known before each decision. A learner by name must then be one that uses a
-        context; "auto" is `squarecb-lewa`, which has bandit feedback.
+        context; "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit feedback.
     group: the name of a column of groups. Every limit of `lines` then also applies to each of its levels.
     executor: for a folder of Parquet files or a large Parquet file, which are read row group by row group: where its parts
         are checked and seeds are replayed, for instance on a Dask cluster whose workers see the same files.
@@ -74,7 +74,7 @@ def replay(
         raise ValueError(f"a group column needs limits in your units: give lines, got group={group!r}")
     game = with_contexts(named)
     if named.contexts.size and isinstance(learner, str) and floor is not None:
-        learner, floor = _contextual(learner, game, floor, named.contexts.shape[1]), None
+        learner, floor = _contextual(learner, game, floor, named.contexts.shape[1], goal), None
     if isinstance(learner, str) and learner == "auto" and floor is not None:
         feedback, rounds = ("full", game.length) if isinstance(game, Table) else ("bandit", game.rounds)
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
@@ -101,13 +101,14 @@ def with_contexts(data: Data) -> Table | Log | StreamedLog:
     return Table(game.rewards, game.rows.transpose(0, 2, 1), data.contexts)
 
 
-def _contextual(name: str, game: Table | Log | StreamedLog, floor: object, features: int) -> Learner:
-    """Return the learner of that name for so many features; "auto" is the default for contexts."""
-    name = "squarecb-lewa" if name == "auto" else name
+def _contextual(name: str, game: Table | Log | StreamedLog, floor: object, features: int, goal: str) -> Learner:
+    """Return the learner of that name for so many features; "auto" is what `lewa.choice` takes for the goal."""
+    rounds = game.length if isinstance(game, Table) else game.rounds
+    if name == "auto":
+        name = choose_learner("bandit", game.actions, rounds, as_floor(floor).tolist(), goal, features=features).name
     if "features" not in learners.settings_of(name):
         able = [each for each in learners.names() if "features" in learners.settings_of(each)]
         raise ValueError(f"{name} does not use a context; these do: {', '.join(able)}")
-    rounds = game.length if isinstance(game, Table) else game.rounds
     return learners.make(name, game.actions, rounds, floor, features=features)
 
 

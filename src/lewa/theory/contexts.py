@@ -43,6 +43,7 @@ EITHER = (
     "are independent and identically distributed"
 )
 AT_ONCE = "each answer comes before the next draw"
+KNOWN = "the constraints that are called known have exactly their expected values"
 
 
 def fewer(actions: int, policies: int) -> int:
@@ -266,6 +267,8 @@ def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Sett
     if setting.corruption:
         return _corrupted(source, setting)
     targets, world = 1 + int(learner.unknown.sum()), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
+    if targets < 1 + m:
+        world = (*world, KNOWN)
     A = 2 * (delta * T + 1 / mu)
     exploring = (K - 1) * T / gamma + float(mu.sum()) * T / 2
     B = exploring + gamma * squared_error(K, d, T, targets) / 4

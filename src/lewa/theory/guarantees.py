@@ -23,6 +23,9 @@ FEASIBLE = "some play meets every floor"
 CONSTANT = "the constraints are the same every round"
 MEAN = "given the past, the observed constraints have a fixed mean"
 UNSEEN = "given the past, rewards and constraints do not depend on the action drawn"
+MISSING = (
+    "where actions are missing, regret is relative to policies that do not take them, and some of these meet the floors"
+)
 EVERY_ROUND = (
     "against plays that meet the floors in every round, of which at least one exists; violation of the observed constraints"
 )

@@ -1,0 +1,119 @@
+"""What docs/contexts.md aims at, and where its own tables miss it: the section that `make contexts` writes below the intro.
+
+python -m tools.context_goals        writes the section anew, from the tables of the page
+"""
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
+HEAD, DEFAULT = "## Goals", "squarecb-lewa"
+SHARE, USED, ROUNDS = 97.0, 1.005, 20_000  # of the group policy, of the limit; for so many rounds
+LOSS = 1.0  # per cent that late answers, or a useless context, may cost
+AGENT_TIME, ROUND_TIME = 60.0, 15.0  # microseconds
+SPEECH, SPEECH_SHARE, SPEECH_LATE = "context_speech_command", 97.5, 98.0
+
+
+class Result(NamedTuple):
+    """What a learner came to, in per cent of the group policy, in random and in file order."""
+
+    rewards: tuple[float, float]
+    used: tuple[float, float]
+    time: float
+
+    def text(self) -> str:
+        return f"{self.rewards[0]:g} % and {self.rewards[1]:g} %"
+
+    def loss(self, other: "Result") -> float:
+        """Return by how many per cent this earns less than the other, in the worse order."""
+        return max(100 * (1 - mine / theirs) for mine, theirs in zip(self.rewards, other.rewards, strict=True))
+
+
+class Section(NamedTuple):
+    """A table of the page."""
+
+    title: str
+    rounds: int
+    results: dict[str, Result]
+
+
+def sections(page: str) -> list[Section]:
+    """Return the tables of the page."""
+    found = []
+    for text in re.split(r"^### ", page.split("\n## Beside")[0], flags=re.MULTILINE)[1:]:
+        title, rounds = text.split("\n", 1)[0], re.search(r"([\d,]+) rounds", text)
+        rows = re.findall(
+            r"^\| (\S.*?) \| ([\d.]+)% \| ([\d.]+) \| ([\d.]+)% \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE
+        )
+        results = {name: Result((float(a), float(b)), (float(u), float(v)), float(us)) for name, a, u, b, v, us in rows}
+        assert rounds is not None
+        found.append(Section(title, int(rounds[1].replace(",", "")), results))
+    return found
+
+
+def goals(page: str) -> list[str]:
+    """Return the lines of the section: each goal with the places where it is missed."""
+    tables = sections(page)
+    long = [table for table in tables if table.rounds >= ROUNDS]
+    late = [(table, name) for table in tables for name in table.results if name.startswith(f"{DEFAULT}, answers")]
+    in_agent = re.search(r"take (\d+) us", " ".join(page.split()))
+    assert in_agent is not None
+    speech = [table for table in tables if table.title.startswith(SPEECH)]
+    spent = [(table, max(table.results[DEFAULT].used)) for table in long]
+    blind = [(table, table.results[DEFAULT].loss(table.results[f"{DEFAULT}, without context"])) for table in tables]
+    lost = [(table, table.results[name].loss(table.results[DEFAULT])) for table, name in late]
+    return [
+        _goal(
+            f"`{DEFAULT}` earns at least {SHARE:g} % of the best policy of groups in at least {ROUNDS:,} rounds.",
+            [f"{t.title} ({t.results[DEFAULT].text()})" for t in long if min(t.results[DEFAULT].rewards) < SHARE],
+        ),
+        _goal(
+            f"It spends at most {USED:g} of the limit.",
+            [f"{table.title} ({used:.3f})" for table, used in spent if used > USED],
+        ),
+        _goal(
+            f"It earns at most {LOSS:g} % less than without context.",
+            [f"{table.title} ({loss:.1f} %)" for table, loss in blind if loss > LOSS],
+        ),
+        _goal(
+            f"Answers that are late cost at most {LOSS:g} %, in the worse order.",
+            [f"{table.title} ({loss:.1f} %)" for table, loss in lost if loss > LOSS],
+        ),
+        _goal(
+            f"On the speech set it earns at least {SPEECH_SHARE:g} %.",
+            [f"{t.title} ({t.results[DEFAULT].text()})" for t in speech if min(t.results[DEFAULT].rewards) < SPEECH_SHARE],
+        ),
+        _goal(
+            f"There it earns at least {SPEECH_LATE:g} % with late answers.",
+            [
+                f"{table.title} ({table.results[name].text()})"
+                for table, name in late
+                if table in speech and min(table.results[name].rewards) < SPEECH_LATE
+            ],
+        ),
+        _goal(
+            f"A round of the speech set, with 4 actions and 33 features, takes less than {ROUND_TIME:g} us.",
+            [f"{t.title} ({t.results[DEFAULT].time:g} us)" for t in speech if t.results[DEFAULT].time >= ROUND_TIME],
+        ),
+        _goal(
+            f"A `pull` and its `update` with 32 features and 10 actions take less than {AGENT_TIME:g} us.",
+            [f"{in_agent[1]} us"] if float(in_agent[1]) >= AGENT_TIME else [],
+        ),
+    ]
+
+
+def _goal(text: str, missed: list[str]) -> str:
+    return f"- {text} " + (f"**Missed**: {'; '.join(missed)}." if missed else "Met.")
+
+
+def with_goals(page: str) -> str:
+    """Return the page with the section that its tables ask for."""
+    before, first, after = page.partition("\n### ")
+    before = before.split(f"\n{HEAD}\n")[0].rstrip("\n")
+    intro = "What the figures below are compared with, in both orders of the rounds:"
+    return "\n".join([before, "", HEAD, "", intro, "", *goals(page), ""]) + first + after
+
+
+if __name__ == "__main__":
+    PAGE.write_text(with_goals(PAGE.read_text()))
