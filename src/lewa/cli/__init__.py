@@ -18,6 +18,7 @@ from lewa.cli import serve, agents, keys, journal  # noqa: F401
 from lewa.cli.shared import app as app
 from lewa.cli.shared import out as out
 from lewa.cli.shared import say
+from lewa.plugins import look_in
 
 
 @app.callback(invoke_without_command=True)
@@ -30,8 +31,8 @@ def version(show: Annotated[bool, typer.Option("--version", help="Print the vers
 
 def main() -> None:
     """Run the command line; bad input ends in one sentence on standard error and exit status 2."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # where MODULE:CLASS is looked for; last, so that no file here hides a library
+    look_in(os.getcwd())  # where MODULE:CLASS is looked for
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # Python would put this folder first on the path of worker processes
     with warnings.catch_warnings(record=False):
         warnings.simplefilter("default")
         warnings.showwarning = _warn
