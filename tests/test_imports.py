@@ -46,6 +46,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "learners",
         "measures",
         "notebook",
+        "plugins",
         "theory",
         "types",
         "units",

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lewa.sources import top_names
+from lewa.sources import fingerprint_of, top_names
 
 LEARNERS, GAMES = "lewa.learners", "lewa.games"  # groups of entry points
 _allowed: set[str] | None = None  # modules that a name may import; None: all
@@ -101,6 +101,15 @@ def module_of(name: str, group: str) -> str | None:
         return module
     point = announced(group).get(name)
     return None if point is None else point.module
+
+
+def source_stamp(name: str, group: str) -> str | None:
+    """Return the hash of the sources that a name comes from; None for a name of this package, and without sources."""
+    module = module_of(name.partition("+")[0].partition("@")[0], group)
+    try:
+        return None if module is None else fingerprint_of(module)
+    except (ImportError, SyntaxError, ValueError):  # a class of a notebook, or of a module that is no Python
+        return None
 
 
 def import_class(path: str, name: str | None = None) -> Any:

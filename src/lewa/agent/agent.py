@@ -183,6 +183,7 @@ class Agent(ChangeMethods, AgentCore):
                     keep_context=bool(keep_context),
                     learns_at_close=setup.as_learning_time(learn),
                     regressor=model,
+                    sources=setup.source_versions(learner_name),
                 )
             )
         )

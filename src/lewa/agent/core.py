@@ -300,6 +300,8 @@ class AgentCore:
             journal.close()
             raise
         agent._adopt(journal, plays)
+        if len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())) > 0:  # which the journal does not say
+            agent._checkpoint(journal)
         return agent
 
     def warm(self) -> Self:
