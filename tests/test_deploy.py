@@ -62,13 +62,16 @@ def test_grafana_starts_with_its_source_and_its_dashboard() -> None:
 
 def test_compiled_code_of_the_image_can_be_written_where_the_rest_cannot() -> None:
     steps = steps_of((DEPLOY / "Dockerfile").read_text())
-    cache = next(pair.split("=")[1] for step in steps if step.word == "ENV" for pair in step.text.split() if "CACHE_DIR" in pair)
+    pairs = dict(pair.split("=") for step in steps if step.word == "ENV" for pair in step.text.split())
+    cache = pairs["NUMBA_CACHE_DIR"]
     (volume,) = (n for n, step in enumerate(steps) if step.word == "VOLUME")
     assert {cache, "/var/lib/lewa"} <= set(steps[volume].text.split())
     assert steps.index(Step("RUN", "lewa warm")) < volume  # what comes after it is not in the volume
     lewa = read("compose.yml")["services"]["lewa"]
     assert lewa["read_only"]
-    assert not any(cache in mount for mount in [*lewa["tmpfs"], *lewa["volumes"]])  # they would be empty, or of an older image
+    assert not any(
+        cache in mount for mount in [*lewa["tmpfs"], *lewa["volumes"]]
+    )  # they would be empty, or of an older image
 
 
 def test_the_image_gets_what_the_wheel_is_built_from_and_nothing_else() -> None:

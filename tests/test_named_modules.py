@@ -76,7 +76,7 @@ def test_a_figure_and_a_study_import_nothing_that_was_not_named(tmp_path: Path) 
 def test_a_named_module_finds_its_neighbours_also_later(folder: Path) -> None:
     caught = set_bait(folder)
     (folder / "first_here.py").write_text(
-        "import csv, json\nimport package_here.inside\ntry:\n    import bottleneck_missing\nexcept ImportError:\n    pass\n\n"
+        "import csv, json\nimport package_here.inside\ntry:\n    import not_here\nexcept ImportError:\n    pass\n\n"
         "class Thing:\n    def late(self):\n        from second_here import VALUE\n        return VALUE, csv.__name__\n"
     )
     (folder / "second_here.py").write_text("import third_here\nVALUE = third_here.VALUE\n")

@@ -204,8 +204,8 @@ def test_dask_workers_get_the_sources_and_give_the_same_numbers(folder: Path, tm
         there = run_study(study, tmp_path / "there", cluster=cluster.scheduler_address).read_bytes()
         # An edited module is sent anew, and does not mix with the one before.
         write_module(folder, "mine_shipped", SOURCE.replace("0.9, 0.6", "0.8, 0.6"))
-        from lewa.sources import fingerprint_of
         from lewa.lab.storage import versions
+        from lewa.sources import fingerprint_of
 
         fingerprint_of.cache_clear()
         versions.cache_clear()

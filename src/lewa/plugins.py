@@ -32,7 +32,7 @@ def allow_only(modules: Iterable[str] | None) -> None:
 class FolderFinder:
     """Finds in one folder the modules that were named, and those that their sources import; nothing else that is there.
 
-    A folder on `sys.path` would do more: libraries try to import what may not be installed, and would run a file of that name.
+    A folder on `sys.path` would do more: libraries try to import what may not be installed, and would run a file here.
     """
 
     def __init__(self, folder: str) -> None:

@@ -174,9 +174,10 @@ def test_warming_runs_the_steps_of_lists_too(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_command_warm_and_a_service_that_starts_do_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lewa.cli.warm import warm
     from tests.serve.inside import service
     from tests.serve.running import SETUP
+
+    from lewa.cli.warm import warm
 
     with service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201

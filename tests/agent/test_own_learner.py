@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.plugin_example import SOURCE, write_module
+from tests.serve.inside import service
+from tests.serve.running import SETUP
 
 from lewa import Agent, at_most, plugins, sources
 from lewa.serve.archive import verify
 from lewa.serve.store import open_store
-from tests.plugin_example import SOURCE, write_module
-from tests.serve.inside import service
-from tests.serve.running import SETUP
 
 EDITED = SOURCE.replace("0.1 / p.size", "0.4 / p.size").replace("0.9 / len", "0.6 / len")
 
@@ -105,7 +105,7 @@ def test_the_service_runs_a_learner_of_ones_own_and_says_by_which_version(
         result = verify(web.app.host.store, web.app.host.store.agents()[0])
         assert result.sound, result
     write(EDITED)
-    with pytest.warns(UserWarning, match="was edited"), service(tmp_path) as web:
+    with pytest.warns(UserWarning, match="was edited"), service(tmp_path) as web:  # noqa: PT031  it warns when it starts
         web.call("POST", "/v1/agents/own/decide")
         assert "source" in web.call("GET", "/v1/agents/own/status")[1]["codes"]
         rows = list(web.app.host.store.rows(1))
@@ -116,8 +116,8 @@ def test_the_service_runs_a_learner_of_ones_own_and_says_by_which_version(
     with pytest.warns(UserWarning, match="was edited"):
         result = verify(store, store.agents()[0])
     assert result.problem == (
-        f"the records from 1 on were computed by version {versions[0]} of the source of mine_edited:Solver, this process has "
-        f"{versions[1]}, and so they do not replay to the bit"
+        f"the records from 1 on were computed by version {versions[0]} of the source of mine_edited:Solver, "
+        f"this process has {versions[1]}, and so they do not replay to the bit"
     )
     write(SOURCE)  # the first records fit again, the last do not
     result = verify(store, store.agents()[0])

@@ -154,8 +154,8 @@ def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ..
 def mixed_sources(learner: str, versions: Sequence[str]) -> str:
     """Return in a sentence that more than one version of a learner's source has been used."""
     return (
-        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent goes on by the new rule, "
-        "and its journal does not replay to the bit"
+        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent goes on by the new "
+        "rule, and its journal does not replay to the bit"
     )
 
 

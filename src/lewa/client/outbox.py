@@ -1,7 +1,7 @@
 """Answers on their way to the service: a bounded queue, a thread that sends it, and a file for what does not fit.
 
-An answer leaves the queue when the service has acknowledged it. Answers are sent in the order in which they were put. They may be
-sent twice, which the service takes as once.
+An answer leaves the queue when the service has acknowledged it. Answers are sent in the order in which they were put. They
+may be sent twice, which the service takes as once.
 """
 
 import json
@@ -168,7 +168,7 @@ def _plain(name: str, value: Any) -> float | list[float]:
 
 
 class _Spill:
-    """Answers in a SQLite file, in order. What is taken out is deleted when it was acknowledged; calls hold the outbox's lock."""
+    """Answers in a SQLite file, in order. What is taken is deleted when it was acknowledged. Calls hold the queue's lock."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
