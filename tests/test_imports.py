@@ -96,6 +96,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "checks": {
         "blocks",
+        "engine",
         "feedback",
         "functional",
         "game",

@@ -5,6 +5,7 @@ from inspect import signature
 from numbers import Real
 from typing import Any
 
+from lewa.feedback import feedback_kind
 from lewa.kernels import field_types
 from lewa.learners.adahedge import AdaHedge
 from lewa.learners.anytime_bandit_lewa import AnytimeBanditLewa
@@ -146,6 +147,11 @@ def _from_outside(name: str) -> type[Learner] | None:
     kind = find_class(name, LEARNERS)
     if kind is not None and not (isinstance(kind, type) and issubclass(kind, Learner)):
         raise ValueError(f"the learner {name} must be a subclass of lewa.learners.Learner, got {short_repr(kind)}")
+    try:
+        if kind is not None:
+            feedback_kind(kind)
+    except (TypeError, NameError) as error:  # an annotation that is missing, or names nothing
+        raise ValueError(f"the learner {name} cannot be used: {error}") from None
     return kind
 
 
