@@ -7,10 +7,10 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lewa.bench.measure import cost_growth, machine, markdown, measure, read_bandwidth
+from lewa.bench.growth import FIRST_PHASE, LEAST, SIZES, SLOW, cost_growth, read_bandwidth
+from lewa.bench.measure import machine, markdown, measure
 
 HERE = Path(__file__).parent
-SIZES = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 # The figure shows these; the table has all.
 DRAWN = ("lewa", "hp-lewa", "op-ewa", "paced-hedge", "bandit-lewa", "hp-bandit-lewa", "squarecb-lewa", "exp3")
 COLOURS = ("#1b6ca8", "#d1495b", "#3a7d44", "#8f5ea8", "#c98a1b", "#5b6770", "#2a9d8f")
@@ -21,6 +21,7 @@ WHY = {
     "against C": "C keeps everything in one pass and in registers; ours keeps the play, the rule and the measures apart",
     "an agent's": "an agent checks and converts every value and keeps averages, bands, a debt and a record of each decision",
     "Exp3": "a round waits for one draw, one division and one exponential in a row, and is then within a fifth of C's",
+    "squarecb": "it keeps a ridge regression for each action, and solves for the play that fits the scores in every round",
     "EWARegressor": "the sweep over all actions is one exponential each, near what C takes",
     "against LEWA": "it keeps the running mean of the constraints, one more array to read and to write",
     "2 cores": "two threads share the memory and the lock of the interpreter between blocks",
@@ -93,8 +94,9 @@ It is one run on a shared virtual machine, and rows near their goal fall on eith
 ## What a round costs as actions grow
 
 Nanoseconds a round; the dashed line is the time to read a round's rewards and constraints from memory ({limit:.2f} ns a
-number). The bandit learners that change one weight a round draw and update in a tree; the others touch every action. A cell
-is empty where rounds with ten times fewer actions already take too long to measure.
+number). The bandit learners that change one weight a round draw and update in a tree; the others touch every action. A
+learner that first takes every action once, or explores, is timed after that. A cell is empty where this phase takes more
+than {FIRST_PHASE:g} s, or where {LEAST} rounds would take more than {SLOW:g} s.
 
 ![time a round against the number of actions, for some of the learners](growth.png)
 

@@ -3,15 +3,25 @@
 import os
 import subprocess
 import sys
+from io import StringIO
 from pathlib import Path
 from typing import cast
 
 import pytest
+from numba import config
 from numba.core.event import Event
+from rich.console import Console
 
+import lewa.lab.execute
 from lewa import compile_notice
+from lewa.agent import statistics
+from lewa.cli import progress
 from lewa.engine.compile import compile_learner
+from lewa.lab.execute import execute, execute_all, versions_for
+from lewa.lab.measures import Row
 from lewa.lab.places import processes
+from lewa.lab.schedule import Progress
+from lewa.lab.study import Run, expand, parse
 from lewa.learners import Ewa
 
 AGENT = """
@@ -56,9 +66,63 @@ def test_the_line_names_the_learner_and_is_said_by_whoever_asked_to() -> None:
     notice, lines = compile_notice.CompileNotice(), list[str]()
     with compile_notice.announced_by(lines.append):
         notice.on_start(cast("Event", Started()))  # a function of nobody's
+        notice.on_end(cast("Event", Started()))
     assert lines == []
+    assert notice.seconds > 0
     step = compile_learner(Ewa).play
     assert compile_notice.learner_of(getattr(step, "py_func", step)) in ("ewa", None)  # None where the JIT is off
+
+
+def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Dispatcher:
+        py_func = staticmethod(statistics._add_many)
+
+    class Started:
+        data = {"dispatcher": Dispatcher}
+
+    monkeypatch.setattr(compile_notice, "_announced", set())
+    notice, lines, event = compile_notice.CompileNotice(), list[str](), cast("Event", Started())
+    with compile_notice.announced_by(lines.append):
+        for _ in range(2):
+            notice.on_start(event)
+            notice.on_start(event)  # what it calls
+            notice.on_end(event)
+            before = notice.seconds
+            notice.on_end(event)
+            assert notice.seconds > before
+    assert lines == ["compiling what all learners share, once (a few seconds)"]
+
+
+def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "err", Console(file=StringIO(), force_terminal=True))
+    with progress.study_bar("mine") as (bar, move):
+        task = bar.tasks[0]
+        began = task.start_time
+        move(Progress(1, 10, 100, 1000))
+        assert (task.start_time, task.completed) == (began, 100)
+        move(Progress(2, 10, 200, 1000, compiled=True))
+        assert task.completed == 200
+        assert task.start_time is not None
+        assert began is not None
+        assert task.start_time > began
+        assert task.speed is None  # nothing of before counts
+
+
+def test_a_run_says_whether_something_was_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    (run,) = expand(
+        parse('name="x"\nrounds=10\nseeds=1\n[[games]]\nname="bernoulli"\nfloor=0.5\n[[learners]]\nname="ewa"\n')
+    )
+    notice = compile_notice.install()
+    (plain,) = execute_all([run], versions_for([run]))
+
+    def compiles(run: Run) -> Row:
+        notice.seconds += 0.5
+        return execute(run)
+
+    monkeypatch.setattr(lewa.lab.execute, "execute", compiles)
+    (compiled,) = execute_all([run], versions_for([run]))
+    assert (compiled.row, compiled.compiled) == (plain.row, True)
+    assert not plain.compiled or vars(config)["DISABLE_JIT"] == 0
 
 
 def test_a_worker_of_a_study_says_what_it_compiles_once(capfd: pytest.CaptureFixture[str]) -> None:

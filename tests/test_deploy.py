@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def test_compose_names_files_and_volumes_that_are_there() -> None:
         assert ("image" in service) != ("build" in service), name
         for volume in service.get("volumes", []):
             source = volume.split(":")[0]
-            assert (DEPLOY / source).is_file() if source.startswith(".") else source in compose["volumes"], volume
+            assert (DEPLOY / source).exists() if source.startswith(".") else source in compose["volumes"], volume
         assert all(port.startswith("127.0.0.1:") for port in service.get("ports", [])), name
         assert set(service.get("depends_on", {})) <= set(services), name
     build = services["lewa"]["build"]
@@ -43,6 +44,44 @@ def test_prometheus_watches_the_service_of_compose_by_rules_that_are_there() -> 
     rules = [rule for group in read("alerts.yml")["groups"] for rule in group["rules"]]
     assert all({"alert", "expr"} <= set(rule) for rule in rules)
     assert json.loads((DEPLOY / "grafana" / "lewa.json").read_text())["panels"]
+
+
+def test_grafana_starts_with_its_source_and_its_dashboard() -> None:
+    services = read("compose.yml")["services"]
+    mounted = dict(volume.removesuffix(":ro").split(":") for volume in services["grafana"]["volumes"])
+    (source,) = read("grafana/provisioning/datasources/prometheus.yml")["datasources"]
+    assert mounted["./grafana/provisioning"] == "/etc/grafana/provisioning"
+    assert (source["type"], source["url"], source["isDefault"]) == ("prometheus", "http://prometheus:9090", True)
+    assert "prometheus" in services
+    (provider,) = read("grafana/provisioning/dashboards/lewa.yml")["providers"]
+    assert mounted["./grafana/lewa.json"] == f"{provider['options']['path']}/lewa.json"
+    dashboard = json.loads((DEPLOY / "grafana" / "lewa.json").read_text())
+    kinds = [variable["query"] for variable in dashboard["templating"]["list"] if variable["type"] == "datasource"]
+    assert kinds == [source["type"]]  # it takes the only source of that kind
+
+
+def test_compiled_code_of_the_image_can_be_written_where_the_rest_cannot() -> None:
+    steps = steps_of((DEPLOY / "Dockerfile").read_text())
+    pairs = dict(pair.split("=") for step in steps if step.word == "ENV" for pair in step.text.split())
+    cache = pairs["NUMBA_CACHE_DIR"]
+    (volume,) = (n for n, step in enumerate(steps) if step.word == "VOLUME")
+    assert {cache, "/var/lib/lewa"} <= set(steps[volume].text.split())
+    assert steps.index(Step("RUN", "lewa warm")) < volume  # what comes after it is not in the volume
+    lewa = read("compose.yml")["services"]["lewa"]
+    assert lewa["read_only"]
+    assert not any(
+        cache in mount for mount in [*lewa["tmpfs"], *lewa["volumes"]]
+    )  # they would be empty, or of an older image
+
+
+def test_the_image_gets_what_the_wheel_is_built_from_and_nothing_else() -> None:
+    lines = [line for line in (DEPLOY.parent / ".dockerignore").read_text().splitlines() if not line.startswith("#")]
+    assert lines[0] == "*"
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    needed = {"pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]}
+    needed |= set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
+    copied = {line[1:] for line in lines if line.startswith("!")}
+    assert {name.split("/")[0] for name in needed} == copied
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")

@@ -254,11 +254,62 @@ def test_dask_workers_get_the_sources_and_give_the_same_numbers(folder: Path, tm
         there = run_study(study, tmp_path / "there", cluster=cluster.scheduler_address).read_bytes()
         # An edited module is sent anew, and does not mix with the one before.
         write_module(folder, "mine_shipped", SOURCE.replace("0.9, 0.6", "0.8, 0.6"))
-        from lewa.lab.sources import fingerprint_of
         from lewa.lab.storage import versions
+        from lewa.sources import fingerprint_of
 
         fingerprint_of.cache_clear()
         versions.cache_clear()
         other = run_study(study, tmp_path / "other", cluster=cluster.scheduler_address).read_bytes()
     assert there == here
     assert other != here
+
+
+ALLOCATES = '''
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lewa.feedback import Full
+from lewa.kernels import comparable
+from lewa.learners.base import Learner, check_problem
+from lewa.types import Vector
+
+
+@comparable
+class AllocatesState(NamedTuple):
+    play: Vector
+
+
+@dataclass(frozen=True)
+class Allocates(Learner):
+    """It solves an equation that no kernel solves."""
+
+    floor: Vector
+
+    @classmethod
+    def tuned(cls, actions, horizon, floor):
+        return cls(check_problem(actions, horizon, floor)[2])
+
+    def start(self, actions: int) -> AllocatesState:
+        return AllocatesState(np.ones(actions))
+
+    def play(self, s: AllocatesState, p: Vector) -> None:
+        p[:] = s.play / s.play.sum()
+
+    def learn(self, s: AllocatesState, seen: Full) -> None:
+        answers = {"a": [seen.rewards], 1: None}
+'''
+
+
+@pytest.mark.compiled
+def test_a_rule_that_does_not_compile_is_one_sentence(folder: Path) -> None:
+    write_module(folder, "mine_wrong", ALLOCATES)
+    with pytest.raises(ValueError, match=r"^the rule does not compile: line \d+, `.*`; it may allocate nothing .* math$"):
+        lewa.play("mine_wrong:Allocates", "bernoulli", rounds=10, floor=0.5)
+
+
+def test_a_rule_whose_feedback_is_not_annotated_is_one_sentence(folder: Path) -> None:
+    write_module(folder, "mine_bare", ALLOCATES.replace("seen: Full", "seen"))
+    with pytest.raises(ValueError, match=r"the learner mine_bare:Allocates cannot be used: Allocates.learn must annotate"):
+        lewa.play("mine_bare:Allocates", "bernoulli", rounds=10, floor=0.5)

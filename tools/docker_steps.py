@@ -2,7 +2,7 @@
 
 COPY takes what Git knows of. Folders of the image (/src, /var/...) become folders below FOLDER, and `pip`, `python` and
 `lewa` are those of a new environment there. What needs the rights of an image (useradd, chown,
-USER) is left out, and printed.
+USER) is left out, and printed. At the end another process makes decisions, alone and in a list, and must compile nothing.
 """
 
 import json
@@ -17,6 +17,18 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
 PRIVILEGED = ("useradd", "chown")
+CALLS = """
+from numba.core.event import RecordingListener, install_listener
+import lewa
+recorded = RecordingListener()
+with install_listener("numba:compile", recorded):
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)])
+    agent.update(agent.pull(), reward=1.0, cost=0.5)
+    agent.update_many([(decision, {"reward": 1.0, "cost": 0.5}) for decision in agent.pull_many(3)])
+    agent.status()
+compiled = [event.data["dispatcher"].py_func.__qualname__ for _, event in recorded.buffer if event.is_start]
+assert not compiled, f"compiled after `lewa warm`: {compiled}"
+"""
 
 
 class Step(NamedTuple):
@@ -54,7 +66,7 @@ def run(folder: Path) -> None:
         print(f"{step.word} {step.text}", flush=True)
         if step.word == "ENV":
             environment |= dict(inside(pair, folder).split("=", 1) for pair in shlex.split(step.text))
-        elif step.word == "COPY":
+        elif step.word == "COPY":  # .dockerignore would take fewer
             listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True)
             for name in filter(None, listing.stdout.split("\0")):
                 target = folder / "src" / name
@@ -69,7 +81,8 @@ def run(folder: Path) -> None:
         elif step.word == "ENTRYPOINT":
             program = json.loads(step.text)
             subprocess.run([*program[:2], "--help"], check=True, env=environment, cwd=here, stdout=subprocess.DEVNULL)
-    print("every step was run", flush=True)
+    subprocess.run(["python", "-c", CALLS], check=True, env=environment, cwd=here)
+    print("every step was run, and the first calls compile nothing", flush=True)
 
 
 if __name__ == "__main__":

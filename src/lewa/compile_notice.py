@@ -1,10 +1,11 @@
-"""One line on standard error when a learner is compiled, which takes longer than its rounds.
+"""One line on standard error when a learner is compiled, or what all learners share: it takes longer than rounds.
 
 What was compiled before is read from disk, without a word. The line is a warning of the logger `lewa`, which Python prints
 unless logging is configured otherwise; the command line prints it itself.
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,29 +16,43 @@ from lewa import learners
 from lewa.kernels import compiled_form
 
 ENGINE = "lewa.engine"  # the package whose functions are compiled once for each learner
+PACKAGE = "lewa."
 COMPILE = "numba:compile"
 _say: list[Callable[[str], object]] = [logging.getLogger("lewa").warning]  # the last one speaks
 _announced: set[str] = set()
 
 
 class CompileNotice(Listener):
-    """Says once for each learner that it is compiled."""
+    """Says once for each learner that it is compiled, and once what they share; counts the seconds that it takes."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._depth, self._began = 0, 0.0  # a function is compiled inside of those that call it
 
     def on_start(self, event: Event) -> None:
-        """Say which learner is compiled."""
-        name = learner_of(event.data["dispatcher"].py_func)
-        if name is not None and name not in _announced:
-            _announced.add(name)
-            _say[-1](f"compiling {name}, once (about 10 s)")
+        """Say what is compiled; what is compiled for it needs no other line."""
+        self._depth += 1
+        if self._depth > 1:
+            return
+        self._began = time.perf_counter()
+        line = line_of(event.data["dispatcher"].py_func)
+        if line is not None and line not in _announced:
+            _announced.add(line)
+            _say[-1](line)
 
     def on_end(self, event: Event) -> None:
-        """Say nothing."""
+        """Count the time."""
+        self._depth -= 1
+        if not self._depth:
+            self.seconds += time.perf_counter() - self._began
 
 
 @cache
-def install() -> None:
+def install() -> CompileNotice:
     """Announce what is compiled in this process from now on; to call it again changes nothing."""
-    register(COMPILE, CompileNotice())  # type: ignore[no-untyped-call]
+    notice = CompileNotice()
+    register(COMPILE, notice)  # type: ignore[no-untyped-call]
+    return notice
 
 
 @contextmanager
@@ -49,6 +64,16 @@ def announced_by(say: Callable[[str], object]) -> Iterator[None]:
         yield
     finally:
         _say.remove(say)
+
+
+def line_of(function: object) -> str | None:
+    """Return what to say when a function is compiled; None for one that is not of this package."""
+    name = learner_of(function)
+    if name is not None:
+        return f"compiling {name}, once (about 10 s)"
+    if not (getattr(function, "__module__", None) or "").startswith(PACKAGE):
+        return None
+    return "compiling what all learners share, once (a few seconds)"
 
 
 def learner_of(function: object) -> str | None:

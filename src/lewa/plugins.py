@@ -1,14 +1,23 @@
 """Learners and games from outside this package: MODULE:CLASS, or an entry point of an installed package.
 
 A package announces its own by entry points in the groups `lewa.learners` and `lewa.games`. To name a class is to run its
-module: a study or a saved agent that names MODULE:CLASS is code.
+module: a study or a saved agent that names MODULE:CLASS is code. What nobody named is never imported from the folder of a
+command.
 """
 
 import importlib
-from collections.abc import Iterable
+import os
+import sys
+from collections.abc import Iterable, Sequence
 from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
 from typing import Any
+
+from lewa.sources import fingerprint_of, top_names
 
 LEARNERS, GAMES = "lewa.learners", "lewa.games"  # groups of entry points
 _allowed: set[str] | None = None  # modules that a name may import; None: all
@@ -18,6 +27,52 @@ def allow_only(modules: Iterable[str] | None) -> None:
     """Let MODULE:CLASS name these modules and no others; None allows all. For a service, which gets names from others."""
     global _allowed
     _allowed = None if modules is None else set(modules)
+
+
+class FolderFinder:
+    """Finds in one folder the modules that were named, and those that their sources import; nothing else that is there.
+
+    A folder on `sys.path` would do more: libraries try to import what may not be installed, and would run a file here.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.folder, self.served = folder, set[str]()
+
+    def name(self, module: str) -> None:
+        """Let a module be found, and what it imports; a library of that name comes first."""
+        top = module.partition(".")[0]
+        self.served.add(top)
+        try:
+            spec = find_spec(top)
+            places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
+            if any(place and os.path.dirname(place) == self.folder for place in places):
+                self.served |= top_names(module, Path(self.folder))
+        except (SyntaxError, ValueError):  # a file that is no Python: its import says why
+            return
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return where a module is, as Python asks for it; None for what nobody named."""
+        return PathFinder.find_spec(fullname, [self.folder]) if path is None and fullname in self.served else None
+
+
+_finder: FolderFinder | None = None  # of the folder that a command runs in
+
+
+def look_in(folder: str | None) -> None:
+    """Look for named modules in this folder too, after Python's path; None looks on the path alone."""
+    global _finder
+    if _finder is not None and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+    _finder = None if folder is None else FolderFinder(folder)
+    if _finder is not None:
+        sys.meta_path.append(_finder)  # last, so that no file there hides a library
+
+
+def folder() -> str | None:
+    """Return the folder that `look_in` set, for the processes that this one starts."""
+    return None if _finder is None else _finder.folder
 
 
 @cache
@@ -38,11 +93,23 @@ def find_class(name: str, group: str) -> Any:
 
 
 def module_of(name: str, group: str) -> str | None:
-    """Return the module that a name imports; None for a name of this package."""
+    """Return the module that a name imports, which can be found from now on; None for a name of this package."""
     if ":" in name:
-        return name.partition(":")[0]
+        module = name.partition(":")[0]
+        if _finder is not None:
+            _finder.name(module)
+        return module
     point = announced(group).get(name)
     return None if point is None else point.module
+
+
+def source_stamp(name: str, group: str) -> str | None:
+    """Return the hash of the sources that a name comes from; None for a name of this package, and without sources."""
+    module = module_of(name.partition("+")[0].partition("@")[0], group)
+    try:
+        return None if module is None else fingerprint_of(module)
+    except (ImportError, SyntaxError, ValueError):  # a class of a notebook, or of a module that is no Python
+        return None
 
 
 def import_class(path: str, name: str | None = None) -> Any:
@@ -53,6 +120,8 @@ def import_class(path: str, name: str | None = None) -> Any:
         raise ValueError(f"{name} cannot be found: name a class as MODULE:CLASS, with the full name of the module")
     if _allowed is not None and module not in _allowed:
         raise ValueError(f"{name} cannot be used here: the module {module} is not among those that are allowed")
+    if _finder is not None:
+        _finder.name(module)
     try:
         thing: Any = importlib.import_module(module)
     except ImportError as error:

@@ -1,13 +1,14 @@
 """Batches of decisions and answers are the same records and the same state as one call after the other, to the bit."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from lewa import Agent, at_least, at_most
-from lewa.agent import ClosedError, Decision, UnknownError
+from lewa.agent import ClosedError, Decision, UnknownError, batches
 from lewa.agent.driver import Driver
 
 LEARNERS = ("auto", "anytime-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
@@ -148,3 +149,41 @@ def test_warming_lets_the_learner_learn_once_on_a_copy(learner: str, monkeypatch
     agent = fresh(learner).warm()
     assert len(learned) == 1
     assert learned[0] is not agent._state.driver
+
+
+def list_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that gets the name of each step of lists when it is run."""
+    ran: list[str] = []
+
+    def watch(place: Any, name: str) -> None:
+        real = getattr(place, name)
+        monkeypatch.setattr(place, name, lambda *args: (ran.append(name), real(*args))[1])
+
+    watch(Driver, "draw_many")
+    watch(Driver, "learn_many")
+    watch(batches, "add_many")
+    return ran
+
+
+def test_warming_runs_the_steps_of_lists_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = list_steps(monkeypatch)
+    fresh("anytime-bandit-lewa").warm()
+    assert ran == ["draw_many", "add_many", "learn_many"]
+    fresh("lewa").warm()  # it learns answers of all actions one by one
+    assert ran[3:] == ["draw_many"]
+
+
+def test_the_command_warm_and_a_service_that_starts_do_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.serve.inside import service
+    from tests.serve.running import SETUP
+
+    from lewa.cli.warm import warm
+
+    with service(tmp_path) as web:
+        assert web.call("POST", "/v1/agents", SETUP)[0] == 201
+    ran = list_steps(monkeypatch)
+    with service(tmp_path) as web:
+        assert web.call("GET", "/ready")[0] == 200
+        assert ran == ["draw_many", "add_many", "learn_many"]
+    warm(["bandit-lewa"])
+    assert ran[3:] == ["draw_many", "add_many", "learn_many"]

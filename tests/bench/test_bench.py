@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lewa.bench import growth, peers
 from lewa.bench import measure as bench
-from lewa.bench import peers
 from lewa.bench.c_loops import KEY, in_c
 from lewa.bench.rounds import FLOOR, coins, rows_of
 from lewa.blocks import Block, Lazy
@@ -14,7 +14,8 @@ from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
 from lewa.feedback import feedback_kind
 from lewa.kernels import DICE, NATURE, pack
-from lewa.learners import ALL, BanditLewa, HpBanditLewa, Lewa
+from lewa.learners import ALL, BanditLewa, EpsilonFirst, HpBanditLewa, Lewa, UcbLp
+from lewa.simulate.player import Player
 
 
 @pytest.mark.skipif(shutil.which("gcc") is None, reason="the C loops are built with gcc, which is not here")
@@ -69,21 +70,66 @@ def test_one_interactive_round_is_measured_through_the_checked_path() -> None:
     assert bench.interactive(10, 50)() == 50
 
 
+@pytest.mark.plain
 def test_the_growth_table_has_every_learner_and_leaves_out_what_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    def make(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
+    played: list[tuple[int, int]] = []
+
+    def make(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[[], int]:
         learner.start(actions)
+        played.append((rounds, first))
         return lambda: rounds
 
     def seconds(turns: int, *variants: Callable[[], int]) -> list[float]:
-        return [1e9 for _ in variants]  # a second a round
+        return [0.1e9 for _ in variants]  # a tenth of a second a round
 
-    monkeypatch.setattr(bench, "full", make)
-    monkeypatch.setattr(bench, "bandit", make)
-    monkeypatch.setattr(bench, "best_of", seconds)
+    monkeypatch.setattr(growth, "full", make)
+    monkeypatch.setattr(growth, "bandit", make)
+    monkeypatch.setattr(growth, "best_of", seconds)
     names: list[str] = []
-    times = bench.cost_growth((2, 10), names.append)
+    times = growth.cost_growth((2, 10), names.append)
     assert list(times) == names == list(ALL)
-    assert all(first == 1e9 and np.isnan(second) for first, second in times.values())
+    explorers = [name for name, cells in times.items() if np.isnan(cells[0])]
+    assert explorers == [
+        "explore-then-project",
+        "bandit-explore-then-project",
+        "epsilon-first",
+    ]  # 10,000 rounds take too long
+    assert all(cells[0] == 0.1e9 and np.isnan(cells[1]) for name, cells in times.items() if name not in explorers)
+    assert {first for rounds, first in played if rounds != growth.LEAST} == {0, 2}  # a tour of two actions
+
+
+@pytest.mark.plain
+def test_learners_that_begin_with_a_tour_are_timed_after_it() -> None:
+    K = 16  # sixteen different actions in a row are no chance: 16!/16^16 is one in a million
+    tours = []
+    for name, kind in ALL.items():
+        if feedback_kind(kind) == "full" or "explore" in kind.__dataclass_fields__:
+            continue
+        player = Player(kind.tuned(K, 1_000_000, FLOOR), K)
+        taken = []
+        for _ in range(K):
+            play = player.play()
+            action, propensity = player.choose()
+            player.learn(action, propensity, 0.5, 0.5, play)
+            taken.append(action)
+        if len(set(taken)) == K:
+            tours.append(name)
+    assert sorted(tours) == sorted(growth.TOURS)
+    learner = EpsilonFirst.tuned(K, 1_000_000, FLOOR)
+    assert growth.first_phase("epsilon-first", learner, K) == 10_001  # until T^(2/3) are passed
+    assert growth.first_phase("ucb-lp", learner, K) == K
+    assert growth.first_phase("lewa", Lewa.tuned(K, 1_000_000, FLOOR), K) == 0
+
+
+@pytest.mark.plain
+def test_rounds_of_the_first_phase_are_played_before_the_clock_starts() -> None:
+    variant = bench.bandit(UcbLp.tuned(4, 1000, FLOOR), 4, 5, first=4)
+    cells = dict(zip(variant.__code__.co_freevars, variant.__closure__ or (), strict=True))
+    assert cells["window"].cell_contents.start == 4
+    counted = UcbLp.tuned(4, 1000, FLOOR)
+    assert cells["fresh"].cell_contents.size == pack(counted, counted.start(4)).size
+    assert not np.array_equal(cells["fresh"].cell_contents, pack(counted, counted.start(4)))
+    assert variant() == 5
 
 
 @pytest.mark.parametrize("peer", [peers.mabwiser_ucb1, peers.pareto_bandit])

@@ -48,6 +48,38 @@ def test_answers_that_spill_twice_are_all_sent(tmp_path: Path) -> None:
     assert outbox.close(1) == 0
 
 
+def test_no_answer_overtakes_those_in_the_file(tmp_path: Path) -> None:
+    service = Service()
+    service.open.set()
+    outbox = service.outbox(1, tmp_path / "answers")
+    for n in range(300):  # the queue is emptied at the same time, so that there is often room in it
+        outbox.put(answer(n))
+    assert outbox.flush(10)
+    assert [one["decision"] for one in service.told] == [f"router:{n}" for n in range(300)]
+    assert outbox.close(1) == 0
+
+
+def test_a_file_keeps_the_order_when_clients_come_and_go(tmp_path: Path) -> None:
+    file = tmp_path / "answers"
+    first = Service().outbox(2, file)
+    for n in (1, 2, 3, 4, 5):  # two in memory, three in the file
+        first.put(answer(n))
+    assert first.close(0) == 0
+    service = Service()
+    second = service.outbox(4, file)
+    second.put(answer(6))
+    assert not second.flush(0.2)
+    assert service.refusals  # it has taken four from the file, in vain
+    second.put(answer(7))
+    assert second.close(0) == 0
+    service.open.set()
+    third = service.outbox(10, file)
+    third.put(answer(8))
+    assert third.flush(10)
+    assert [one["decision"] for one in service.told] == [f"router:{n}" for n in range(1, 9)]
+    assert third.close(1) == 0
+
+
 def test_numbers_of_numpy_are_sent_and_what_is_no_number_is_refused_at_once() -> None:
     service = Service()
     service.open.set()

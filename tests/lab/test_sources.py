@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import lewa
-from lewa.lab import sources
+from lewa import sources
 from lewa.lab.run import run_study
-from lewa.lab.storage import versions, versions_of
+from lewa.lab.storage import EXECUTES, versions, versions_of
 from lewa.lab.study import parse
 
 ROOT = Path(lewa.__file__).parent
@@ -38,7 +38,7 @@ for name, module in sys.modules.items():
 
 
 def decides() -> set[Path]:
-    return set(sources.sources(sources.EXECUTES, ROOT.parent))
+    return set(sources.sources(EXECUTES, ROOT.parent))
 
 
 def test_every_module_that_executing_runs_imports_is_in_the_versions() -> None:

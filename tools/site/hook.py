@@ -18,10 +18,12 @@ ROOT = Path(__file__).parents[2]
 SHOWN = {
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
     "benchmarks/RESULTS.md": "speed.md",
     "benchmarks/growth.png": "growth.png",
 }
 FORMULAS = re.compile(r"(?:theory\w*|errata)\.md")  # pages whose formulas are typeset
+TEST = re.compile(r"\[([^\]]*)\]\((?:\.\./)+tests/[^)]+\)")  # a link to a test, of which there is no page
 LINK = re.compile(r"\]\((?P<target>[^)#\s]+)(?P<place>#[^)]*)?\)")
 
 
@@ -61,7 +63,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             place = reference.home(inside.removeprefix("src/").removesuffix(".py").replace("/", "."))
         return f"]({os.path.relpath(place, Path(page.file.src_uri).parent)}{link['place'] or ''})" if place else link[0]
 
-    return LINK.sub(led, markdown.replace("```python\n>>>", "```pycon\n>>>"))
+    return LINK.sub(led, TEST.sub(r"\1", markdown).replace("```python\n>>>", "```pycon\n>>>"))
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:

@@ -186,6 +186,7 @@ class Agent(ChangeMethods, AgentCore):
                     learns_at_close=setup.as_learning_time(learn),
                     regressor=model,
                     epsilon=contexts.asked_epsilon(settings),
+                    sources=setup.source_versions(learner_name),
                 )
             )
         )

@@ -11,6 +11,7 @@ from typing import Self
 import numpy as np
 
 from lewa.agent import files, forks, saved_state, setup
+from lewa.agent.batches import rehearse
 from lewa.agent.changes import apply_change
 from lewa.agent.compact import to_text
 from lewa.agent.contexts import take_context
@@ -299,10 +300,12 @@ class AgentCore:
             journal.close()
             raise
         agent._adopt(journal, plays)
+        if len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())) > 0:  # which the journal does not say
+            agent._checkpoint(journal)
         return agent
 
     def warm(self) -> Self:
-        """Compile, or read from the disk, what `pull` and `update` need, so that the first request does not wait for it.
+        """Compile, or read from the disk, what decisions and answers need, also in lists, so that no request waits for it.
 
         The agent does not change. A process that calls this on an agent of the same learner leaves the compiled code on the
         disk for the next one, as when an image is built.
@@ -318,6 +321,7 @@ class AgentCore:
         state.open.add(0, pending)
         state.delays.draw(0)
         state.answer(0, dict.fromkeys(state.setup.fields, [0.5] * driver.actions if state.sees_all else 0.5))
+        rehearse(state)
         return self
 
     # Saved ----------------------------------------------------------------------------------------------------------------

@@ -166,6 +166,8 @@ def current_guarantee(state: "AgentState") -> Guarantee:
     name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
     if counts["answered"] + counts["charged"] == 0:
         return none(name, "no round was answered yet")
+    if len(setup.sources) > 1:
+        return none(name, "its source was edited since the agent was made")
     if beginning is not None and (why := _unlike_a_start(state, beginning)):
         nothing = unproved(setup.learner, len(setup.actions))
         return nothing or none(name, f"the agent was changed, and {why}: see its segments")

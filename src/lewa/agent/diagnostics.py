@@ -7,6 +7,7 @@ import numpy as np
 from lewa.agent.constraint import Constraint
 from lewa.agent.debt_ledger import governor_problems
 from lewa.agent.recent import Shift
+from lewa.agent.setup import mixed_sources
 from lewa.agent.state import AgentState
 from lewa.measures import best_fixed_play
 from lewa.measures.confidence_sequence import interval
@@ -50,6 +51,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     warn("governor", [] if state.ledger is None else governor_problems(state.ledger))
     warn("no-effect", _without_effect(state))
     warn("regressor", [] if state.regressors is None else state.regressors.problems())
+    warn("source", [mixed_sources(setup.learner_name, setup.sources)] if len(setup.sources) > 1 else [])
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
         text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
         warn("horizon", [text])

@@ -1,5 +1,6 @@
 """What an agent is made of and never changes: actions, constraints, learner, and the policy for unanswered decisions."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
@@ -20,6 +21,7 @@ from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
 from lewa.measures import best_fixed_play
+from lewa.plugins import LEARNERS, source_stamp
 from lewa.types import Matrix
 from lewa.units import Scale, as_number, as_range
 from lewa.validation import LARGEST_WHOLE, as_count, nearest, short_repr
@@ -47,6 +49,7 @@ class Setup:
     learns_at_close: bool = False  # whole answers wait for the close of their decision
     regressor: str | None = None  # the class of those that predict in the place of a ridge
     epsilon: float | None = None  # that the user set: the bound that holds with probability 1 - epsilon is asked for
+    sources: tuple[str, ...] = ()  # the versions of the learner's source so far, if it is the user's; the last is used
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -104,6 +107,8 @@ class Setup:
         for name in ("regressor", "epsilon"):
             if plain[name] is None:
                 del plain[name]
+        if not plain["sources"]:
+            del plain["sources"]
         return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
 
 
@@ -135,6 +140,25 @@ def from_plain(plain: Plain) -> Setup:
         learns_at_close=as_learning_time(plain.get("learn", "answer")),
         regressor=plain.get("regressor"),
         epsilon=plain.get("epsilon"),
+        sources=source_versions(plain["name"], tuple(map(str, plain.get("sources", ())))),
+    )
+
+
+def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the versions of the source of a learner of the user's: those of before, and the one that is here."""
+    here = source_stamp(learner, LEARNERS)
+    if here is None or (before and before[-1] == here):
+        return before
+    if before:
+        warnings.warn(mixed_sources(learner, (*before, here)), stacklevel=4)
+    return (*before, here)
+
+
+def mixed_sources(learner: str, versions: Sequence[str]) -> str:
+    """Return in a sentence that more than one version of a learner's source has been used."""
+    return (
+        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent goes on by the new "
+        "rule, and its journal does not replay to the bit"
     )
 
 

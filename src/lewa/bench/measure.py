@@ -38,7 +38,6 @@ from lewa.simulate.run import play
 Variant: TypeAlias = Callable[[int], Callable[[], int]]  # for so many actions, a function that plays some rounds
 TURNS = 15
 FEW = 500  # rounds of a peer that takes some tenths of a millisecond each
-SLOW = 0.5  # seconds of a turn after which a learner is not measured with more actions
 # A learner beyond the paper, the paper's learner it is held against, and how many times that one's round it may take at
 # K = 10 and K = 100; 0: it is measured, no goal was set.
 BEYOND = (
@@ -103,8 +102,8 @@ def empty(actions: int, mean_constraints: Any = None) -> Record:
     return new_record(0, actions, 1, mean_constraints)
 
 
-def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
-    """Return the batch loop of a full-information learner on rounds in memory."""
+def full(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[[], int]:
+    """Return the batch loop of a full-information learner on rounds in memory, which has played `first` rounds or more."""
     rewards, constraints = rows_of(actions)
     run, again = compile_learner(type(learner)).run, max(1, rounds // len(rewards))
     memory, record, window = pack(learner, learner.start(actions)), empty(actions), Window(0, len(rewards), KEY[DICE:])
@@ -114,17 +113,21 @@ def full(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
             run(memory, Block(rewards, constraints), window, record)
         return again * len(rewards)
 
-    variant()
+    played = variant()
+    while played < first:
+        played += variant()
     return variant
 
 
-def bandit(learner: Any, actions: int, rounds: int) -> Callable[[], int]:
-    """Return the batch loop of a bandit learner on a Bernoulli game drawn lazily."""
+def bandit(learner: Any, actions: int, rounds: int, first: int = 0) -> Callable[[], int]:
+    """Return the batch loop of a bandit learner on a Bernoulli game drawn lazily, from round `first` on."""
     rewards, constraints = coins(actions)
     run, memory = compile_learner(type(learner)).run_lazy, pack(learner, learner.start(actions))
-    fresh = memory.copy()
-    record, window = empty(actions, constraints), Window(0, rounds, KEY[DICE:])
+    record, window = empty(actions, constraints), Window(first, rounds, KEY[DICE:])
     nature = Lazy(rewards, constraints, KEY[NATURE : NATURE + 1], np.zeros(1, dtype=np.int64))
+    if first:
+        run(memory, nature, Window(0, first, KEY[DICE:]), record)
+    fresh = memory.copy()
 
     def variant() -> int:
         memory[:] = fresh
@@ -334,34 +337,6 @@ def machine() -> str:
     if gcc := shutil.which("gcc"):
         versions += f", gcc {subprocess.check_output([gcc, '-dumpfullversion'], text=True).strip()}"
     return f"{model}, {os.cpu_count()} cores; {versions}"
-
-
-def cost_growth(
-    sizes: tuple[int, ...] = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000),
-    progress: Callable[[str], None] = lambda name: None,
-) -> dict[str, list[float]]:
-    """Return the nanoseconds a round of every learner at each number of actions; NaN where a turn would take seconds."""
-    times: dict[str, list[float]] = {}
-    for name, kind in ALL.items():
-        progress(name)
-        times[name] = []
-        make, is_slow = full if feedback_kind(kind) == "full" else bandit, False
-        for K in sizes:
-            rounds = 100_000 if feedback_kind(kind) == "bandit" else max(20, 500_000 // K)
-            if is_slow:
-                times[name].append(float("nan"))
-                continue
-            variant = make(tuned(kind, K), K, rounds)
-            first = best_of(1, variant)[0]
-            is_slow = first * rounds > SLOW * 1e9
-            times[name].append(first if is_slow else min(first, best_of(6, variant)[0]))
-    return times
-
-
-def read_bandwidth() -> float:
-    """Return the nanoseconds to read one float64 from memory on one core: the limit of what touches every action."""
-    numbers = np.ones(1 << 25)
-    return best_of(5, lambda: int(numbers.sum() > 0) * numbers.size)[0]
 
 
 def markdown(rows: list[Row]) -> str:

@@ -7,8 +7,6 @@ import json
 from collections.abc import Iterable
 from functools import partial
 from itertools import product
-from linecache import getline
-from re import escape, findall
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
 from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, tell, walk, world
+from lewa.engine.not_compiled import why_not_compiled
 from lewa.feedback import Bandit, Feedback, feedback_kind
 from lewa.functional import learn, play, start
 from lewa.kernels import dump, field_types, load, pack
@@ -34,14 +33,12 @@ def examples_are_given(kind: type[Learner]) -> None:
 
 def rule_compiles(learner: Learner, actions: int) -> None:
     """A rule works in place, allocates nothing and calls only kernels; before it does, no other law is tested."""
-    once, file = world(learner, actions, rounds=1), type(learner).learn.__code__.co_filename
+    once = world(learner, actions, rounds=1)
     try:
         list(walk(learner, actions, once))
         run(learner, once.rewards, once.constraints)
     except NumbaError as error:
-        at = [int(n) for n in findall(rf"{escape(file)} \((\d+)\)", str(error))]  # where, the innermost call first
-        where = f"line {at[0]}, `{getline(file, at[0]).strip()}`" if at else str(error)
-        hold(False, f"the rule does not compile: {where}; it may allocate nothing and call only lewa.kernels and math")
+        hold(False, why_not_compiled(error, type(learner)))
     except ValueError:
         pass  # what it computes is for the other laws to judge
 

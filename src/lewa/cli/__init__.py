@@ -6,6 +6,7 @@ import warnings
 from typing import Annotated, TextIO
 
 import typer
+from numba.core.errors import NumbaError
 
 import lewa
 
@@ -18,6 +19,9 @@ from lewa.cli import serve, agents, keys, journal  # noqa: F401
 from lewa.cli.shared import app as app
 from lewa.cli.shared import out as out
 from lewa.cli.shared import remarks, say, say_remarks
+from lewa.engine.not_compiled import why_not_compiled
+from lewa.learners import Learner
+from lewa.plugins import look_in
 
 
 @app.callback(invoke_without_command=True)
@@ -30,8 +34,8 @@ def version(show: Annotated[bool, typer.Option("--version", help="Print the vers
 
 def main() -> None:
     """Run the command line; bad input ends in one sentence on standard error and exit status 2."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # where MODULE:CLASS is looked for; last, so that no file here hides a library
+    look_in(os.getcwd())  # where MODULE:CLASS is looked for
+    os.environ.setdefault("PYTHONSAFEPATH", "1")  # Python would put this folder first on the path of worker processes
     with warnings.catch_warnings(record=False):
         warnings.simplefilter("default")
         warnings.showwarning = _warn
@@ -44,6 +48,8 @@ def main() -> None:
         except KeyboardInterrupt:
             code = 130
             say("lewa: stopped; finished work is kept")
+        except NumbaError as error:
+            code = say(f"lewa: {why_not_compiled(error, Learner)}")
         except (MemoryError, OverflowError) as error:
             code = say(f"lewa: these numbers are too large for this machine ({type(error).__name__})")
         except Exception as error:

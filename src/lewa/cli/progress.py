@@ -44,7 +44,14 @@ class ClockReset(Listener):
 
 @contextmanager
 def study_bar(name: str) -> Iterator[tuple[Progress, Callable[["StudyProgress"], None]]]:
-    """Show a bar for a study, and give what moves it; each worker announces what it compiles."""
+    """Show a bar for a study, and give what moves it; workers announce what they compile, and the clock starts after it."""
     with Progress(*Progress.get_default_columns(), console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(name, total=None)
-        yield bar, lambda now: bar.update(task, completed=now.rounds_done, total=now.rounds_total)
+
+        def move(now: "StudyProgress") -> None:
+            if now.compiled:
+                bar.reset(task, total=now.rounds_total, completed=now.rounds_done)
+            else:
+                bar.update(task, completed=now.rounds_done, total=now.rounds_total)
+
+        yield bar, move

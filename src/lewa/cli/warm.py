@@ -25,7 +25,7 @@ def warm(
         ),
     ] = None,
 ) -> None:
-    """Compile learners in advance, so that the first decision of a process does not wait."""
+    """Compile learners in advance, so that the first request of a process does not wait."""
     chosen = names or [choose_learner(kind, 2, None, 0.5).name for kind in ("bandit", "full")]
     for name in chosen:
         learners.find(name)  # refuse a wrong name before anything is compiled
@@ -39,4 +39,6 @@ def warm(
             decision = agent.pull()
             values = {"reward": [1.0, 0.0], "cost": [0.5, 0.5]} if feedback == "full" else {"reward": 1.0, "cost": 0.5}
             agent.update(decision, **values)
+            agent.status()
+            agent.warm()  # lists too
             out.print(f"{name} is compiled", highlight=False, markup=False)

@@ -1,6 +1,7 @@
 """Answers on their way to the service: a bounded queue, a thread that sends it, and a file for what does not fit.
 
-An answer leaves the queue when the service has acknowledged it. Answers may be sent twice, which the service takes as once.
+An answer leaves the queue when the service has acknowledged it. Answers are sent in the order in which they were put. They
+may be sent twice, which the service takes as once.
 """
 
 import json
@@ -16,6 +17,7 @@ import httpx2
 
 Entry: TypeAlias = dict[str, Any]
 MOST = 500  # answers of one request
+NOTHING_TAKEN = -(2**62)  # below every id of a spill file
 PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds between attempts, doubled each time
 log = logging.getLogger("lewa.client")
 
@@ -39,10 +41,10 @@ class Outbox:
         with self._changed:
             if self._closing:
                 raise ValueError("the client is closed and accepts no more feedback")
-            if len(self._entries) < self._size:
+            if len(self._entries) < self._size and not (self._spill and self._spill.count):
                 self._entries.append(entry)
-            elif self._spill is not None:
-                self._spill.add([entry])
+            elif self._spill is not None:  # behind those that are there already
+                self._spill.add(entry)
             else:
                 raise BufferError(f"the queue of {self._size} answers is full: the service has not taken them yet")
             self._changed.notify_all()
@@ -68,7 +70,7 @@ class Outbox:
         self._thread.join(seconds + LONGEST_PAUSE)
         left = list(self._entries)
         if self._spill is not None:
-            self._spill.add(left)
+            self._spill.put_first(left)
             self._spill.close()
             return 0
         if left:
@@ -166,26 +168,33 @@ def _plain(name: str, value: Any) -> float | list[float]:
 
 
 class _Spill:
-    """Answers in a SQLite file. What is taken out is deleted when it was acknowledged; calls hold the outbox's lock."""
+    """Answers in a SQLite file, in order. What is taken is deleted when it was acknowledged. Calls hold the queue's lock."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
         self._database.execute("pragma journal_mode = wal")
         self._database.execute("create table if not exists answers (id integer primary key, entry text not null)")
-        self._taken = 0  # all answers up to this id are in memory
+        self._taken = NOTHING_TAKEN  # all answers up to this id are in memory
         self.count = self._rest()
 
     def _rest(self) -> int:
         (count,) = self._database.execute("select count(*) from answers where id > ?", (self._taken,)).fetchone()
         return int(count)
 
-    def add(self, entries: list[Entry]) -> None:
-        """Keep answers; those that are in memory still are added once more, which the service takes as once."""
-        rows = [(json.dumps(entry),) for entry in entries]
+    def add(self, entry: Entry) -> None:
+        """Keep an answer behind the others."""
+        self._database.execute("insert into answers (entry) values (?)", (json.dumps(entry),))
+        self.count += 1
+
+    def put_first(self, entries: list[Entry]) -> None:
+        """Keep the answers in memory, which are older than those that were not taken, in the place of those that were."""
         self._database.execute("begin")
-        self._database.executemany("insert into answers (entry) values (?)", rows)
+        self._database.execute("delete from answers where id <= ?", (self._taken,))
+        (first,) = self._database.execute("select min(id) from answers").fetchone()
+        start = (1 if first is None else first) - len(entries)
+        rows = [(n, json.dumps(entry)) for n, entry in enumerate(entries, start)]
+        self._database.executemany("insert into answers (id, entry) values (?, ?)", rows)
         self._database.execute("commit")
-        self.count += len(entries)
 
     def take(self, most: int) -> list[Entry]:
         """Return the next answers, which stay in the file until they are acknowledged."""
@@ -198,9 +207,9 @@ class _Spill:
 
     def forget_taken(self, acknowledged: bool) -> None:
         """Delete what was taken, once all of it is acknowledged."""
-        if acknowledged and self._taken:
+        if acknowledged and self._taken != NOTHING_TAKEN:
             self._database.execute("delete from answers where id <= ?", (self._taken,))
-            self._taken = 0  # SQLite counts from 1 again in an empty table
+            self._taken = NOTHING_TAKEN  # SQLite counts from 1 again in an empty table
 
     def close(self) -> None:
         """Close the file."""

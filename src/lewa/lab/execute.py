@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lewa import compile_notice
 from lewa.lab.measures import MEASURES, Row
 from lewa.lab.names import own_modules, short, title
 from lewa.lab.storage import differ, versions
@@ -48,7 +49,8 @@ class Finished(NamedTuple):
     """A row, and how long it took: what the next tasks are sized by. No number of the row depends on it."""
 
     row: Row
-    seconds: float
+    seconds: float  # without compiling
+    compiled: bool  # whether something was compiled for it
 
 
 def versions_for(runs: list[Run]) -> dict[str, str]:
@@ -61,9 +63,9 @@ def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:
     here = versions_for(runs)
     if here != expected:
         raise ValueError(f"a worker's numbers would not be the same: it has {differ(here, expected)}")
-    finished = []
+    finished, notice = [], compile_notice.install()
     for run in runs:
-        start = time.perf_counter()
+        start, before = time.perf_counter(), notice.seconds
         try:
             row = execute(run)
         except ValueError as error:
@@ -71,5 +73,6 @@ def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:
         except Exception as error:
             error.add_note(f"in the run {run.id}")
             raise
-        finished.append(Finished(row, time.perf_counter() - start))
+        compiling = notice.seconds - before
+        finished.append(Finished(row, max(0.0, time.perf_counter() - start - compiling), compiling > 0))
     return finished

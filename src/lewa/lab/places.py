@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection
 from threading import Thread
 from typing import Any, NamedTuple
 
-from lewa import compile_notice
+from lewa import compile_notice, plugins
 
 AHEAD = 2  # tasks that are kept waiting, per worker
 ANSWER = 10  # seconds that a scheduler has to answer in
@@ -31,7 +31,7 @@ def processes(workers: int) -> Iterator[Place]:
     """Start processes on this machine; they end with this one, even if it is killed."""
     context = get_context("spawn")
     reader, writer = context.Pipe(duplex=False)
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_tie, initargs=(reader,))
+    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_tie, initargs=(reader, plugins.folder()))
     try:
         yield Place(pool, lambda: AHEAD * workers)
     except BaseException:
@@ -43,9 +43,13 @@ def processes(workers: int) -> Iterator[Place]:
         reader.close()
 
 
-def _tie(reader: "Connection[object, object]") -> None:
-    """In a worker: leave Ctrl-C to the parent, and end when the other end of the pipe is closed, by it or by its death."""
+def _tie(reader: "Connection[object, object]", folder: str | None) -> None:
+    """In a worker: leave Ctrl-C to the parent, and end when the other end of the pipe is closed, by it or by its death.
+
+    Modules that a study names are looked for where the parent looks.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    plugins.look_in(folder)
     compile_notice.install()
     Thread(target=_end_with, args=(reader,), daemon=True).start()
 

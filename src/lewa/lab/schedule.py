@@ -26,6 +26,7 @@ class Progress(NamedTuple):
     total: int
     rounds_done: int
     rounds_total: int
+    compiled: bool = False  # whether something was compiled for what was finished last: its time says nothing of the rest
 
 
 class Job(NamedTuple):
@@ -62,10 +63,10 @@ class Work:
         self.pace: dict[tuple[str, str], float] = {}  # seconds a round takes, by game and learner
         self.tell()
 
-    def tell(self) -> None:
+    def tell(self, compiled: bool = False) -> None:
         """Report how much is done."""
         if self.progress is not None:
-            self.progress(Progress(self.done, self.total, self.rounds_done, self.rounds_total))
+            self.progress(Progress(self.done, self.total, self.rounds_done, self.rounds_total, compiled))
 
     def go(self, place: Place) -> None:
         """Execute runs until none is left, or the executor breaks: then what it had is left."""
@@ -128,18 +129,18 @@ class Work:
             self.put_back(chunk)
             return not isinstance(error, BrokenExecutor)
         self.write_down(chunk, finished)
-        for (run, _), (_, seconds) in zip(chunk, finished, strict=True):
+        for (run, _), (_, seconds, _) in zip(chunk, finished, strict=True):
             key = _kind(run)
-            self.pace[key] = min(self.pace.get(key, seconds / run.rounds), seconds / run.rounds)  # the first one compiles
+            self.pace[key] = min(self.pace.get(key, seconds / run.rounds), seconds / run.rounds)
         self.rounds_done += sum(job.rounds for job in chunk)
         self.done += len(chunk)
-        self.tell()
+        self.tell(any(item.compiled for item in finished))
         return True
 
     def write_down(self, chunk: list[Job], finished: list[Finished]) -> None:
         """Append each row to its journal."""
         rows: dict[str, list[Row]] = {}
-        for job, (row, _) in zip(chunk, finished, strict=True):
+        for job, (row, _, _) in zip(chunk, finished, strict=True):
             rows.setdefault(job.journal.name, []).append(row)
         for journal in {job.journal.name: job.journal for job in chunk}.values():
             journal.append(rows[journal.name])

@@ -8,8 +8,8 @@ from typing import Any, Self
 
 from distributed import WorkerPlugin
 
-from lewa.lab.sources import INSTALLED, fingerprint_of, root_of, sources
 from lewa.lab.storage import versions
+from lewa.sources import INSTALLED, fingerprint_of, root_of, sources
 
 
 class ShippedSources(WorkerPlugin):

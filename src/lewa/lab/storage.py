@@ -17,8 +17,8 @@ import numpy as np
 
 from lewa.lab.measures import COLUMNS, Row
 from lewa.lab.names import own_modules
-from lewa.lab.sources import fingerprint_of, own_fingerprint
 from lewa.lab.study import Study, parse
+from lewa.sources import fingerprint, fingerprint_of, sources
 from lewa.version import __version__
 
 if sys.platform != "win32":
@@ -26,6 +26,15 @@ if sys.platform != "win32":
 
 
 # What it was run by ------------------------------------------------------------------------------------------------------
+
+EXECUTES = "lewa.lab.execute"  # what plays a run and measures it: all that it imports decides numbers
+
+
+@cache
+def own_fingerprint() -> str:
+    """Return a hash of this package's sources that numbers come from, so that an edited rule gets a new journal."""
+    root = Path(__file__).parents[2]
+    return fingerprint(sources(EXECUTES, root), root)
 
 
 @cache

@@ -160,9 +160,12 @@ def examine(kind: object, name: str) -> None:
         raise ValueError(f"the learner {name} must be a dataclass: write @dataclass(frozen=True) above the class")
     if missing := [method for method in RULE if getattr(kind, method) == getattr(Learner, method)]:
         raise ValueError(f"the learner {name} must define {', '.join(missing)}")
-    feedback_kind(kind)
-    for record in (kind, state_type(kind)):
-        field_types(record)
+    try:
+        feedback_kind(kind)
+        for record in (kind, state_type(kind)):
+            field_types(record)
+    except (TypeError, NameError) as error:  # an annotation that is missing, or names nothing
+        raise ValueError(f"the learner {name} cannot be used: {error}") from None
 
 
 def about(name: str) -> str:

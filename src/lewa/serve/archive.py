@@ -52,6 +52,12 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
             break
         ways.add(hosted.compiled)
         seq = row.seq
+        if hosted.source is not None and hosted.source != hosted.source_here:
+            problem = (
+                f"the records from {seq} on were computed by version {hosted.source} of the source of {hosted.learner}, "
+                f"this process has {hosted.source_here}, and so they do not replay to the bit"
+            )
+            break
         if seq in expected:
             compared += 1
             if not _same_state(hosted, expected[seq]):

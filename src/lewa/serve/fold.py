@@ -41,6 +41,7 @@ class Fold:
         self.version, self.decisions, self.retired = 1, 0, False
         self.elsewhere = 0  # decisions that were made elsewhere
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
+        self.source: str | None = None  # the version of the learner's source, if it is the user's
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
         self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
@@ -67,8 +68,13 @@ class Fold:
             raise ValueError(f"a journal begins with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
         fold = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
-        fold.compiled = plain.get("compiled")
+        fold.compiled, fold.source = plain.get("compiled"), plain.get("source")
         return fold
+
+    @property
+    def source_here(self) -> str | None:
+        """Return the version of the learner's source that this process has; None for a learner of lewa."""
+        return self.agent.setup.sources[-1] if self.agent.setup.sources else None
 
     def _change(self, body: Mapping[str, Any]) -> None:
         for change in body["changes"]:
@@ -118,7 +124,8 @@ class Fold:
             self._change(json.loads(row.body))
             self.history.mark(row.body, row.at)
         elif row.kind == "run":
-            self.compiled = bool(json.loads(row.body)["compiled"])
+            how = json.loads(row.body)
+            self.compiled, self.source = bool(how["compiled"]), how.get("source")
         else:
             raise ValueError(f"a journal of lewa has no record of the kind {row.kind!r}")
 
@@ -174,6 +181,7 @@ class Fold:
         waiting = [[number, decision.at, decision.action, decision.values] for number, decision in self.open.items()]
         counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
         counters |= {} if self.compiled is None else {"compiled": self.compiled}
+        counters |= {} if self.source is None else {"source": self.source}
         setup, spent = msgspec.to_builtins(self.setup), [spending.plain() for spending in self.spendings]
         return {
             "format": FORMAT,
@@ -208,7 +216,7 @@ class Fold:
             raise ValueError(f"snapshots of format {FORMAT} can be read, got {plain.get('format')!r}")
         hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
         hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
-        hosted.late, hosted.compiled = plain["late"], plain.get("compiled")
+        hosted.late, hosted.compiled, hosted.source = plain["late"], plain.get("compiled"), plain.get("source")
         for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
             spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}

@@ -56,17 +56,20 @@ class Hosted(Fold):
         check_watchdog(setup.watchdog, agent)
         setup = current(setup, agent)
         made = cls(setup, agent)
-        made.compiled = COMPILED
-        how = encode(COMPILED).decode()
-        body = f'{{"setup": {encode(setup).decode()}, "compiled": {how}, "agent": {to_json(agent.snapshot())}}}'
+        how = made._way_here()
+        body = f'{{"setup": {encode(setup).decode()}, {encode(how).decode()[1:-1]}, "agent": {to_json(agent.snapshot())}}}'
         return made, Entry("set", None, body)
 
     def run_here(self) -> list[Entry]:
         """Say how this process computes, if the journal does not say so yet."""
-        if self.compiled == COMPILED:
+        if (self.compiled, self.source) == (COMPILED, self.source_here):
             return []
-        self.compiled = COMPILED
-        return [Entry("run", None, encode({"compiled": COMPILED}).decode())]
+        return [Entry("run", None, encode(self._way_here()).decode())]
+
+    def _way_here(self) -> dict[str, Any]:
+        """Compute as this process does from now on; return how, as the journal says it."""
+        self.compiled, self.source = COMPILED, self.source_here
+        return {"compiled": COMPILED, **({} if self.source is None else {"source": self.source})}
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""

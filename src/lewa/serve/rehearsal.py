@@ -39,7 +39,7 @@ def nothing(agent: Agent) -> dict[str, Any]:
 
 
 def warm(copy: Agent, observes_all: bool) -> None:
-    """Run every step once."""
+    """Run every step once, also those of lists."""
     actions = [label for i, label in enumerate(copy.setup.actions) if i not in copy.exposure.retired]
     value: Number = [0.5] * len(copy.setup.actions) if observes_all else 0.5
     low, high = copy.setup.reward_range
@@ -53,6 +53,7 @@ def warm(copy: Agent, observes_all: bool) -> None:
             copy.update(decision, reward=_within(value, low, high), **values)
     copy.close(copy.pull(**nothing(copy)))
     copy.status()
+    copy.warm()
 
 
 def _within(value: Number, low: float, high: float) -> Any:

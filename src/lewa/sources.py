@@ -1,4 +1,4 @@
-"""Which sources decide the numbers of a study. They are found by following imports, so that none can be forgotten."""
+"""Which sources a module consists of. They are found by following its import statements, so that none can be forgotten."""
 
 import ast
 import hashlib
@@ -7,13 +7,22 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
-EXECUTES = "lewa.lab.execute"  # what plays a run and measures it: all that it imports decides numbers
 DOOR = "lewa"  # the package's own __init__ offers everything and computes nothing
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
 
 
 def sources(module: str, root: Path) -> list[Path]:
     """Return the files below the folder `root` that a module comes from: its own, and those that it imports, sorted."""
+    return sorted(_follow(module, root)[0])
+
+
+def top_names(module: str, root: Path) -> set[str]:
+    """Return the first parts of the names of a module and of all that its sources below the folder `root` import."""
+    return {name.partition(".")[0] for name in _follow(module, root)[1]}
+
+
+def _follow(module: str, root: Path) -> tuple[set[Path], set[str]]:
+    """Return the files below `root` that a module comes from, and the names of modules that stand in them."""
     files: set[Path] = set()
     names, visited = [module], set[str]()
     while names:
@@ -31,7 +40,7 @@ def sources(module: str, root: Path) -> list[Path]:
         for needed in (package, *_imports(file, package)):
             parts = needed.split(".")
             names += [".".join(parts[:n]) for n in range(1, len(parts) + 1)]  # a package is imported before its modules
-    return sorted(files)
+    return files, visited
 
 
 def _file(root: Path, module: str) -> Path | None:
@@ -65,13 +74,6 @@ def fingerprint(files: list[Path], root: Path) -> str:
     for file in files:
         digest.update(file.relative_to(root).as_posix().encode() + b"\0" + file.read_bytes() + b"\0")
     return digest.hexdigest()[:12]
-
-
-@cache
-def own_fingerprint() -> str:
-    """Return a hash of this package's sources that numbers come from, so that an edited rule gets a new journal."""
-    root = Path(__file__).parents[2]
-    return fingerprint(sources(EXECUTES, root), root)
 
 
 @cache
