@@ -16,7 +16,7 @@ class DelayCounter:
     def __init__(self, before: int = 0) -> None:
         self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
         self._so_far: Delays | None = None  # of a summary
-        self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many were learned before it
+        self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many had ended before it
 
     def summary(self) -> "DelayCounter":
         """Return a copy that knows how late answers were so far, and none of the open decisions."""
@@ -39,7 +39,7 @@ class DelayCounter:
         counts, waiting = self.counts, len(self.open)
         counts["made"] += 1
         counts["total"] += waiting
-        self.open[number] = (counts["made"], waiting, counts["learned"])
+        self.open[number] = (counts["made"], waiting, self._ended)
         if waiting >= counts["most_open"]:
             counts["most_open"] = waiting + 1
 
@@ -47,7 +47,7 @@ class DelayCounter:
         """Count n decisions in a row."""
         counts, waiting = self.counts, len(self.open)
         places = range(counts["made"] + 1, counts["made"] + n + 1)
-        entries = zip(places, range(waiting, waiting + n), repeat(counts["learned"]), strict=False)
+        entries = zip(places, range(waiting, waiting + n), repeat(self._ended), strict=False)
         self.open.update(zip(range(first, first + n), entries, strict=True))
         counts["made"] += n
         counts["total"] += n * waiting + n * (n - 1) // 2
@@ -60,7 +60,7 @@ class DelayCounter:
             return
         counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
-        counts["between"] = max(counts["between"], counts["learned"] + max(map(sub, count(), before)))
+        counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))
         counts["learned"] += len(entries)
 
     def end(self, number: int, learned: bool) -> None:
@@ -69,7 +69,7 @@ class DelayCounter:
         if entry is None:  # a safe decision of the governor
             return
         counts, (place, waiting, before) = self.counts, entry
-        partners, between = waiting + counts["made"] - place, counts["learned"] - before
+        partners, between = waiting + counts["made"] - place, self._ended - before
         if partners > counts["partners"]:
             counts["partners"] = partners
         if between > counts["between"]:
@@ -84,7 +84,7 @@ class DelayCounter:
         if self.open:  # no open decision has more partners than the oldest one can have
             place, _, before = next(iter(self.open.values()))
             partners = counts["most_open"] - 1 + counts["made"] - place
-            between = counts["learned"] - before + len(self.open) - 1
+            between = self._ended - before + len(self.open) - 1
         return Delays(
             counts["total"],
             max(counts["partners"], partners),
@@ -92,6 +92,11 @@ class DelayCounter:
             counts["most_open"],
             counts["missing"],
         )
+
+    @property
+    def _ended(self) -> int:
+        """The decisions that were learned, and those that never will be: some learners take a step then, too."""
+        return self.counts["learned"] + self.counts["missing"]
 
     @property
     def made(self) -> int:

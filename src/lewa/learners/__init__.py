@@ -40,6 +40,7 @@ from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
+from lewa.learners.late_bandit_lewa import LateBanditLewa
 from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
@@ -71,6 +72,7 @@ ALL: dict[str, type[Learner]] = {
     "lewa-ix": LewaIx,
     "lewa-ucb": LewaUcb,
     "anytime-bandit-lewa": AnytimeBanditLewa,
+    "late-bandit-lewa": LateBanditLewa,
     "fixed-share-lewa": FixedShareLewa,
     "exp-lewa": ExpLewa,
     "exp-bandit-lewa": ExpBanditLewa,
@@ -254,6 +256,7 @@ __all__ = [
     "HpBanditLewa",
     "HpLewa",
     "Kube",
+    "LateBanditLewa",
     "Learner",
     "Lewa",
     "LewaIx",

@@ -45,6 +45,7 @@ class Learner:
     compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is taken
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
+    quotes_prices: ClassVar[bool] = False  # whether what it charges at the draw is its prices, and no forecast of the costs
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -115,6 +116,9 @@ class Learner:
 
         A learner that does writes to `charged` of its state what it charged: the feedback brings that back to `learn`.
         """
+
+    def release(self, s: Any, charged: Vector) -> None:
+        """Take note that no answer to a decision will be learned, by what was charged for it; most learners need not know."""
 
     def learn(self, s: Any, seen: Any) -> None:
         """Change the state by what one round showed."""
