@@ -7,6 +7,7 @@ from operator import itemgetter, sub
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
 
+EARLIER = 0  # the place of a decision that was made before the counter began
 COUNTS = ("made", "learned", "total", "partners", "between", "most_open", "missing", "before")
 
 
@@ -17,6 +18,12 @@ class DelayCounter:
         self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
         self._so_far: Delays | None = None  # of a summary
         self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many had ended before it
+
+    def restart(self, before: int) -> "DelayCounter":
+        """Return a counter that begins after so many decisions, with those that are open: they are in no later play."""
+        twin = DelayCounter(before)
+        twin.open = {number: (EARLIER, 0, ended - self._ended) for number, (_, _, ended) in self.open.items()}
+        return twin
 
     def summary(self) -> "DelayCounter":
         """Return a copy that knows how late answers were so far, and none of the open decisions."""
@@ -74,7 +81,7 @@ class DelayCounter:
             counts["partners"] = partners
         if between > counts["between"]:
             counts["between"] = between
-        counts["learned" if learned else "missing"] += 1
+        counts["learned" if learned or place == EARLIER else "missing"] += 1
 
     def so_far(self) -> Delays:
         """Return how late answers were, at most; what is open is taken to be learned now, in the order of the decisions."""

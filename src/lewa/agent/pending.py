@@ -178,7 +178,7 @@ class OpenDecisions:
             self._items[number] = pending._replace(play=play, units=units)
 
     def rescale(self, j: int, ratio: float, shift: float, prices: bool) -> None:
-        """Write constraint j in units of another range: a cost z becomes ratio z + shift; what was charged may be `prices`."""
+        """Write constraint j in units of another range: a cost z becomes ratio z + shift; charges may be `prices`."""
         f = j + 1
         self._charges[f] = 0
         for number, pending in self._items.items():

@@ -118,7 +118,7 @@ class Learner:
         """
 
     def release(self, s: Any, charged: Vector) -> None:
-        """Take note that no answer to a decision will be learned, by what was charged for it; most learners need not know."""
+        """Take note that no answer to a decision will be learned, by what was charged; most learners need not know."""
 
     def learn(self, s: Any, seen: Any) -> None:
         """Change the state by what one round showed."""
@@ -135,6 +135,10 @@ class Learner:
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         """Return what is proved of the decisions since a change, from where the learner stood then; most have nothing."""
         return ()
+
+    def stands(self, s: Any, start: Start) -> Start:
+        """Return where the learner stands at a change, with what its theorem has to know of its state besides."""
+        return start
 
     @property
     def dual(self) -> tuple[float, float] | None:

@@ -133,6 +133,18 @@ class LateBanditLewa(Learner):
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.late_bandit_lewa(self, actions, rounds, late)
 
+    def stands(self, s: LateBanditLewaState, start: Start) -> Start:
+        answers, spent, waiting, squares = s.totals.tolist()
+        log_weights = -sqrt(log(s.losses.size) / (spent + cost(s))) * s.losses
+        apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the losses, nothing is proved
+        if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
+            return start
+        prices = sqrt(waiting * squares)  # at least the sum of b over what is open
+        return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
+
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        return delayed.late_bandit_lewa(self, actions, rounds, late, start) if start.totals else ()
+
 
 @rule
 def cost(s: LateBanditLewaState) -> float:

@@ -67,6 +67,11 @@ class Guarantee(NamedTuple):
     share: float | None = None  # of the reward of every fixed play, less the regret, if the slack is there in every round
 
     @property
+    def needs_fixed_mean(self) -> bool:
+        """Whether it assumes that the constraints have a fixed mean, or never change."""
+        return any(text == CONSTANT or ("a fixed mean" in text and text != STILL) for text in self.assumptions)
+
+    @property
     def every_round(self) -> bool:
         """Whether it is about plays that meet the floors in every round."""
         return any(ROUND_BY_ROUND in text for text in self.assumptions)
