@@ -1,6 +1,7 @@
 """Late answers keep their theorem: the counters, the bounds at the delays that happened, and segments between changes."""
 
 import json
+from dataclasses import replace
 from math import log, sqrt
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from lewa import Agent, Setting, at_least, at_most
 from lewa.agent import ClosedError
 from lewa.agent.delays import DelayCounter
+from lewa.agent.recent import Shift
 from lewa.learners import FixedShareLewa, Lewa, LossBanditLewa
 from lewa.theory import delayed
 from lewa.theory.delayed import Delays
@@ -283,12 +285,143 @@ def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None
     assert status.segments[1].statement == status.guarantee
     again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
     assert again.status().guarantee == status.guarantee
-    agent.set_limit("c", 0.3)  # two answers are open
-    agent.update(agent.pull(), reward=[0.5, 0.5] if learner == "lewa" else 0.5, c=[0.5, 0.5] if learner == "lewa" else 0.5)
-    assert "2 answers were open then, and the theorems assume none" in agent.status().guarantee.reason
     old = json.loads(json.dumps(again.snapshot()))
     del old["state"]["beginning"]
     assert Agent.restore(old).status().guarantee.regret is None  # a file that does not say where the learner stood
+    older = json.loads(json.dumps(again.snapshot()))
+    older["state"]["beginning"] |= {"waiting": 2, "start": older["state"]["beginning"]["start"][:2]}
+    assert "did not note where its learner stood" in Agent.restore(older).status().guarantee.reason
+
+
+@pytest.mark.parametrize("learner", ["lewa", "loss-bandit-lewa", "late-bandit-lewa"])
+def test_answers_that_were_open_at_a_change_cost_their_price_and_no_more(learner: str) -> None:
+    wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}, "horizon": 4000}
+    if learner == "late-bandit-lewa":
+        wish = {"settings": {"delta": 10.0}}
+
+    def proved(waiting: int) -> tuple[float, Any]:
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, **wish)
+        answer_late(agent, 50, 0, vector=learner == "lewa")
+        pulled = [agent.pull() for _ in range(waiting)]
+        agent.set_limit("c", 0.4)
+        for decision in pulled:
+            agent.update(decision, **dict.fromkeys(("reward", "c"), [0.5, 0.5] if learner == "lewa" else 0.5))
+        answer_late(agent, 40, 1, vector=learner == "lewa")
+        beginning, late = agent._state.beginning, agent._state.delays.so_far()
+        assert beginning is not None
+        assert beginning.start.waiting == waiting
+        assert agent._state.delays.made == 40
+        again = Agent.restore(json.loads(json.dumps(agent.snapshot())))._state
+        assert (again.beginning, again.delays.so_far()) == (beginning, late)
+        regret = agent.setup.learner.segment_guarantees(2, 10**6, late, beginning.start)[0].regret
+        assert regret is not None
+        return regret, beginning.start
+
+    (none_open, start), (three_open, _) = proved(0), proved(3)
+    prices = sum(start.multiplier) + (0.5 if learner == "late-bandit-lewa" else 0.1)  # they rise a little meanwhile
+    assert none_open + 3 <= three_open
+    assert three_open <= none_open + 3 * (1 + 1.4 * prices) + {"late-bandit-lewa": 600}.get(learner, 1)
+
+
+def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
+    """Th12: with LEWA, what is proved after it left is that of the learner among the others."""
+    steps = {"eta": 0.05, "delta": 0.5, "mu": 0.3}
+    for seed in range(3):
+        agent = Agent(list("abc"), [at_least("c", FLOOR)], learner="lewa", horizon=300, settings=steps, seed=seed)
+        for _ in range(30):
+            agent.update(agent.pull(), reward=[1.0, 0.9, 0.0], c=[0.0, 0.1, 0.3])
+        agent.retire_action("a")
+        start = agent._state.beginning.start  # type: ignore[union-attr]
+        play = agent._state.driver.play_among([0.0, 1.0, 1.0])
+        assert start.entropy == pytest.approx(-log(play[1:].min()))
+        assert start.left == 1
+        regret, violation = hostile(agent, 200, FLOOR, np.random.default_rng(seed))
+        tuned: Any = agent.setup.learner
+        B, A = delayed.full_information(tuned, 3, 200, agent._state.delays.so_far(), 0.0, start)
+        assert regret <= B
+        assert violation <= sqrt(A * (200 + B))
+    fixed = Agent(list("abc"), [at_least("c", FLOOR)], learner="fixed-share-lewa", horizon=300, settings=steps)
+    fixed.retire_action("a")
+    fixed.update(fixed.pull(), reward=[0.5] * 3, c=[0.5] * 3)
+    assert "nothing is proved for this learner after such a change" in fixed.status().guarantee.reason
+
+
+def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_safe_rounds() -> None:
+    wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000, **wish)
+    answer_late(agent, 1500, 3, vector=True)
+    status = agent.status()
+    assert [item.kind for item in status.guarantees] == ["expected [E V]+", "pathwise"]
+    assert delayed.ANY in status.guarantees[1].assumptions
+    assert f"also pathwise: {'; '.join(status.guarantees[1].assumptions)}" in str(status)
+    assert json.loads(json.dumps(status.plain()))["guarantees"][1]["kind"] == "pathwise"
+    lost = Agent.restore(json.loads(json.dumps(agent.snapshot())))  # a lost answer costs 1 on every path, too
+    before = lost.status().guarantees[1].regret
+    lost._state.setup = replace(lost.setup, unanswered=None)
+    lost.close(lost.pull())
+    assert before is not None
+    assert lost.status().guarantees[1].regret == pytest.approx(before + 1, abs=0.5)
+
+
+def test_after_a_shift_no_theorem_is_printed_that_assumes_a_fixed_mean() -> None:
+    def shifted(learner: str, quantity: str, vector: bool) -> Any:
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=2000)
+        answer_late(agent, 1000, 0, vector)
+        assert agent.status().guarantee.regret is not None
+        agent._state.shifts.append(Shift(900, quantity, "a", 0.2, 0.8))
+        return agent.status().guarantee
+
+    assert shifted("loss-bandit-lewa", "reward", vector=False).regret is not None  # it is the constraints that need one
+    assert (
+        "warning: shift" in shifted("loss-bandit-lewa", "c", vector=False).reason
+        or not shifted("loss-bandit-lewa", "c", vector=False).needs_fixed_mean
+    )
+    whole = shifted("lewa", "c", vector=True)
+    assert whole.kind == "pathwise"  # against plays that meet the floor in every round
+    assert not whole.needs_fixed_mean
+
+
+def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
+    """Answered, expired, closed, masked, frozen: what the learner holds open is what the agent does, and b^2 adds up."""
+    agent = Agent(
+        list("abc"), [at_most("cost", 0.4)], learner="late-bandit-lewa", unanswered="expire", max_pending=5, seed=3
+    )
+    dice, waiting = np.random.default_rng(0), dict[int, Any]()
+    for t in range(150):
+        if t == 40:
+            agent.set_mode("frozen")
+        if t == 60:
+            agent.set_mode("live")
+        if t == 80:
+            agent.set_range("cost", (0.0, 2.0))
+        if t == 100:
+            agent.add_action("d", like="a")
+        decision = agent.pull(available=["b", "c"] if t % 7 == 3 else None)
+        waiting[decision.id] = decision
+        for number in [n for n in waiting if dice.random() < 0.15]:
+            if number in agent._state.open:
+                agent.update(waiting[number], reward=float(dice.random()), cost=float(dice.random()))
+            del waiting[number]
+        state: Any = agent._state.driver.state
+        quoted = [item.charged[-1] for item in agent._state.open.values() if item.charged[-1] > 0]
+        assert state.totals[2] == len(quoted)
+        assert state.totals[3] == pytest.approx(sum(b * b for b in quoted))
+        assert state.charged.size == 2
+    assert agent.status().expired > 10
+    again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    assert again.pull() == agent.pull()
+
+
+@pytest.mark.parametrize("delay", [1, 10])
+def test_with_its_own_tuning_late_bandit_lewa_prints_a_bound_that_says_something(delay: int) -> None:
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="late-bandit-lewa")
+    answer_late(agent, 3000, delay, vector=False)
+    guarantee = agent.status().guarantee
+    assert guarantee.regret is not None
+    assert guarantee.violation is not None
+    assert guarantee.violation[0] < 1500
+    assert guarantee.regret < {1: 600, 10: 2000}[delay]
+    assert delayed.APART in guarantee.assumptions
 
 
 def test_a_price_that_reserves_at_the_draw_keeps_its_certificate_whenever_answers_come() -> None:

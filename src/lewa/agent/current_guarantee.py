@@ -4,23 +4,24 @@ from collections.abc import Mapping, Sequence
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
-from lewa.agent.delays import DelayCounter
+import numpy as np
+
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
-from lewa.theory.guarantees import MISSING, Guarantee, guarantee, none, unproved
+from lewa.theory.guarantees import MISSING, Guarantee, Setting, guarantee, none, unproved
 
 if TYPE_CHECKING:
-    from lewa.agent.setup import Setup
     from lewa.agent.state import AgentState
 
+UNKNOWN = -1
 CUTS = ("limit", "range", "add", "retire", "mode", "exposure", "share", "fallback")  # changes after which a segment begins
 
 
 class Beginning(NamedTuple):
     """Where the learner stood when the segment that goes on began."""
 
-    waiting: int  # decisions that were open
+    waiting: int  # decisions of the learner that were open; UNKNOWN of an agent that was saved without saying so
     start: Start
     counts: dict[str, int]  # of decisions and values before it
 
@@ -33,9 +34,14 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
     """Return what `Beginning.plain` wrote."""
     if plain is None:
         return None
-    entropy, multiplier = plain["start"]
+    entropy, multiplier, *more = plain["start"]
     start = Start(float(entropy), tuple(map(float, multiplier)))
-    return Beginning(int(plain["waiting"]), start, {str(name): int(n) for name, n in plain["counts"].items()})
+    waiting = int(plain["waiting"])
+    if more:
+        start = start._replace(waiting=int(more[0]), left=int(more[1]), totals=tuple(map(float, more[2])))
+    elif waiting:  # an earlier version did not count these apart
+        waiting = UNKNOWN
+    return Beginning(waiting, start, {str(name): int(n) for name, n in plain["counts"].items()})
 
 
 class Segment(NamedTuple):
@@ -96,8 +102,8 @@ def _began(changes: Sequence[Change]) -> str:
 def decisions_made(state: "AgentState") -> int:
     """Return the decisions that a guarantee is about: answered ones, and those that were answered late or are open."""
     late = state.delays.so_far()
-    answered = state.counts["answered"] - (state.beginning.counts["answered"] if state.beginning else 0)
-    return state.rounds - state.delays.counts["before"] if late.total or late.missing else answered
+    in_time = state.beginning is None and not late.total and not late.missing
+    return state.counts["answered"] if in_time else state.rounds - state.delays.counts["before"]
 
 
 def safe_rounds(state: "AgentState") -> int:
@@ -117,38 +123,54 @@ def begin_segment(state: "AgentState", change: Change) -> None:
     """Note where the learner stands after a change from which a segment begins; its delays are counted anew."""
     if not cuts_among([change]):
         return
-    waiting, play = len(state.open), state.driver.play()
-    if not waiting:
-        state.delays = DelayCounter(state.rounds)
-    least = float(max(play.min(), 1e-300))
-    start = Start(-log(least), tuple(state.driver.multiplier.tolist()))
+    driver, gone = state.driver, sorted(state.exposure.retired)
+    there = np.ones(driver.actions)
+    there[gone] = 0.0
+    play = driver.play_among(there) if gone else driver.play()
+    least = float(max(play[there > 0].min(), 1e-300))
+    waiting = len(state.delays.open)
+    start = Start(-log(least), tuple(driver.multiplier.tolist()), waiting, len(gone))
+    if not waiting or all(made.what != "range" for made in (*state.changes, change)):
+        start = state.setup.learner.stands(driver.state, start)  # the prices of open decisions are those of one range
+    state.delays = state.delays.restart(state.rounds)
     state.beginning = Beginning(waiting, start, _all_counts(state))
 
 
 def unknown_beginning(state: "AgentState") -> Beginning:
     """Return a beginning of which no theorem is known to hold: an agent that was saved without one."""
     zeros = dict.fromkeys(_all_counts(state), 0)
-    return Beginning(max(len(state.open), 1), first_start(len(state.setup.actions), len(state.setup.constraints)), zeros)
+    return Beginning(UNKNOWN, first_start(len(state.setup.actions), len(state.setup.constraints)), zeros)
 
 
 def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
     """Say why no theorem starts at the last change; nothing if one may."""
     exposure = state.exposure
-    if beginning.waiting:
-        return f"{beginning.waiting} answers were open then, and the theorems assume none"
-    if not (exposure.plain_play and exposure.learns) or exposure.retired:
+    if beginning.waiting == UNKNOWN:
+        return "it was saved by a version that did not note where its learner stood then"
+    if not (exposure.plain_play and exposure.learns):
         return "since then its learner does not play and learn as the theorems assume"
     return ""
 
 
-def _statements(setup: "Setup", made: int, late: Delays, beginning: Beginning | None) -> tuple[Guarantee, ...]:
+def _statements(state: "AgentState", made: int, late: Delays) -> tuple[Guarantee, ...]:
+    setup, beginning = state.setup, state.beginning
     learner, K = setup.learner, len(setup.actions)
     if beginning is not None:
-        return learner.segment_guarantees(K, made, late, beginning.start)
-    if late.total or late.missing:
-        return learner.late_guarantees(K, made, late)
-    asked = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
-    return tuple(each for each in asked if each.regret is not None) or (guarantee(learner, K, made),)
+        statements = learner.segment_guarantees(K, made, late, beginning.start)
+    elif late.total or late.missing:
+        statements = learner.late_guarantees(K, made, late)
+    elif _moved(state):
+        statements = learner.guarantees(K, made, Setting("arbitrary"))
+    else:
+        asked = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
+        statements = tuple(item for item in asked if item.regret is not None) or (guarantee(learner, K, made),)
+    return tuple(item for item in statements if not (_moved(state) and item.needs_fixed_mean))
+
+
+def _moved(state: "AgentState") -> bool:
+    """Whether the mean of a constraint was found to change: no theorem that assumes a fixed one applies any more."""
+    before = state.delays.counts["before"]
+    return any(shift.decision > before and shift.quantity != "reward" for shift in state.shifts)
 
 
 def _wrongly_known(state: "AgentState") -> int:
@@ -160,46 +182,72 @@ def _wrongly_known(state: "AgentState") -> int:
     return int(count[(known >= 0) & (abs(total - count * known) > 1e-9 * count)].sum())
 
 
-def current_guarantee(state: "AgentState") -> Guarantee:
-    """Return the learner's guarantee over the decisions so far; none where they were not those of a theorem."""
-    setup, beginning, before = state.setup, state.beginning, state.delays.counts["before"]
-    name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
-    if counts["answered"] + counts["charged"] == 0:
-        return none(name, "no round was answered yet")
-    if len(setup.sources) > 1:
-        return none(name, "its source was edited since the agent was made")
-    if beginning is not None and (why := _unlike_a_start(state, beginning)):
-        nothing = unproved(setup.learner, len(setup.actions))
-        return nothing or none(name, f"the agent was changed, and {why}: see its segments")
-    late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
-    deviations = [
-        (0 if setup.learner.proved_with_masks else counts["masked"], "had actions masked"),
+def _deviations(state: "AgentState", counts: Mapping[str, int]) -> list[tuple[int, str]]:
+    """Return the numbers of decisions and values that were not those of a theorem, each with what happened to them."""
+    return [
+        (0 if state.setup.learner.proved_with_masks else counts["masked"], "had actions masked"),
         (counts["charged"], "were filled in, not answered"),
         (counts["clipped"], "were clipped"),
         (_wrongly_known(state), "were not what is called known"),
     ]
-    statements: tuple[Guarantee, ...] = ()
-    if made and not any(number for number, _ in deviations):
-        statements = _statements(setup, made, late, beginning)
-    if not statements and (nothing := unproved(setup.learner, len(setup.actions))):
-        return nothing
+
+
+def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
+    """Return the guarantees of the learner over the decisions so far, the first one to be read first.
+
+    There is at least one. If nothing is proved, it says why, as where the decisions were not those of a theorem.
+    """
+    setup, beginning = state.setup, state.beginning
+    name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
+    if counts["answered"] + counts["charged"] == 0:
+        return (_nothing(state, "no round was answered yet"),)
+    if len(setup.sources) > 1:
+        return (none(name, "its source was edited since the agent was made"),)
+    if beginning is not None and (why := _unlike_a_start(state, beginning)):
+        return (_nothing(state, f"the agent was changed, and {why}: see its segments"),)
+    late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
+    deviates = any(number for number, _ in _deviations(state, counts))
+    statements = _statements(state, made, late) if made and not deviates else ()
     if not statements:
-        deviations += [
-            (counts["late"], "were answered late, after a further decision"),
-            (counts["expired"], "expired"),
-            (len(state.open) - (state.rounds in state.open), "are open besides the last one"),
-            (safe, "were safe decisions of the governor"),
-        ]
-        reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
-        all_there = "" if setup.learner.proved_with_masks else "all actions available and "
-        why = f"the theorem assumes rounds answered at once, with {all_there}values in their range"
-        if beginning is not None and not reasons:
-            return none(name, "nothing is proved for this learner after a change")
-        return none(name, f"{why}; of {state.rounds - before} decisions and their values {reasons}")
-    statement = statements[0]
+        return (_nothing(state, _why_nothing(state, counts, safe)),)
     if setup.learns_at_close:  # arrivals are then the closes
-        assumptions = tuple(AT_CLOSE if text == APART else text for text in statement.assumptions)
-        statement = statement._replace(assumptions=assumptions)
+        statements = tuple(
+            item._replace(assumptions=tuple(AT_CLOSE if text == APART else text for text in item.assumptions))
+            for item in statements
+        )
     if counts["masked"]:
-        statement = statement._replace(assumptions=(*statement.assumptions, MISSING))
-    return with_safe_rounds(statement, setup.learner.floor, made + late.missing + safe, safe)
+        statements = tuple(item._replace(assumptions=(*item.assumptions, MISSING)) for item in statements)
+    floor, rounds = setup.learner.floor, made + late.missing + safe
+    governed = [with_safe_rounds(statement, floor, rounds, safe) for statement in statements]
+    return tuple(item for item in governed if item.regret is not None) or (governed[0],)
+
+
+def _nothing(state: "AgentState", reason: str) -> Guarantee:
+    """Say that nothing is proved, and why: of this learner at all, or here."""
+    setup = state.setup
+    return unproved(setup.learner, len(setup.actions)) or none(setup.learner_name, reason)
+
+
+def current_guarantee(state: "AgentState") -> Guarantee:
+    """Return the first of `current_guarantees`."""
+    return current_guarantees(state)[0]
+
+
+def _why_nothing(state: "AgentState", counts: Mapping[str, int], safe: int) -> str:
+    """Say why no theorem is about the decisions so far."""
+    deviations = _deviations(state, counts)
+    unlike = any(number for number, _ in deviations)
+    if _moved(state) and not unlike:
+        return "the mean of a constraint changed (warning: shift), and the theorems of this learner assume a fixed one"
+    if state.beginning is not None and not unlike:
+        return "nothing is proved for this learner after such a change"
+    deviations += [
+        (counts["late"], "were answered late, after a further decision"),
+        (counts["expired"], "expired"),
+        (len(state.open) - (state.rounds in state.open), "are open besides the last one"),
+        (safe, "were safe decisions of the governor"),
+    ]
+    reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
+    all_there = "" if state.setup.learner.proved_with_masks else "all actions available and "
+    why = f"the theorem assumes rounds answered at once, with {all_there}values in their range"
+    return f"{why}; of {state.rounds - state.delays.counts['before']} decisions and their values {reasons}"

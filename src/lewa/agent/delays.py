@@ -7,6 +7,7 @@ from operator import itemgetter, sub
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
 
+EARLIER = 0  # the place of a decision that was made before the counter began
 COUNTS = ("made", "learned", "total", "partners", "between", "most_open", "missing", "before")
 
 
@@ -16,7 +17,13 @@ class DelayCounter:
     def __init__(self, before: int = 0) -> None:
         self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
         self._so_far: Delays | None = None  # of a summary
-        self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many were learned before it
+        self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many had ended before it
+
+    def restart(self, before: int) -> "DelayCounter":
+        """Return a counter that begins after so many decisions, with those that are open: they are in no later play."""
+        twin = DelayCounter(before)
+        twin.open = {number: (EARLIER, 0, ended - self._ended) for number, (_, _, ended) in self.open.items()}
+        return twin
 
     def summary(self) -> "DelayCounter":
         """Return a copy that knows how late answers were so far, and none of the open decisions."""
@@ -39,7 +46,7 @@ class DelayCounter:
         counts, waiting = self.counts, len(self.open)
         counts["made"] += 1
         counts["total"] += waiting
-        self.open[number] = (counts["made"], waiting, counts["learned"])
+        self.open[number] = (counts["made"], waiting, self._ended)
         if waiting >= counts["most_open"]:
             counts["most_open"] = waiting + 1
 
@@ -47,7 +54,7 @@ class DelayCounter:
         """Count n decisions in a row."""
         counts, waiting = self.counts, len(self.open)
         places = range(counts["made"] + 1, counts["made"] + n + 1)
-        entries = zip(places, range(waiting, waiting + n), repeat(counts["learned"]), strict=False)
+        entries = zip(places, range(waiting, waiting + n), repeat(self._ended), strict=False)
         self.open.update(zip(range(first, first + n), entries, strict=True))
         counts["made"] += n
         counts["total"] += n * waiting + n * (n - 1) // 2
@@ -60,7 +67,7 @@ class DelayCounter:
             return
         counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
-        counts["between"] = max(counts["between"], counts["learned"] + max(map(sub, count(), before)))
+        counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))
         counts["learned"] += len(entries)
 
     def end(self, number: int, learned: bool) -> None:
@@ -69,12 +76,12 @@ class DelayCounter:
         if entry is None:  # a safe decision of the governor
             return
         counts, (place, waiting, before) = self.counts, entry
-        partners, between = waiting + counts["made"] - place, counts["learned"] - before
+        partners, between = waiting + counts["made"] - place, self._ended - before
         if partners > counts["partners"]:
             counts["partners"] = partners
         if between > counts["between"]:
             counts["between"] = between
-        counts["learned" if learned else "missing"] += 1
+        counts["learned" if learned or place == EARLIER else "missing"] += 1
 
     def so_far(self) -> Delays:
         """Return how late answers were, at most; what is open is taken to be learned now, in the order of the decisions."""
@@ -84,7 +91,7 @@ class DelayCounter:
         if self.open:  # no open decision has more partners than the oldest one can have
             place, _, before = next(iter(self.open.values()))
             partners = counts["most_open"] - 1 + counts["made"] - place
-            between = counts["learned"] - before + len(self.open) - 1
+            between = self._ended - before + len(self.open) - 1
         return Delays(
             counts["total"],
             max(counts["partners"], partners),
@@ -92,6 +99,11 @@ class DelayCounter:
             counts["most_open"],
             counts["missing"],
         )
+
+    @property
+    def _ended(self) -> int:
+        """The decisions that were learned, and those that never will be: some learners take a step then, too."""
+        return self.counts["learned"] + self.counts["missing"]
 
     @property
     def made(self) -> int:

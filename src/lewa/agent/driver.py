@@ -93,7 +93,19 @@ class Driver(Session):
     @property
     def unbooked(self) -> Vector:
         """What a decision carries that was charged nothing: what breaks even, so that its answer counts in full."""
+        if self.learner.quotes_prices:
+            return np.zeros(self.charged.size)  # no price was quoted
         return 1 - self.learner.floor if self.charges else NOTHING
+
+    @property
+    def forecasts(self) -> bool:
+        """Whether what the learner charges at the draw forecasts the costs."""
+        return self.charges and not self.learner.quotes_prices
+
+    def release(self, charged: Vector) -> None:
+        """Tell the learner that no answer to a decision will be learned, if it is one that counts open decisions."""
+        if self.learner.quotes_prices:
+            self.steps.release(self.memory, charged)
 
     def pending_play(self, play: Vector, available: Vector | None, unmixed: bool) -> Vector | None:
         """Return the play that an open decision carries, if the learner needs one; `unmixed`: it is the learner's."""

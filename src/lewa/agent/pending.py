@@ -97,7 +97,7 @@ class OpenDecisions:
         for action, count in enumerate(np.bincount(actions).tolist()):
             for row in self.awaited:
                 row[action] += sign * count
-        for j, column in enumerate(np.rint(FIXED * charged.T).tolist()):
+        for j, column in enumerate(np.rint(FIXED * charged.T[: len(self._charges) - 1]).tolist()):
             self._charges[j + 1] += sign * int(fsum(column))
 
     def pop(self, number: int) -> Pending:
@@ -177,14 +177,14 @@ class OpenDecisions:
                 units = np.column_stack([units, units.mean(axis=1)])
             self._items[number] = pending._replace(play=play, units=units)
 
-    def rescale(self, j: int, ratio: float, shift: float) -> None:
-        """Write constraint j in units of another range: a cost z becomes ratio z + shift."""
+    def rescale(self, j: int, ratio: float, shift: float, prices: bool) -> None:
+        """Write constraint j in units of another range: a cost z becomes ratio z + shift; charges may be `prices`."""
         f = j + 1
         self._charges[f] = 0
         for number, pending in self._items.items():
             units, charged = pending.units, pending.charged.copy()
             if charged.size:
-                charged[j] = ratio * charged[j] + shift
+                charged[j] = charged[j] / ratio if prices else ratio * charged[j] + shift
             if units is not None:
                 units = units.copy()
                 units[f] = 1 - (ratio * (1 - units[f]) + shift)

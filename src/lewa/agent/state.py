@@ -213,8 +213,9 @@ class AgentState:
         self.delays.end(number, learned=False)
         if self.setup.unanswered is None:
             self.counts["expired"] += 1
+            self._release(pending, safe)
             return
-        guessed = pending.charged.size > 0 and not known and not self.setup.unanswered
+        guessed = self.driver.forecasts and not known and not self.setup.unanswered
         for f in range(len(self._fields)):
             if f not in known:
                 units[f] = self.expected_unit(pending, f)
@@ -241,7 +242,7 @@ class AgentState:
         width = len(self.setup.actions) if self.sees_all else ()
         if name in fixed:
             return np.full(width, clipped_unit(self.setup.scales[f], fixed[name]))
-        if f > 0 and pending.charged.size:
+        if f > 0 and self.driver.forecasts:
             return np.asarray(1 - pending.charged[f - 1])
         count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self.prior_units[f]
         if not self.sees_all:
@@ -257,7 +258,7 @@ class AgentState:
         fixed = (self.setup.unanswered or {}).get(self.setup.fields[f])
         if fixed is not None:
             units = count * clipped_unit(scale, fixed)
-        elif f > 0 and self.driver.charges:
+        elif f > 0 and self.driver.forecasts:
             units = count - self.open.charge(f)
         else:
             seen, total = self.statistics.action_count[f], self.statistics.action_sum[f]
@@ -332,12 +333,13 @@ class AgentState:
 
     def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
         """Write what is open and what was seen of constraint j in units of another range."""
-        self.open.rescale(j, ratio, shift)
+        self.open.rescale(j, ratio, shift, self.setup.learner.quotes_prices)
         self.statistics.rescale(j + 1, scale, ratio, shift)
 
     def _learn(self, pending: Pending, units: Units, safe: bool) -> None:
         """Let the learner learn a whole answer, unless the agent's mode is not to learn, or the governor decided."""
         if safe or not self.exposure.learns:
+            self._release(pending, safe)
             return
         self.driver.see(pending.features)
         if self.sees_all and pending.play is not None:
@@ -348,3 +350,7 @@ class AgentState:
             self.driver.learn_action(pending.action, pending.propensity, units, pending.play, pending.charged)  # type: ignore[arg-type]
         if self.regressors is not None:
             self.regressors.learn(pending.features, pending.action, units)  # type: ignore[arg-type]  # of a bandit
+
+    def _release(self, pending: Pending, safe: bool) -> None:
+        if not safe:
+            self.driver.release(pending.charged)

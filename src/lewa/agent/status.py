@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa import notebook
 from lewa.agent.constraint import Constraint
-from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantee, decisions_made, safe_rounds
+from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantees, decisions_made, safe_rounds
 from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
 from lewa.agent.governor_status import GovernorStatus, governor_status
 from lewa.agent.metrics import metrics_text
@@ -75,6 +75,7 @@ class Status(NamedTuple):
     mode: str
     governor: GovernorStatus | None  # None: nothing holds the debts to bounds
     segments: tuple[Segment, ...]  # between changes, with what is proved of each; empty if nothing was changed
+    guarantees: tuple[Guarantee, ...]  # all that is proved of the same decisions, under other assumptions; `guarantee` first
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
@@ -128,6 +129,7 @@ class Status(NamedTuple):
         lists["governor"] = self.governor and self.governor.plain()
         lists["conditions"] = self.conditions
         lists["codes"] = [warning.code for warning in self.warnings]
+        lists["guarantees"] = [statement._asdict() for statement in self.guarantees]
         status = {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
         return {name: _finite(value) for name, value in status.items()}
 
@@ -153,6 +155,7 @@ class Status(NamedTuple):
         if self.promise:
             *bounds, source = self.promise
             text.append(f"proved, of the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
+            text += [f"  also {item.kind}: {'; '.join(item.assumptions)}" for item in self.guarantees[1:]]
         else:
             text.append(f"no guarantee: {self.guarantee.reason}")
         text += [f"  {segment}" for segment in self.segments]
@@ -175,7 +178,8 @@ def _band(item: ConstraintStatus) -> str:
 def report(state: AgentState, misfits: Misfits | None = None) -> Status:
     """Return the status of an agent in this state."""
     setup, statistics = state.setup, state.statistics
-    statement = current_guarantee(state)
+    statements = current_guarantees(state)
+    statement = statements[0]
     regret, regret_is = estimate_regret(state)
     return Status(
         decisions=state.rounds,
@@ -194,6 +198,7 @@ def report(state: AgentState, misfits: Misfits | None = None) -> Status:
         mode=state.exposure.mode,
         governor=governor_status(state.ledger, state.rounds),
         segments=all_segments(state),
+        guarantees=statements,
     )
 
 

@@ -22,6 +22,7 @@ from lewa.engine.steps import (
     LearnMany,
     LearnOne,
     PlayStep,
+    ReleaseStep,
     charge_step,
     choose_from_play_step,
     choose_step,
@@ -32,6 +33,7 @@ from lewa.engine.steps import (
     learn_many_step,
     learn_one_step,
     play_step,
+    release_step,
 )
 from lewa.feedback import Feedback, feedback_kind
 from lewa.kernels import compiled_form
@@ -49,6 +51,7 @@ class CompiledLearner(NamedTuple):
     play: PlayStep
     choose: ChooseStep
     charge: ChargeStep
+    release: ReleaseStep
     learn_full: LearnFull
     learn_bandit: LearnBandit
     learn_one: LearnOne
@@ -85,6 +88,7 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         play=named("play", play_step(form)),
         choose=named("choose", draw(form)),
         charge=named("charge", charge_step(form)),
+        release=named("release", release_step(form)),
         learn_full=named("learn_full", learn_full_step(form)),
         learn_bandit=named("learn_bandit", learn_bandit_step(form)),
         learn_one=named("learn_one", learn_one_step(form)),

@@ -40,7 +40,7 @@ def stamp_of(learner: type) -> str:
         elif isinstance(thing, type) and hasattr(thing, "_fields"):
             modules.add(thing.__module__)
             digest.update(repr(thing._fields).encode())
-            for name in ("start", "play", "choose", "charge", "learn", "inside"):
+            for name in ("start", "play", "choose", "charge", "release", "learn", "inside"):
                 follow(getattr(thing, name, None))
             for kind in get_type_hints(thing).values():
                 follow(kind)

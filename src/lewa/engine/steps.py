@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from lewa.feedback import Bandit, Full
 from lewa.kernels import pick, uniform, unpack
-from lewa.kernels.dispatch import charge, choose, learn, play
+from lewa.kernels.dispatch import charge, choose, learn, play, release
 from lewa.kernels.jit import rule
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector, Words
@@ -14,6 +14,7 @@ PlayStep: TypeAlias = Callable[[Vector, Vector], None]  # the play of the buffer
 ChooseStep: TypeAlias = Callable[..., tuple[int, float]]  # an action and its propensity, by the dice of round t
 LearnFull: TypeAlias = Callable[[Vector, Vector, Matrix, Vector, Vector], None]  # the buffer, and the fields of `Full`
 ChargeStep: TypeAlias = Callable[[Vector, int], None]  # of the action drawn
+ReleaseStep: TypeAlias = Callable[[Vector, Vector], None]  # the buffer, and what was charged
 LearnBandit: TypeAlias = Callable[
     [Vector, int, float, float, Vector, Vector, Vector], None
 ]  # the buffer, and those of `Bandit`
@@ -68,6 +69,16 @@ def charge_step(learner: type[Learner]) -> ChargeStep:
     def step(memory: Vector, action: int) -> None:
         self, s = unpack(learner, memory)
         charge(self, s, action)
+
+    return step
+
+
+def release_step(learner: type[Learner]) -> ReleaseStep:
+    """Make the step that says that no answer to a decision will be learned."""
+
+    def step(memory: Vector, charged: Vector) -> None:
+        self, s = unpack(learner, memory)
+        release(self, s, charged)
 
     return step
 

@@ -26,6 +26,11 @@ def charge(self: Any, s: Any, action: int) -> None:
     self.charge(s, action)
 
 
+def release(self: Any, s: Any, charged: Vector) -> None:
+    """Let it take note that no answer to a decision will be learned."""
+    self.release(s, charged)
+
+
 def learn(self: Any, s: Any, seen: Full | Bandit) -> None:
     """Let it learn from one round."""
     self.learn(s, seen)
@@ -57,6 +62,7 @@ def rows(tables: Any, e: int) -> Any:
 overload(play, jit_options=INLINE, strict=False)(lambda self, s, p: self.instance_class.play)
 overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.instance_class.choose)
 overload(charge, jit_options=INLINE, strict=False)(lambda self, s, action: self.instance_class.charge)
+overload(release, jit_options=INLINE, strict=False)(lambda self, s, charged: self.instance_class.release)
 overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
 overload(learn_now, jit_options=INLINE, strict=False)(
     lambda self, s, i, propensity, reward, c, p: (

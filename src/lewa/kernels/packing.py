@@ -30,6 +30,7 @@ RULE = (
     "play",
     "choose",
     "charge",
+    "release",
     "learn",
     "inside",
     "State",

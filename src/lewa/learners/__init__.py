@@ -42,6 +42,7 @@ from lewa.learners.hp_bandit_lewa import HpBanditLewa
 from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
+from lewa.learners.late_bandit_lewa import LateBanditLewa
 from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
@@ -73,6 +74,7 @@ ALL: dict[str, type[Learner]] = {
     "lewa-ix": LewaIx,
     "lewa-ucb": LewaUcb,
     "anytime-bandit-lewa": AnytimeBanditLewa,
+    "late-bandit-lewa": LateBanditLewa,
     "fixed-share-lewa": FixedShareLewa,
     "exp-lewa": ExpLewa,
     "exp-bandit-lewa": ExpBanditLewa,
@@ -273,6 +275,7 @@ __all__ = [
     "HpBanditLewa",
     "HpLewa",
     "Kube",
+    "LateBanditLewa",
     "Learner",
     "Lewa",
     "LewaIx",

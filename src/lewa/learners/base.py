@@ -46,6 +46,7 @@ class Learner:
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
     proved_with_masks: ClassVar[bool] = False  # whether its bounds hold where actions are missing, see `MISSING`
+    quotes_prices: ClassVar[bool] = False  # whether what it charges at the draw is its prices, and no forecast of the costs
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -117,6 +118,9 @@ class Learner:
         A learner that does writes to `charged` of its state what it charged: the feedback brings that back to `learn`.
         """
 
+    def release(self, s: Any, charged: Vector) -> None:
+        """Take note that no answer to a decision will be learned, by what was charged; most learners need not know."""
+
     def learn(self, s: Any, seen: Any) -> None:
         """Change the state by what one round showed."""
         raise NotImplementedError(f"{type(self).__name__} does not learn")
@@ -132,6 +136,10 @@ class Learner:
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         """Return what is proved of the decisions since a change, from where the learner stood then; most have nothing."""
         return ()
+
+    def stands(self, s: Any, start: Start) -> Start:
+        """Return where the learner stands at a change, with what its theorem has to know of its state besides."""
+        return start
 
     @property
     def dual(self) -> tuple[float, float] | None:

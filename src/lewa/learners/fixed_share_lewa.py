@@ -117,4 +117,6 @@ class FixedShareLewa(PrimalDual):
         return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share)
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        if start.left:  # an action that left still gets its share
+            return ()
         return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share, start)

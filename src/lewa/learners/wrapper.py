@@ -40,6 +40,7 @@ class Wrapper(Learner):
                 "compiled": kind.compiled,
                 "weighs_propensities": kind.weighs_propensities,
                 "reads_play": kind.reads_play,
+                "quotes_prices": kind.quotes_prices,
                 "inside": cls.opener(kind),
             }
             fields = list(cls.fields_around(kind).items())
@@ -80,6 +81,10 @@ class Wrapper(Learner):
     def charge(self, s: Any, action: int) -> None:
         learner, state = rule.inside(self, s)
         rule.charge(learner, state, action)
+
+    def release(self, s: Any, charged: Vector) -> None:
+        learner, state = rule.inside(self, s)
+        rule.release(learner, state, charged)
 
     def learn(self, s: Any, seen: Full | Bandit) -> None:
         learner, state = rule.inside(self, s)

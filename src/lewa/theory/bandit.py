@@ -7,6 +7,7 @@ from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
+from lewa.theory.delayed import NO_DELAY, price_of_the_draw
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
@@ -69,6 +70,16 @@ def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int,
         return (none(source, f"needs delta >= 4*m*eta*K, got {eta=:.6g}, {delta=:.6g}"),)
     B, A = sqrt(T) * (log(K) / eta + 2 * eta * K + m / delta), 2 * delta * sqrt(T)
     return _only_expected(source, Averaged(B, A, float(floor.sum()) * sqrt(T) / delta), T, floor, setting)
+
+
+def late_bandit_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """The same with steps that follow the prices, for any delta (docs/theory_delay.md, 5), where no answer is late."""
+    floor, T = learner.floor, rounds
+    if actions == 1:
+        return one_action(floor)
+    bound = price_of_the_draw(learner, actions, T, NO_DELAY)
+    price = float(floor.sum()) * sqrt(T) / learner.delta
+    return _only_expected("Late BanditLEWA", Averaged(*bound, price), T, floor, setting)
 
 
 def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:

@@ -1,4 +1,4 @@
-"""The bounds with late answers; docs/theory_delay.md, 2 to 4, has the statements and their proofs.
+"""The bounds with late answers; docs/theory_delay.md, 2 to 5, has the statements and their proofs.
 
 K actions, T decisions, m constraints with floors c0; eta, delta, mu as in the learners' boxes. A bound is B and A: regret is
 at most B, and each net violation of the decisions made at most sqrt(A (T + B)), in the sense of its theorem.
@@ -27,15 +27,14 @@ from lewa.types import Vector
 
 ANY = "answers may arrive at any time"
 APART = (
-    "whether and when an answer arrives does not depend on the actions or outcomes of open decisions; the noise of "
-    "different decisions is independent"
+    "whether and when an answer arrives does not depend on actions or outcomes; the noise of different decisions is "
+    "independent"
 )
 AT_CLOSE = (
     "answers are learned when their decisions close; when a decision closes, and whether its answer has arrived by "
-    "then, does not depend on the actions or outcomes of open decisions; the noise of different decisions is "
-    "independent"
+    "then, does not depend on actions or outcomes; the noise of different decisions is independent"
 )
-PAST = "conditional on everything before the last change"
+PAST = "conditional on everything that was learned before the last change"
 LATE, CHANGED = "late answers", "from the last change on"
 CHANCE = (
     "with late answers its theorem divides by a different probability than the algorithm does, so nothing is proved "
@@ -48,16 +47,22 @@ class Delays(NamedTuple):
 
     total: int = 0  # D: over the decisions, how many earlier ones were open
     partners: int = 0  # G: the most decisions that one was open together with
-    between: int = 0  # e: the most answers that were learned between a draw and its answer
+    between: int = 0  # e: the most answers that were learned, or given up, between a draw and its answer
     most_open: int = 0  # o
     missing: int = 0  # answers that never came
+
+
+NO_DELAY = Delays()
 
 
 class Start(NamedTuple):
     """Where a learner stands at the first decision that a theorem is about, if it has learned before."""
 
-    entropy: float  # max_i ln(1/p_i) of its play p
+    entropy: float  # max_i ln(1/p_i) of its play p, over the actions that are left
     multiplier: tuple[float, ...]  # lambda
+    waiting: int = 0  # answers that were open, and are learned later
+    left: int = 0  # actions that had left
+    totals: tuple[float, ...] = ()  # s, n, a of the next decision, the sum of b over what is open, and Q; late-bandit-lewa's
 
     def excess(self, delta: float, floor: Vector) -> list[float]:
         """Return by how much each multiplier shrinks more than its floor can raise it: x_j = [delta lambda_j - c0_j]+."""
@@ -67,6 +72,11 @@ class Start(NamedTuple):
         """Return what the dual steps cost: (mu T/2) sum_j (1 + x_j)^2 + |lambda|^2/(2 mu)."""
         squares = sum((1 + x) ** 2 for x in self.excess(delta, floor))
         return mu * rounds / 2 * squares + sum(value**2 for value in self.multiplier) / (2 * mu)
+
+    def open_cost(self, mu: float, floor: Vector, between: int) -> float:
+        """Return what the answers cost that were open: each 1 + sum_j lambda_j (1 + c0_j), at the highest later price."""
+        pairs = zip(self.multiplier, floor.tolist(), strict=True)
+        return self.waiting * (1 + sum((value + mu * c0 * between) * (1 + c0) for value, c0 in pairs))
 
 
 def first_start(actions: int, constraints: int) -> Start:
@@ -91,14 +101,15 @@ def full_information(
     T, m, D = rounds, learner.floor.size, late.total
     eta, delta, mu = learner.eta, learner.delta, learner.mu
     begin = start or first_start(actions, m)
-    moving = -(T - 1) * log1p(-share)
+    steps = T + begin.waiting
+    moving = -(steps - 1) * log1p(-share)
     B = (begin.entropy + moving) / eta + eta / 4 * (T + 2 * D) + 1.5 * share * D
-    B += begin.dual_cost(delta, mu, learner.floor, T)
+    B += begin.dual_cost(delta, mu, learner.floor, steps) + begin.open_cost(mu, learner.floor, late.between)
     lacking = m * eta / 4 * (1 + late.partners) + share * m * late.between - delta / 2
     if lacking > 1e-15 * delta:
         pairs = zip(learner.floor.tolist(), begin.multiplier, strict=True)
-        B += lacking * T * sum(min(max(c0 / delta, value), value + mu * c0 * T) ** 2 for c0, value in pairs)
-    return Late(B, width(delta, mu, T))
+        B += lacking * steps * sum(min(max(c0 / delta, value), value + mu * c0 * steps) ** 2 for c0, value in pairs)
+    return Late(B, width(delta, mu, steps))
 
 
 def price_of_learning(
@@ -111,8 +122,30 @@ def price_of_learning(
         return None
     begin = start or first_start(K, m)
     beta = 1 + 2 * m * mu * late.between * (1 + max(begin.excess(delta, learner.floor), default=0.0))
-    B = begin.entropy / eta + eta * (K * T + 2 * D * beta**2) + begin.dual_cost(delta, mu, learner.floor, T)
-    return Late(B, width(delta, mu, T))
+    steps = T + begin.waiting
+    B = begin.entropy / eta + eta * (K * T + 2 * D * beta**2) + begin.dual_cost(delta, mu, learner.floor, steps)
+    return Late(B + begin.open_cost(mu, learner.floor, late.between), width(delta, mu, steps))
+
+
+def price_of_the_draw(
+    learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
+) -> Late:
+    """Late BanditLEWA (Th7), from any start: the price of the draw, and a step that follows prices and delays; any delta."""
+    K, m, delta, D, e = actions, learner.floor.size, learner.delta, late.total, late.between
+    T, before, moved, extra = rounds, 0.0, 1.0, 0.0
+    if start is not None:
+        T, (before, spent, first, prices, *queue) = rounds + start.waiting, start.totals
+        pairs = list(zip(queue, learner.floor.tolist(), strict=True))
+        moved += max([0.5, *(max(q / (before + 1) - c0, 0.0) / 2 for q, c0 in pairs)])
+        dearest = sum(c0 * (q + c0 * e) for q, c0 in pairs) / (delta * sqrt(before + 1))
+        extra = (start.entropy - log(K)) * sqrt((spent + first) / log(K)) + sqrt(log(K) * spent)
+        extra += prices + start.waiting * dearest
+        extra += sum(q * q for q in queue) / (2 * delta * sqrt(max(before, 1.0)))
+    most, end, y = K + late.partners, sqrt(before + T), moved * m * e / delta
+    passed = end - sqrt(before)
+    n = K * T + 2 * D + most * (4 * y * passed + y * y * (1 + log(T)))  # at least sum_t (K + g_t) beta_t^2
+    B = 2 * sqrt(log(K) * n) + 4 * m * log(K) * most * end / delta + m / delta * (passed + 2 * moved * sqrt(e * D))
+    return Late(B + extra, 2 * delta * end)
 
 
 # Statements --------------------------------------------------------------------------------------------------------------
@@ -136,8 +169,8 @@ def lewa(
     source = f"{source}, {LATE if start is None else CHANGED} (Th1)"
     world = (FEASIBLE, MEAN, OBLIVIOUS, APART) if start is None else (FEASIBLE, MEAN, OBLIVIOUS, APART, PAST)
     return (
-        _conclude(bound, rounds, learner.floor, late, EXPECTED, source, world),
-        _conclude(bound, rounds, learner.floor, late, PATHWISE, source, (EVERY_ROUND, ANY)),
+        _conclude(bound, rounds, learner.floor, late, EXPECTED, source, world, start),
+        _conclude(bound, rounds, learner.floor, late, PATHWISE, source, (EVERY_ROUND, ANY), start),
     )
 
 
@@ -153,20 +186,40 @@ def loss_bandit_lewa(
         least = 2 * m * learner.eta * (actions + late.partners)
         needs = f"needs delta >= 2*m*eta*(K + G) with G = {late.partners} decisions open together"
         return (none(source, f"{needs}; got delta={learner.delta:.6g} where it is {least:.6g}"),)
-    world = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, APART) if start is None else (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, APART, PAST)
-    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, world),)
+    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
+
+
+def late_bandit_lewa(
+    learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
+) -> tuple[Guarantee, ...]:
+    """Th7, in expectation; its clock counts decisions without an answer too, as rounds that lose nothing."""
+    if actions == 1:
+        return one_action(learner.floor)
+    bound = price_of_the_draw(learner, actions, rounds + late.missing, late, start)
+    source = f"Late BanditLEWA, {LATE if start is None else CHANGED} (Th7)"
+    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
+
+
+def _bandit_world(start: Start | None) -> tuple[str, ...]:
+    world = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, APART)
+    return world if start is None else (*world, PAST)
 
 
 def _conclude(
-    bound: Late, rounds: int, floor: Vector, late: Delays, kind: str, source: str, world: tuple[str, ...]
+    bound: Late,
+    rounds: int,
+    floor: Vector,
+    late: Delays,
+    kind: str,
+    source: str,
+    world: tuple[str, ...],
+    start: Start | None,
 ) -> Guarantee:
     """State a bound over the decisions made: one whose answer never came costs at most 1, and its floor in violation.
 
-    On every path this is so only if what is missing does not depend on anything: there a lost answer leaves no bound.
+    Answers that were open at the start moved the multipliers too, by what they kept beyond the floors.
     """
-    if late.missing and kind == PATHWISE:
-        return none(source, f"{late.missing} answers never came")
-    T, lost = rounds, late.missing
+    T, lost, waiting = rounds, late.missing, 0 if start is None else start.waiting
     V = sqrt(bound.A * (T + bound.B))
-    total = Bound(bound.B + lost, tuple(V + c0 * lost for c0 in floor.tolist()))
+    total = Bound(bound.B + lost, tuple(V + c0 * lost + (1 - c0) * waiting for c0 in floor.tolist()))
     return conclude(total, T + lost, floor, kind, source, world)

@@ -73,6 +73,11 @@ class Guarantee(NamedTuple):
     safe_in_mean: bool = False  # the premise is about its mean constraints only
 
     @property
+    def needs_fixed_mean(self) -> bool:
+        """Whether it assumes that the constraints have a fixed mean, or never change."""
+        return any(text == CONSTANT or ("a fixed mean" in text and text != STILL) for text in self.assumptions)
+
+    @property
     def every_round(self) -> bool:
         """Whether it is about plays that meet the floors in every round."""
         return any(ROUND_BY_ROUND in text for text in self.assumptions)

@@ -21,6 +21,13 @@ class Eta(Floor, Protocol):
     def eta(self) -> float: ...
 
 
+class Delta(Floor, Protocol):
+    """`delta`: a shrinkage of the multiplier."""
+
+    @property
+    def delta(self) -> float: ...
+
+
 class EtaDelta(Eta, Protocol):
     """`delta`: a primal step, and a shrinkage of the multiplier."""
 
