@@ -102,6 +102,8 @@ class AgentState:
         self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features, self.asleep)))
         if masked:
             self.counts["masked"] += 1
+        if self.exposure.entering:
+            self.exposure = self.exposure.without_known(self.statistics.action_count[0])
         if len(self.open) > self._max_pending:
             self.close(self.open.oldest())
         if self._expire_after is not None:

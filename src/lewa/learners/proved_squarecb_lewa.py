@@ -1,5 +1,6 @@
 """SquareCB-LEWA with the constants of its theorem: regressions, inverse gap weighting, and LEWA's multiplier."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf, log, sqrt
 from typing import NamedTuple, Self
@@ -154,6 +155,18 @@ class ProvedSquareCbLewa(Learner):
             add_target(s.ridge, s.features, a * (1 + m) + 1 + j, c - 0.5)
             lam[j] = dual_step_one(lam[j], self.delta[j], self.mu[j], c, self.floor[j])
         add_features(s.ridge, s.features, a, 1 + m)
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        column = np.full(self.floor.size, -1.0) if like is None else self.known[:, like].copy()
+        for j in range(self.floor.size):
+            if self.known[j, 0] >= 0:
+                column[j] = expected.get(1 + j, column[j])
+        require(
+            bool(((column < 0) == (self.known[:, 0] < 0)).all()),
+            "a new action needs like or expected where constraints are known for every action",
+            known=self.known.tolist(),
+        )
+        return self.replace(known=np.column_stack([self.known, column]))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return contexts.squarecb_lewa(self, actions, rounds, setting)
