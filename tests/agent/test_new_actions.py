@@ -81,7 +81,7 @@ def test_a_bad_and_dear_action_does_not_take_the_traffic(name: str) -> None:
 @pytest.mark.compiled
 @pytest.mark.parametrize(("name", "spends"), [("auto", 0.40), ("anytime-bandit-lewa", 0.40), ("exp-bandit-lewa", 0.86)])
 def test_after_5000_decisions_it_takes_no_more_than_its_share(name: str, spends: float) -> None:
-    """It took 1.00 of its first 1,000 decisions, and the agent spent 0.90 of 0.40. (ExpBanditLEWA misses this limit anyway.)"""
+    """It took 1.00 of its first 1,000 decisions, and the agent spent 0.90 of 0.40. ExpBanditLEWA misses it anyway."""
     agent, dice = begin(name), np.random.default_rng(1)
     answer(agent, 5000, dice)
     agent.add_action("new", share=SHARE)
