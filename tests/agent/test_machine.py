@@ -24,7 +24,7 @@ LABELS = st.sampled_from([*ACTIONS, "d", "e"])
 CHANGES: list[Callable[[Agent, str, float], object]] = [
     lambda agent, label, number: agent.set_limit("cost", 0.2 + 0.6 * number, who="ops", why="new terms"),
     lambda agent, label, number: agent.set_range("cost", (-0.5 * number - 0.2, 1.5 + number)),
-    lambda agent, label, number: agent.add_action(label, share=0.2 * number),
+    lambda agent, label, number: agent.add_action(label, share=0.01 + 0.2 * number),
     lambda agent, label, number: agent.add_action(label, like="b", expected={"cost": number}),
     lambda agent, label, number: agent.retire_action(label),
     lambda agent, label, number: agent.set_mode(("live", "shadow", "frozen", "off")[int(3.99 * number)]),

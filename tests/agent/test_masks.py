@@ -199,7 +199,8 @@ def test_an_added_action_has_its_share_and_comes_back_with_it(name: str) -> None
 
     answer(60, None)
     agent.add_action("new", share=0.05)
-    assert agent.pull().play[2] >= 0.05
+    assert agent.pull().play[2] == pytest.approx(0.05)
+    agent.set_share("new", 0.05)
     answer(60, None)
     before = agent.pull().play[2]
     answer(60, ["a", "b"])

@@ -18,7 +18,7 @@ WORLDS: dict[str, tuple[list[float], list[float], float]] = {
 }
 
 
-def run(world: str, seed: int, rounds: int = T, **told: Any) -> tuple[float, float, list[Decision]]:
+def run(world: str, seed: int, rounds: int = T, missing: float = 0.0, **told: Any) -> tuple[float, float, list[Decision]]:
     """Return the average reward in the mean, the average cost over the limit, and the decisions."""
     quality, price, limit = WORLDS[world]
     rng = np.random.default_rng(seed)
@@ -29,7 +29,10 @@ def run(world: str, seed: int, rounds: int = T, **told: Any) -> tuple[float, flo
     for u, x in zip(luck, size, strict=True):
         decision = agent.pull()
         i = int(decision.action)
-        agent.update(decision, reward=float(u < quality[i]), cost=price[i] * x)
+        if rng.random() < missing:
+            agent.close(decision)
+        else:
+            agent.update(decision, reward=float(u < quality[i]), cost=price[i] * x)
         earned, spent = earned + quality[i], spent + price[i] * x
         decisions.append(decision)
     return earned / rounds, spent / rounds / limit, decisions
@@ -54,3 +57,15 @@ def test_known_prices_never_lower_the_reward_at_the_same_limit(world: str) -> No
     assert (told[:, 0] >= 0.99 * plain[:, 0]).all()
     assert (told[:, 1] <= 1.002).all()
     assert (plain[:, 1] <= 1.002).all()
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("world", ["the limit binds", "nine actions"])
+def test_a_safe_action_never_lowers_the_reward_where_the_governor_acts_and_answers_are_missing(world: str) -> None:
+    """Answers that never came stayed at their worst: with 30 % missing the reward fell from 0.533 to 0.406."""
+    small = {"governor": lewa.Governor("0", debt={"cost": 20.0})}
+    for told in ({"safe": "0"}, small):
+        plain, safe = (np.array([run(world, seed, missing=0.3, **more)[:2] for seed in range(2)]) for more in ({}, told))
+        assert (safe[:, 0] >= 0.99 * plain[:, 0]).all()
+        assert (safe[:, 1] >= 0.97).all()
+        assert (safe[:, 1] <= 1.01).all()

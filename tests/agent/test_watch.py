@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lewa import Agent, at_least, at_most
 from lewa.agent import VerdictChange
+from lewa.agent.metrics import CODES
 from lewa.agent.recent import FALSE_ALARM, find_shift
 from lewa.agent.statistics import STEP, Statistics
 from lewa.units import Scale
@@ -197,3 +198,36 @@ def test_a_verdict_is_never_blind_and_the_side_is_that_of_the_plain_average() ->
     assert cost.recent == pytest.approx(0.1 * 5 + 0.9 * 0.6)
     assert cost.smooth is not None
     assert math.isfinite(cost.smooth)
+
+
+def test_after_a_change_the_verdict_is_about_the_limits_that_were_in_force() -> None:
+    """A lower limit called back "missed" at once, and stayed so 20,000 decisions later with the new limit kept."""
+    for cost, verdict in ((0.1, "kept"), (0.3, "missed")):
+        heard: list[str] = []
+        agent = Agent(["x"], [at_most("cost", 0.4)], on_verdict=lambda change, heard=heard: heard.append(change.after))
+        for _ in range(300):
+            agent.update(agent.pull(), reward=0.5, cost=0.35)
+        assert agent.status().lines[0].verdict == "kept"
+        agent.set_limit("cost", 0.2)
+        line = agent.status().lines[0]
+        assert (line.verdict, line.side, line.limit) == ("kept", "below", 0.2)
+        assert line.promised == pytest.approx(0.4)
+        for _ in range(700):
+            agent.update(agent.pull(), reward=0.5, cost=cost)
+        line = agent.status().lines[0]
+        assert line.promised == pytest.approx(0.3 * 0.4 + 0.7 * 0.2)
+        assert line.average == pytest.approx(0.3 * 0.35 + 0.7 * cost)
+        assert line.debt == pytest.approx(1000 * (line.average - line.promised))
+        assert line.verdict == verdict
+        assert heard == ["kept"] if verdict == "kept" else heard[-1] == "missed"
+        assert f"{line.promised:.4g}, the mean of its limits" in str(agent.status())
+
+
+def test_metrics_have_a_number_for_each_code_of_a_warning() -> None:
+    agent = Agent(["x"], [at_most("cost", 0.4)], learner="bandit-lewa", horizon=100)
+    agent.update(agent.pull(), reward=0.5, cost=1.5)
+    text, codes = agent.status().metrics("r"), {warning.code for warning in agent.status().warnings}
+    assert codes <= set(CODES)
+    for code in CODES:
+        assert f'lewa_warning{{agent="r",code="{code}"}} {float(code in codes)}' in text
+    assert 'lewa_constraint_low{agent="r",constraint="cost"} ' in text

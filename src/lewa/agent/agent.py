@@ -288,7 +288,8 @@ class Agent(ChangeMethods, AgentCore):
         elif unmixed:
             i, propensity, play = driver.draw(t)
         else:
-            i, propensity, play = driver.draw_among(t, np.ones(driver.actions) if there is None else there, exposure)
+            among_all, seen = np.ones(driver.actions) if there is None else there, state.statistics.action_count[0]
+            i, propensity, play = driver.draw_among(t, among_all, exposure, seen)
         multipliers = tuple(driver.multiplier.tolist())
         fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
         masked, carried = among is not None, driver.pending_play(play, there, unmixed)

@@ -51,18 +51,22 @@ class ChangeMethods:
         who: str = "",
         why: str = "",
     ) -> Change:
-        """Add an action.
+        """Add an action, which enters with a share of the decisions; from then on the learner decides.
+
+        A learner with weights gives it the weight of that share. Any other learner is held back: until the first answer
+        the new action has its share, and after n answers at most 1 + n times its share.
 
         Parameters
         ----------
         action : str or int
             Its label. That of a retired action is never used again.
         like : label, optional
-            An action that it starts as a copy of.
+            An action that it is expected to be like: it starts with what the learner knows of that one.
         expected : mapping, optional
-            What it is expected to give, by name, in your units.
+            What it is expected to give, by name, in your units: for learners that start from it, and to fill in answers.
         share : float, optional
-            A share of the decisions that it gets beside the learner's play, until `set_share` changes it.
+            The share of the decisions that it enters with, in (0, 1); by default 0.05, or an even share if that is less.
+            It is no minimum: `set_share` sets one.
         who, why : str
             Who makes the change, and why: they are part of the record.
         """
@@ -74,7 +78,10 @@ class ChangeMethods:
         return self._make("retire", action, None, who, why)
 
     def set_mode(self, mode: str, *, who: str = "", why: str = "") -> Change:
-        """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither)."""
+        """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither).
+
+        Where a decision cannot take the fallback, because `available` leaves it out, the learner's play is drawn from.
+        """
         return self._make("mode", None, mode, who, why)
 
     def set_exposure(self, share: float, *, who: str = "", why: str = "") -> Change:
@@ -83,6 +90,8 @@ class ChangeMethods:
 
     def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
         """Give an action a share of the decisions beside the learner's play; 0 takes it back.
+
+        It is a share of what the learner decides: at an exposure of 0.1, a share of 0.2 is at least 0.02 of all decisions.
 
         Parameters
         ----------

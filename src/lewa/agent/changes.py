@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import isclose
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,8 @@ from lewa.validation import nearest, short_repr
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
+
+ENTRY_SHARE = 0.05  # of a new action, if none is given; among many actions an even share
 
 
 def apply_change(state: "AgentState", change: Change) -> None:
@@ -76,8 +79,9 @@ def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
     setup = state.setup
     constraints = _check_constraints(setup, j, new)
     rule = _rule_for(state, constraints)
-    learner = state.driver.learner.replace(floor=[constraint.floor for constraint in constraints])
-    state.driver.adopt(learner, state.driver.state)
+    floor = [constraint.floor for constraint in constraints]
+    learner, learner_state = state.driver.learner.with_floor(state.driver.state, floor)
+    state.driver.adopt(learner, learner_state)
     state.setup = replace(setup, constraints=constraints, learner=learner)
     state.prior_units = state.setup.prior_units()
     if state.ledger is not None and rule is not None:
@@ -126,20 +130,19 @@ def _add(state: "AgentState", change: Change) -> None:
     units = [clipped_unit(setup.scales[field_index(setup, name)], value) for name, value in column.items()]
     guess = {field_index(setup, name): unit for name, unit in zip(column, units, strict=True)}
     learner = state.driver.learner.extended(like, guess)
-    exposure = state.exposure
-    if options.get("share") is not None:
-        share = as_number("share", options["share"])
-        exposure = exposure._replace(minimum={**exposure.minimum, K: share}).check(K + 1)
+    share = min(ENTRY_SHARE, 1 / (K + 1)) if options.get("share") is None else as_number("share", options["share"])
+    exposure = state.exposure._replace(entering={**state.exposure.entering, K: share}).check(K + 1)
     known = {
         name: (*values, column.get(name, values[like] if like is not None else float(np.mean(values))))
         for name, values in setup.expected.items()
     }
-    learner_state = extend(state.driver.learner, learner, state.driver.state, K, like)
+    learner_state = extend(state.driver.learner, learner, state.driver.state, K, like, share)
     if state.ledger is not None:
         state.ledger.change(state.ledger.rule_for(actions, setup.constraints, setup.horizon))
     state.setup = replace(setup, actions=actions, learner=learner, expected=known)
     state.extend(learner_state)
-    state.exposure = exposure
+    if state.driver.features or not isclose(state.driver.play()[K], share, rel_tol=1e-9):
+        state.exposure = exposure  # its play is not made of weights: the agent holds it to its share at first
 
 
 def _retire(state: "AgentState", change: Change) -> None:

@@ -1,4 +1,7 @@
-"""The debts that a governor watches: true values for what was told, reserves for what is open or lost."""
+"""The debts that a governor watches: true values for what was told, reserves for what is open.
+
+A decision of the learner that is closed without an answer counts at the values that are filled in.
+"""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -15,7 +18,7 @@ from lewa.theory.governed import optimism
 from lewa.types import Vector
 
 LEARNER, SAFE, UNSAFE = 0, 1, 2  # who makes a decision: the learner; safe play; the learner, as nothing safe is there
-COUNTS = ("safe", "unsafe", "stretches", "broken", "most_open", "lost")
+COUNTS = ("safe", "unsafe", "stretches", "broken", "most_open", "lost", "filled")
 
 
 class Reserve(NamedTuple):
@@ -32,6 +35,7 @@ class DebtLedger:
         self.rule, self.since = rule, since
         self.debt, self.start, self.peak = list(debt), list(debt), list(debt)
         self.over = [0.0] * len(debt)  # the most that an answer was beyond its reserve
+        self.eased = [0.0] * len(debt)  # by so much values that were filled in are better than the reserves, in all
         self.open: dict[int, Reserve] = {}
         self.reserves: dict[Reserve, int] = {}  # how many of the open ones are counted so
         self.counts = dict.fromkeys(COUNTS, 0)
@@ -42,7 +46,7 @@ class DebtLedger:
     def copy(self, whole: bool = True) -> "DebtLedger":
         """Return a copy to read from; without the open decisions, unless it is to be `whole`."""
         twin = copy(self)
-        twin.debt, twin.peak, twin.over = self.debt[:], self.peak[:], self.over[:]
+        twin.debt, twin.peak, twin.over, twin.eased = self.debt[:], self.peak[:], self.over[:], self.eased[:]
         twin.open, twin.counts = self.open.copy() if whole else {}, dict(self.counts)
         twin.reserves = self.reserves.copy()
         return twin
@@ -142,8 +146,24 @@ class DebtLedger:
             if reserve.safe and rule.signs[j] * (value - allowed) > 0:
                 self.counts["broken"] += 1
 
+    def fill_in(self, number: int, values: Mapping[str, float]) -> None:
+        """Count a decision of the learner that gets no answer at the values that are filled in instead of its reserve.
+
+        A safe decision stays at its reserve: what is proved of safe play is about its true values.
+        """
+        reserve = self.open.get(number)
+        if reserve is None or reserve.safe or not any(name in values for name in self.rule.names):
+            return
+        self.counts["filled"] += 1
+        for j, name in enumerate(self.rule.names):
+            if name in values:
+                beyond = self.rule.signs[j] * (values[name] - reserve.values[j])
+                self._add(j, beyond)
+                self.over[j] = max(self.over[j], beyond)
+                self.eased[j] += max(-beyond, 0.0)
+
     def close(self, number: int, whole: bool) -> None:
-        """Take a decision from the open ones; what was not told stays at its reserve."""
+        """Take a decision from the open ones; what was neither told nor filled in stays at its reserve."""
         reserve = self.open.pop(number, None)
         if reserve is not None:
             self.reserves[reserve] -= 1
@@ -168,7 +188,8 @@ class DebtLedger:
         """Govern anew by another rule: what is owed is what it starts from, and it answers for nothing before."""
         self.change(rule)
         self.start, self.peak, self.over, self.since = self.debt[:], self.debt[:], [0.0] * len(self.debt), since
-        self.counts |= {"unsafe": 0, "stretches": 0, "broken": 0}
+        self.eased = [0.0] * len(self.debt)
+        self.counts |= {"unsafe": 0, "stretches": 0, "broken": 0, "filled": 0}
         self.helping = False  # a stretch that goes on is the first one of this rule
 
     def rule_for(self, actions: Sequence[Label], constraints: Sequence[Constraint], horizon: int | None) -> Rule:
@@ -196,7 +217,7 @@ class DebtLedger:
         return {
             "governor": {**self.rule.wish.plain(), "debt": debt},
             "since": self.since,
-            "debt": [self.debt, self.start, self.peak, self.over],
+            "debt": [self.debt, self.start, self.peak, self.over, self.eased],
             "counts": self.counts,
             "helping": self.helping,
             "reserves": [[kind.safe, list(kind.values)] for kind in kinds],
@@ -207,8 +228,9 @@ class DebtLedger:
 def ledger_from_plain(plain: Plain, actions: Sequence[Label], constraints: Sequence[Constraint]) -> DebtLedger:
     """Return what `DebtLedger.plain` wrote."""
     ledger = DebtLedger(Rule(governor_from_plain(plain["governor"]), actions, constraints), (), int(plain["since"]))
-    ledger.debt, ledger.start, ledger.peak, ledger.over = [[float(x) for x in row] for row in plain["debt"]]
-    ledger.counts = {name: int(plain["counts"][name]) for name in COUNTS}
+    ledger.debt, ledger.start, ledger.peak, ledger.over, *rest = [[float(x) for x in row] for row in plain["debt"]]
+    ledger.eased = rest[0] if rest else [0.0] * len(ledger.debt)
+    ledger.counts = {name: int(plain["counts"].get(name, 0)) for name in COUNTS}
     ledger.helping = bool(plain["helping"])
     kinds = [Reserve(bool(safe), tuple(map(float, values))) for safe, values in plain["reserves"]]
     for number, place in plain["open"]:

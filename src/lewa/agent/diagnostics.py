@@ -83,9 +83,10 @@ def _shifts(state: AgentState) -> list[str]:
 
 
 def shift_text(shift: Shift) -> str:
-    """Return a change in what an action gives as a sentence."""
+    """Return a change in what an action gives, or all of them together, as a sentence."""
+    whose = "the actions that are drawn" if shift.action is None else repr(shift.action)
     return (
-        f"the {shift.quantity} of {shift.action!r} changed from {shift.before:.4g} to {shift.after:.4g}; this was "
+        f"the {shift.quantity} of {whose} changed from {shift.before:.4g} to {shift.after:.4g}; this was "
         f"detected at decision {shift.decision}"
     )
 

@@ -72,13 +72,20 @@ class Driver(Session):
         self.steps.learn_many(self.memory, self.multiplier, actions, propensities, units, plays, charged, multipliers)
         return multipliers
 
-    def draw_among(self, t: int, available: Vector, exposure: Exposure) -> tuple[int, float, Vector]:
-        """Return the same for the play over the available actions, as far as the learner is exposed."""
-        return self.draw_from(t, self.play_over(available, exposure))
+    def draw_among(self, t: int, available: Vector, exposure: Exposure, seen: Vector) -> tuple[int, float, Vector]:
+        """Return the same for the play over the available actions, as far as the learner is exposed.
 
-    def play_over(self, available: Vector, exposure: Exposure) -> Vector:
-        """Return the play over the available actions that decisions are drawn from."""
-        return exposure.mix(self.play() if available.all() else self.play_among(available), available)
+        `seen` counts the answers of each action: one that has just entered is held to its share.
+        """
+        play = self.play() if available.all() else self.play_among(available)
+        shares = exposure.entry_shares(play, available, seen)
+        others = available.copy()
+        others[list(shares)] = 0.0
+        if shares and others.any():
+            play = max(1 - sum(shares.values()), 0.0) * self.play_among(others)
+            play[list(shares)] = list(shares.values())
+            play /= play.sum()
+        return self.draw_from(t, exposure.mix(play, available))
 
     def draw_from(self, t: int, play: Vector) -> tuple[int, float, Vector]:
         """Return the same for a play that is given."""

@@ -24,14 +24,15 @@ class Exposure(NamedTuple):
 
     mode: str = "live"
     share: float = 1.0  # of the decisions that the learner makes; the rest is the fallback's
-    minimum: Mapping[int, float] = {}  # shares that actions get beside the learner's play
+    minimum: Mapping[int, float] = {}  # shares, of what the learner decides, that actions get beside its play
     fallback: int | None = None
     retired: frozenset[int] = frozenset()
+    entering: Mapping[int, float] = {}  # actions that the learner hardly knows yet, and the shares that they entered with
 
     @property
     def plain_play(self) -> bool:
         """Whether the learner's play is drawn from as it is."""
-        return self.mode in ("live", "frozen") and self.share == 1.0 and not self.minimum
+        return self.mode in ("live", "frozen") and self.share == 1.0 and not self.minimum and not self.entering
 
     @property
     def learns(self) -> bool:
@@ -53,6 +54,21 @@ class Exposure(NamedTuple):
         mixed /= mixed.sum()
         return mixed
 
+    def entry_shares(self, play: Vector, available: Vector, seen: Vector) -> dict[int, float]:
+        """Return the shares of the entering actions where they are not those of the learner's play.
+
+        `seen` counts the answers of each action. Until its first answer an action has the share s that it entered with, and
+        after n answers at most (1 + n) s, so that a learner that is curious of it cannot give it the traffic.
+        """
+        there = {a: share for a, share in self.entering.items() if available[a]}
+        caps = {a: share if seen[a] == 0 else min(float(play[a]), share * (1 + seen[a])) for a, share in there.items()}
+        return {a: share for a, share in caps.items() if share != play[a]}
+
+    def without_known(self, seen: Vector) -> "Exposure":
+        """Return the same without the entering actions that have got so many answers that nothing holds them any more."""
+        left = {a: share for a, share in self.entering.items() if share * (1 + seen[a]) < 1 and a not in self.retired}
+        return self if len(left) == len(self.entering) else self._replace(entering=left)
+
     def check(self, actions: int) -> "Exposure":
         """Return it; refuse what breaks a law."""
         if not isinstance(self.mode, str) or self.mode not in MODES:
@@ -65,6 +81,8 @@ class Exposure(NamedTuple):
         total = sum(self.minimum.values())
         if not (all(0 <= share <= 1 for share in self.minimum.values()) and total < 1):
             raise ValueError(f"minimum shares must lie in [0, 1] and sum to less than 1, got a sum of {total:g}")
+        if not all(0 < share < 1 for share in self.entering.values()):
+            raise ValueError(f"the share of a new action must lie in (0, 1), got {list(self.entering.values())[-1]:g}")
         if len(self.retired) >= actions:
             raise ValueError("one action must be left: the last one cannot be retired")
         if self.fallback in self.retired or self.retired & set(self.minimum):
@@ -79,6 +97,7 @@ class Exposure(NamedTuple):
             "minimum": sorted([a, share] for a, share in self.minimum.items()),
             "fallback": self.fallback,
             "retired": sorted(self.retired),
+            "entering": sorted([a, share] for a, share in self.entering.items()),
         }
 
     @classmethod
@@ -87,7 +106,8 @@ class Exposure(NamedTuple):
         if plain is None:
             return cls()
         minimum = {int(a): float(share) for a, share in plain["minimum"]}
-        return cls(plain["mode"], float(plain["share"]), minimum, plain["fallback"], frozenset(plain["retired"]))
+        entering = {int(a): float(share) for a, share in plain.get("entering", [])}
+        return cls(plain["mode"], float(plain["share"]), minimum, plain["fallback"], frozenset(plain["retired"]), entering)
 
 
 def mask(actions: int, among: list[int] | None, retired: frozenset[int]) -> Vector:

@@ -18,7 +18,7 @@ class GovernorStatus(NamedTuple):
     form: str  # "sure", "mean", "weighted" or "learned": what is known of the safe play
     promise: tuple[str, ...]  # what is proved of each debt, or that nothing is
     bounds: tuple[float | None, ...]  # that the debts never pass, as far as this is proved for the run so far
-    reserved: tuple[float, ...]  # the debts, with open and lost answers at their reserve
+    reserved: tuple[float, ...]  # the debts, with open answers at their reserve, and lost ones as they were filled in
     peak: tuple[float, ...]  # the largest they were
     safe: int  # decisions that were safe ones
     unsafe: int  # decisions for which safe play was called, but not there
@@ -68,6 +68,11 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
             f"with at most {counts['most_open']} times the largest excess of a value over its reserve, "
             f"{ledger.over[j]:.4g} (G6)"
         )
+    if counts["filled"]:
+        extra.append(
+            f"counting {counts['filled']} decisions without an answer at the values filled in; at their reserves they would "
+            f"add {ledger.eased[j]:.4g}"
+        )
     source, how, condition = _condition(rule, j)
     span, epsilon, m = float(rule.spans[j]), rule.wish.epsilon, len(rule.names)
     if rule.form == MEAN:
@@ -77,7 +82,7 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
             len(rule.actions), m, max(decisions, 1), counts["most_open"] + counts["lost"], epsilon
         )
         behind = f"{bound + span * fixed:.4g} + {span * per_slack:.4g}/rho"
-        return None, f"never more than {behind} behind {constraint}, {how}, {condition} ({source})"
+        return None, "; ".join([f"never more than {behind} behind {constraint}, {how}, {condition} ({source})", *extra])
     since = f" since decision {ledger.since}" if ledger.since else ""
     text = f"never more than {bound:.4g} behind {constraint}{since}, {how}, {condition} ({source})"
     return bound, "; ".join([text, *extra])

@@ -7,8 +7,21 @@ if TYPE_CHECKING:
     from lewa.agent.status import Status
 
 COUNTS = ("decisions", "answered", "late", "charged", "expired", "masked")
-GAUGES = ("limit", "average", "recent", "debt", "reserved", "multiplier", "price")
+GAUGES = ("limit", "promised", "average", "low", "high", "recent", "smooth", "debt", "reserved", "multiplier", "price")
 VERDICTS = ("kept", "missed", "undecided")
+CODES = (
+    "infeasible",
+    "masked-infeasible",
+    "range",
+    "near-limit",
+    "shift",
+    "governor",
+    "no-effect",
+    "regressor",
+    "horizon",
+    "unanswered",
+    "context",
+)  # of warnings, each of which is 0 where there is none: an alert needs a number
 
 
 def metrics_text(status: "Status", agent: str) -> str:
@@ -41,6 +54,8 @@ def metrics_text(status: "Status", agent: str) -> str:
         debts = dict(zip((item.name for item in status.constraints), status.governor.reserved, strict=True))
         sample("constraint_reserved_debt", "gauge", [({"constraint": name}, debt) for name, debt in debts.items()])
     sample("warnings", "gauge", [({}, float(len(status.warnings)))])
+    codes = [warning.code for warning in status.warnings]
+    sample("warning", "gauge", [({"code": code}, float(codes.count(code))) for code in CODES])
     return "\n".join(lines) + "\n"
 
 

@@ -7,21 +7,27 @@ import numpy as np
 
 from lewa.agent.records import Plain
 from lewa.agent.statistics import WINDOW, Statistics, add_recent
-from lewa.measures.confidence_sequence import interval, least_reach
+from lewa.measures.confidence_sequence import interval, least_reach, reach
 from lewa.types import Matrix, Vector
 from lewa.validation import short_repr
 
 BLOCK = 400  # answers of an action that are compared with those before them
 FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
+POOL = 400  # answers of all actions together that are compared with those before them
 KEPT_SHIFTS = 100  # the newest ones
+FEW = 50  # answers of an action below which it is left out of the comparison of all actions together
 
 
 class Shift(NamedTuple):
-    """A change found in what an action gives: its mean before, and in the answers since."""
+    """A change found in what an action gives: its mean before, and in the answers since.
+
+    Without an action it is a change of all actions together: what those drawn lately gave, and what the same ones gave
+    before on average.
+    """
 
     decision: int  # at which it was found
     quantity: str
-    action: str | int
+    action: str | int | None
     before: float
     after: float
 
@@ -82,11 +88,12 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
 
     The newest answers are a block, which is compared every STEP answers and joins those before it when it is full. Both
     bands hold at all times, with the probability that is left for the k-th block of this quantity and action, 6/(pi k)^2 of
-    its share: while an action's mean does not change, the probability that a change is ever reported is at most FALSE_ALARM.
+    its share. Half of FALSE_ALARM is for single actions, half for all of them together: while no action's mean changes, the
+    probability that a change is ever reported is at most FALSE_ALARM.
     """
     fields, K = statistics.block_count.shape
     k = 1 + statistics.action_count[f, action] // BLOCK
-    level = FALSE_ALARM / (fields * K) * 6 / (pi * k) ** 2
+    level = FALSE_ALARM / 2 / (fields * K) * 6 / (pi * k) ** 2
     block: Vector = np.array([column[f, action] for column in statistics.block])
     before: Vector = np.array([column[f, action] for column in statistics.reference])
     shift = None
@@ -101,4 +108,36 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
             reference[f, action] = old + new
         for column in statistics.block:
             column[f, action] = 0.0
+    return shift
+
+
+def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | None:
+    """Compare the newest answers of all actions together with what each action gave before; return both means, in units.
+
+    Let n_k be the newest answers of action k, z_k their sum, and m_k its mean before. While no mean changes, the sum over the
+    newest answers of value less mean is a martingale, whatever decides which action is drawn; so the sum of z_k - n_k m_k is
+    at most its band plus the sum of n_k times the width of the band of m_k. Half of this quantity's share of the probability
+    is for the bands of the m_k, each of which holds at all times; of the other half 6/(pi b)^2 is for the b-th block. Actions
+    with few answers before the block are left out, which is decided when it begins.
+    """
+    fields, K = statistics.pool_count.shape
+    newest = [column[f] for column in statistics.pool]
+    before = [column[f] for column in statistics.base]
+    b, long = 1 + (statistics.count[f] - 1) // POOL, before[0] >= FEW
+    share = FALSE_ALARM / 4 / fields
+    level = share * 6 / (pi * b) ** 2
+    n, means = newest[0][long], before[1][long] / before[0][long]
+    count, expected, told = float(n.sum()), float(n @ means), float(newest[1][long].sum())
+    spread, shift = float(newest[2][long].sum()), None
+    if count and abs(told - expected) > least_reach(spread, level / 2):
+        drawn = n > 0
+        widths = reach(before[2][long][drawn], share / (2 * K)) / before[0][long][drawn]
+        if abs(told - expected) > float(reach(spread, level / 2)) + float(n[drawn] @ widths):
+            shift = expected / count, told / count
+            for column in before:
+                column[:] = 0.0
+    if shift or newest[0].sum() >= POOL:
+        for old, new in zip(before, newest, strict=True):
+            old += new
+            new[:] = 0.0
     return shift

@@ -15,7 +15,7 @@ from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.exposure import Exposure
 from lewa.agent.groups import spread
 from lewa.agent.pending import OpenDecisions, Pending, Units
-from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_shift
+from lewa.agent.recent import KEPT_SHIFTS, Recent, Shift, find_common_shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.regressors import Regressors
 from lewa.agent.setup import Setup, clipped_unit
@@ -102,6 +102,8 @@ class AgentState:
         self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features, self.asleep)))
         if masked:
             self.counts["masked"] += 1
+        if self.exposure.entering:
+            self.exposure = self.exposure.without_known(self.statistics.action_count[0])
         if len(self.open) > self._max_pending:
             self.close(self.open.oldest())
         if self._expire_after is not None:
@@ -202,9 +204,11 @@ class AgentState:
         pending = self.open.pop(number)
         safe, known = self.delays.is_safe(number), pending.known()
         whole = len(known) == len(self._fields)
+        units = self._units_so_far(pending)
+        if not whole and self.setup.unanswered is not None:
+            self._fill_in(number, pending, units, known)
         if self.ledger is not None:
             self.ledger.close(number, whole)
-        units = self._units_so_far(pending)
         if whole:
             self.statistics.multiplier_sum[1:] += self.driver.multiplier
             self._learn(pending, units, safe)
@@ -216,11 +220,6 @@ class AgentState:
             self._release(pending, safe)
             return
         guessed = self.driver.forecasts and not known and not self.setup.unanswered
-        for f in range(len(self._fields)):
-            if f not in known:
-                units[f] = self.expected_unit(pending, f)
-                self.charge_count[f] += 1
-                self.charge_total[f] += self.setup.scales[f].to_user(self.unit_of_play(pending, units[f]))
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
         regresses = pending.features.size > 0 and not self.setup.policies
         if regresses and not safe and 0 not in known and "reward" not in self.setup.unanswered:
@@ -229,6 +228,19 @@ class AgentState:
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
         self.counts["charged"] += 1
+
+    def _fill_in(self, number: int, pending: Pending, units: Units, known: Sequence[int]) -> None:
+        """Fill in the units that a decision lacks; the governor counts the action drawn at them."""
+        values: dict[str, float] = {}
+        for f in range(len(self._fields)):
+            if f not in known:
+                units[f] = self.expected_unit(pending, f)
+                self.charge_count[f] += 1
+                self.charge_total[f] += self.setup.scales[f].to_user(self.unit_of_play(pending, units[f]))
+                drawn = units[f][pending.action] if self.sees_all else units[f]
+                values[self.setup.fields[f]] = self.setup.scales[f].to_user(float(drawn))
+        if self.ledger is not None:
+            self.ledger.fill_in(number, values)
 
     def _count_answer(self, number: int) -> None:
         self.delays.end(number, learned=True)
@@ -306,15 +318,15 @@ class AgentState:
     def compare(self, action: int, fields: Sequence[int]) -> None:
         """Look for a change in what an action gives, in the fields whose turn it is."""
         for f in fields:
+            if self.statistics.count[f] % STEP == 0 and not self.sees_all:
+                self._report(f, None, find_common_shift(self.statistics, f))
             if self.statistics.block_count[f, action] % STEP == 0:
-                self._compare(f, action)
+                self._report(f, self.setup.actions[action], find_shift(self.statistics, f, action))
 
-    def _compare(self, f: int, action: int) -> None:
-        shift = find_shift(self.statistics, f, action)
+    def _report(self, f: int, action: Label | None, shift: tuple[float, float] | None) -> None:
         if shift is not None:
-            scale, names = self.setup.scales[f], self.setup
-            before, after = map(scale.to_user, shift)
-            self.shifts.append(Shift(self.rounds, names.fields[f], names.actions[action], before, after))
+            before, after = map(self.setup.scales[f].to_user, shift)
+            self.shifts.append(Shift(self.rounds, self.setup.fields[f], action, before, after))
             del self.shifts[:-KEPT_SHIFTS]
 
     def index(self, label: Label | None) -> int:

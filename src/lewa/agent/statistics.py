@@ -36,10 +36,16 @@ PER_ACTION = {
     "reference_count": "before seen",
     "reference_sum": "before gained",
     "reference_spread": "before varied",
+    "pool_count": "lately seen",
+    "pool_sum": "lately gained",
+    "pool_spread": "lately varied",
+    "base_count": "long seen",
+    "base_sum": "long gained",
+    "base_spread": "long varied",
 }
 ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM, CLIP_ABOVE, CLIP_BELOW = range(12)
 WIDTH, PARTS = len(PER_QUANTITY), len(PER_ACTION)
-ADDED = (*list(PER_QUANTITY)[-2:], *list(PER_ACTION)[-6:])  # that earlier files of version 1 do not have
+ADDED = (*list(PER_QUANTITY)[-2:], *list(PER_ACTION)[-12:])  # that earlier files of version 1 do not have
 WINDOW = 500  # values of each quantity that are kept as they are; after them in a row come their count and their average
 MEMORY = 200  # values of the exponential average
 STEP = 50  # answers of an action after which they are compared with those before them: see recent.py
@@ -75,6 +81,12 @@ class Statistics:
     reference_count: Matrix  # of the answers that they will be compared with
     reference_sum: Matrix
     reference_spread: Matrix
+    pool_count: Matrix  # the newest answers of all actions together, and those before them, by action: see recent.py
+    pool_sum: Matrix
+    pool_spread: Matrix
+    base_count: Matrix
+    base_sum: Matrix
+    base_spread: Matrix
 
     def __init__(self, table: Matrix) -> None:
         self.table = table
@@ -85,6 +97,8 @@ class Statistics:
             setattr(self, name, table[:, WIDTH + block * K : WIDTH + (block + 1) * K])
         self.block = self.block_count, self.block_sum, self.block_spread
         self.reference = self.reference_count, self.reference_sum, self.reference_spread
+        self.pool = self.pool_count, self.pool_sum, self.pool_spread
+        self.base = self.base_count, self.base_sum, self.base_spread
 
     @classmethod
     def empty(cls, scales: Sequence[Scale], actions: int) -> "Statistics":
@@ -115,9 +129,13 @@ class Statistics:
             (self.weight, self.weighted_sum),
             (self.block_count, self.block_sum),
             (self.reference_count, self.reference_sum),
+            (self.pool_count, self.pool_sum),
+            (self.base_count, self.base_sum),
         ):
             total[f] = count[f] - (ratio * (count[f] - total[f]) + shift * count[f])
         for spread in (self.spread, self.action_spread, self.block_spread, self.reference_spread):
+            spread[f] *= ratio * ratio
+        for spread in (self.pool_spread, self.base_spread):
             spread[f] *= ratio * ratio
 
     def copy(self) -> "Statistics":
@@ -202,7 +220,8 @@ def _add_action(
         d = desk[0, f]
         if not np.isnan(d):
             desk[1, f] = _add_value(table[f], recent[f], d, action, propensity, unbounded and f > 0)
-            due |= table[f, WIDTH + action + 5 * ((table.shape[1] - WIDTH) // PARTS)] % STEP == 0
+            block = table[f, WIDTH + action + 5 * ((table.shape[1] - WIDTH) // PARTS)]
+            due |= block % STEP == 0 or table[f, COUNT] % STEP == 0
     if learn:
         for j in range(fields - 1):
             table[j + 1, MULTIPLIER_SUM] += multiplier[j]
@@ -225,7 +244,7 @@ def _add_many(
         i, due = actions[r], False
         for f in range(fields):
             units[r, f] = _add_value(table[f], recent[f], values[r, f], i, propensities[r], unbounded and f > 0)
-            due |= table[f, WIDTH + i + 5 * K] % STEP == 0
+            due |= table[f, WIDTH + i + 5 * K] % STEP == 0 or table[f, COUNT] % STEP == 0
         if due:
             return r + 1
     return values.shape[0]
@@ -260,6 +279,10 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
     row[i + 5 * K] += 1
     row[i + 6 * K] += x
     row[i + 7 * K] += off * off
+    off = x - (0.5 + row[i + 12 * K] + row[i + 15 * K]) / (row[i + 11 * K] + row[i + 14 * K] + 1)
+    row[i + 11 * K] += 1
+    row[i + 12 * K] += x
+    row[i + 13 * K] += off * off
     add_recent(recent, d)
     return unit if raw else x
 

@@ -14,7 +14,7 @@ from lewa.agent.metrics import metrics_text
 from lewa.agent.misfits import Misfits
 from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
-from lewa.agent.verdicts import verdict_of
+from lewa.agent.verdicts import promised_limit, verdict_of
 from lewa.measures import best_fixed_play, dual_certificate
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
@@ -40,8 +40,9 @@ class ConstraintStatus(NamedTuple):
     low: float | None  # confidence band for the expected average of the decisions; an end is None where clipped
     # values say nothing of it: values above the range make the average look smaller, so that its lower end still holds
     high: float | None
-    verdict: str  # "kept" or "missed", if the whole band is on one side of the limit, else "undecided"
-    side: str  # of the limit that the plain average is on: "above", "below" or "at"; "" before anything was told
+    promised: float  # the limit; after changes of it the average of the limits in force, one for each value told
+    verdict: str  # "kept" or "missed", if the whole band is on one side of what was promised, else "undecided"
+    side: str  # of what was promised that the plain average is on: "above", "below" or "at"; "" before anything was told
     recent: float | None  # the mean of the last 500 values told
     smooth: float | None  # their exponential average, over some 200 values
     debt: float  # the sum of what was told beyond the limit, less what was saved; positive on the wrong side
@@ -146,7 +147,8 @@ class Status(NamedTuple):
         for item in self.constraints:
             average = "nothing told yet"
             if item.average is not None:
-                average = f"{item.average:.4g} on average ({item.side} the limit), {item.recent:.4g} recently"
+                promised = "the limit" if item.promised == item.limit else f"{item.promised:.4g}, the mean of its limits"
+                average = f"{item.average:.4g} on average ({item.side} {promised}), {item.recent:.4g} recently"
                 average += f", debt {item.debt:.4g}; {_band(item)}: {item.verdict}"
             text.append(f"{item.name} {item.sense} {item.limit:g}: {average}; multiplier {item.multiplier:.4g}")
         if self.governor is not None:
@@ -210,6 +212,7 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
     statistics = state.statistics
     n, clipped, multiplier = statistics.count[f], int(statistics.clip_count[f]), float(state.driver.multiplier[f - 1])
     low, high, verdict = verdict_of(state, f)
+    promised = promised_limit(state, f)
     average, sign = _mean(statistics.total[f], n), 1 if constraint.sense == "at most" else -1
     debt = float(state.debt_base[f - 1] + sign * (statistics.total[f] - n * constraint.limit))
     worst, best = state.setup.reward_range
@@ -220,8 +223,9 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
         average=average,
         low=low,
         high=high,
+        promised=promised,
         verdict=verdict,
-        side="" if average is None else _side(average, constraint.limit),
+        side="" if average is None else _side(average, promised),
         recent=state.recent.mean(f),
         smooth=state.recent.average(f),
         debt=debt,

@@ -1,4 +1,7 @@
-"""The verdict on a constraint: which side of its limit the confidence band of its average is on."""
+"""The verdict on a constraint: which side of what was promised the confidence band of its average is on.
+
+What was promised is the limit, or after changes of it the average of the limits that were in force, one for each value.
+"""
 
 import numpy as np
 
@@ -22,15 +25,21 @@ def verdict_of(state: AgentState, f: int) -> tuple[float | None, float | None, s
     least, most = sorted(constraint.scale.to_user(float(end)) for end in ends)
     low = None if statistics.clip_below[f] else least
     high = None if statistics.clip_above[f] else most
-    return low, high, _verdict(constraint, low, high)
+    return low, high, _verdict(constraint, promised_limit(state, f), low, high)
 
 
-def _verdict(constraint: Constraint, low: float | None, high: float | None) -> str:
-    """Return what the ends of the band that hold say of the limit."""
+def promised_limit(state: AgentState, f: int) -> float:
+    """Return the average of the limits of field f that were in force, one for each value that was told."""
+    constraint, n, base = state.setup.constraints[f - 1], state.statistics.count[f], float(state.debt_base[f - 1])
+    return constraint.limit - (base / n if constraint.sense == "at most" else -base / n) if n and base else constraint.limit
+
+
+def _verdict(constraint: Constraint, limit: float, low: float | None, high: float | None) -> str:
+    """Return what the ends of the band that hold say of a limit."""
     keeps, missed = (high, low) if constraint.sense == "at most" else (low, high)
     sign = 1 if constraint.sense == "at most" else -1
-    if keeps is not None and sign * (keeps - constraint.limit) <= 0:
+    if keeps is not None and sign * (keeps - limit) <= 0:
         return "kept"
-    if missed is not None and sign * (missed - constraint.limit) > 0:
+    if missed is not None and sign * (missed - limit) > 0:
         return "missed"
     return "undecided"

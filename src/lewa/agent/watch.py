@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lewa.agent.diagnostics import StatusWarning, shift_text
 from lewa.agent.recent import Shift
 from lewa.agent.state import AgentState
-from lewa.agent.verdicts import verdict_of
+from lewa.agent.verdicts import promised_limit, verdict_of
 
 log = logging.getLogger("lewa.agent")
 LOOK_EVERY = 100  # answers after which verdicts are looked at
@@ -22,7 +22,7 @@ class VerdictChange(NamedTuple):
     after: str
     decisions: int  # made so far
     average: float
-    limit: float
+    limit: float  # or, after changes of it, the average of the limits that were in force
 
     def __str__(self) -> str:
         name = "" if self.agent is None else f"{self.agent}: "
@@ -59,7 +59,7 @@ class Watch:
             if after != before[f - 1]:
                 average = float(state.statistics.total[f] / state.statistics.count[f])
                 names = state.setup.agent_name, constraint.name, before[f - 1], after
-                changes.append(VerdictChange(*names, state.rounds, average, constraint.limit))
+                changes.append(VerdictChange(*names, state.rounds, average, promised_limit(state, f)))
         shifts = state.shifts
         new = shifts[shifts.index(self._shift) + 1 :] if self._shift in shifts else shifts
         self._shift = shifts[-1] if shifts else None

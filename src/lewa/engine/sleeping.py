@@ -42,7 +42,7 @@ def hide_weights(s: State, there: Vector) -> None:
     """Change a learner's weights so that it learns, projects and prices over the available actions; `wake` ends it."""
     if _has_weights(s, there.size):
         s.weights.log[there == 0] = HIDDEN
-        _weigh(s.weights)
+        weigh(s.weights)
 
 
 def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[int]) -> None:
@@ -62,10 +62,10 @@ def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[i
     if hasattr(s, "losses") and s.losses.size == gone.size:
         _weigh_losses(s, gone, unknown)
     elif _has_weights(s, gone.size) and (s.weights.log[gone] < HIDDEN / 2).all():  # else it was started afresh
-        growth = _log_sum(s.weights.log[~gone]) - _log_sum(before.weights.log[~gone])
+        growth = log_sum(s.weights.log[~gone]) - log_sum(before.weights.log[~gone])
         s.weights.log[gone] = np.maximum(before.weights.log[gone] + growth, HIDDEN)
         _fade(s.weights.log, gone, unknown)
-        _weigh(s.weights)
+        weigh(s.weights)
 
 
 def project(play: Vector, s: State, floor: Vector) -> Vector:
@@ -137,7 +137,7 @@ def _adds_estimates(s: Any, name: str, actions: int) -> bool:
     return name == "losses" or hasattr(s, "leader")  # elsewhere `gain` is room for one round
 
 
-def _weigh(weights: Any) -> None:
+def weigh(weights: Any) -> None:
     """Make the cache of weights anew from their logarithms: see kernels/weights/hedge.py."""
     top = float(weights.log.max())
     weights.value[:] = np.exp(weights.log - top)
@@ -151,12 +151,13 @@ def _weigh(weights: Any) -> None:
 
 def _fade(log: Vector, gone: Flags, unknown: Sequence[int]) -> None:
     """Lower the weights of unknown actions, down to the share that they enter with."""
-    least = _log_sum(log[~gone]) + np.log(ENTRY / (1 - ENTRY))
+    least = log_sum(log[~gone]) + np.log(ENTRY / (1 - ENTRY))
     for k in unknown:
         log[k] = min(log[k], max(log[k] + np.log(FADE), least))
 
 
-def _log_sum(logs: Vector) -> float:
+def log_sum(logs: Vector) -> float:
+    """Return ln of the sum of exp(logs)."""
     top = float(logs.max())
     return top + float(np.log(np.exp(logs - top).sum()))
 
@@ -169,4 +170,4 @@ def _weigh_losses(s: Any, gone: Flags, unknown: Sequence[int]) -> None:
         log[:] = np.maximum(rate * s.losses, HIDDEN)
         _fade(log, gone, unknown)
         s.losses[list(unknown)] = log[list(unknown)] / rate
-        _weigh(s.weights)
+        weigh(s.weights)

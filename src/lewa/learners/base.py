@@ -166,6 +166,10 @@ class Learner:
         """
         return self
 
+    def with_floor(self, s: Any, floor: object) -> tuple[Self, Any]:
+        """Return the learner and its state with another floor from now on."""
+        return self.replace(floor=floor), s
+
     def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
         """Return the learner and its state where a cost z = 1 - c of constraint j is written ratio z + shift from now on.
 

@@ -1,6 +1,6 @@
 """Doubling: any tuned learner without a horizon, started afresh in epochs that double."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from inspect import signature
 from math import ceil, log2
 from typing import Any, Self
@@ -160,6 +160,9 @@ class Doubling(Wrapper):
         if not all(isinstance(parent, Ewa) for parent in parents):
             return None
         return Doubling.of(Ewa).in_epochs([parent for parent in parents if parent], self.length)
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        return self.in_epochs([self.at(k).extended(like, expected) for k in range(self.length.size)], self.length)
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         epochs, left = [], rounds

@@ -1,6 +1,6 @@
 """Tightened: any tuned learner held to floors a little above those asked for, so that in the long run none is missed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from typing import Any, Self
 
@@ -120,6 +120,14 @@ class Tightened(Wrapper):
     def relabelled(self, order: Sequence[int]) -> Self:
         parameters = {**self.inner().relabelled(order).parameters, "floor": self.floor}
         return self.replace(**parameters)
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        parameters = {**self.inner().extended(like, expected).parameters, "floor": self.floor}
+        return self.replace(**parameters)
+
+    def with_floor(self, s: Any, floor: object) -> tuple[Self, Any]:
+        learner = self.replace(floor=floor)
+        return learner, s._replace(line=raised(learner.floor, self.slack))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return anytime.tightened(self.inner(), actions, rounds, self.floor, self.slack, setting)
