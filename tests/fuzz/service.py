@@ -41,7 +41,13 @@ def _url(rng: Random, folder: Path) -> list[str]:
 def keys(rng: Random, folder: Path, index: int) -> list[str]:
     match rng.randrange(3):
         case 0:
-            words = ["add", "--scope", rng.choice(["decide", "admin", "x", ""]), "--rate", rng.choice(["10", *hostile.NUMBERS])]
+            words = [
+                "add",
+                "--scope",
+                rng.choice(["decide", "admin", "x", ""]),
+                "--rate",
+                rng.choice(["10", *hostile.NUMBERS]),
+            ]
             words += ["--label", hostile.word(rng), "--agents", rng.choice(["*", hostile.word(rng)])]
         case 1:
             words = ["list", *(["--json"] if rng.random() < 0.5 else [])]
