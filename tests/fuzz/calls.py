@@ -102,7 +102,7 @@ def change(rng: Random, folder: Path) -> Call:
     agent.pull()
     verb, right = rng.choice(CHANGES)
     given = {**right, rng.choice(list(right)): hostile.thing(rng)}
-    if rng.random() < 0.1:
+    if rng.random() < 0.1 and not verb.endswith("_many"):
         given[rng.choice(["who", "why"])] = hostile.thing(rng)
     return Call(f"agent.{verb}({given!r})", lambda: getattr(agent, verb)(**given), agent.snapshot)
 

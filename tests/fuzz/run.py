@@ -1,9 +1,9 @@
 """Run hostile cases in this process: `make fuzz`, or `python -m tests.fuzz.run --cases 10000 --seed 0 [--only N]`.
 
 A case is a function of the seed and its number. It fails if a command ends in a traceback, in a status other than 0 and 2
-(`lewa check` and `lewa journal verify` may end in 1), in more than one line on standard error with status 2, or in JSON with NaN or Infinity; if a
-call in Python ends in an error that no sentence of this package says, or, refused, changes what it was called on; and if
-either takes longer than PATIENCE.
+(`lewa check` and `lewa journal verify` may end in 1), in more than one line on standard error with status 2, or in JSON with
+NaN or Infinity; if a call in Python ends in an error that no sentence of this package says, or, refused, changes what it was
+called on; and if either takes longer than PATIENCE.
 """
 
 import argparse

@@ -96,9 +96,9 @@ def _listen(bind: str, port: int) -> socket.socket:
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((bind, port))
-    except OSError as error:
+    except (OSError, TypeError, UnicodeError) as error:  # a name of a host may be no text that a network knows
         listener.close()
-        raise ValueError(f"cannot listen on {bind}:{port}: {error.strerror}") from None
+        raise ValueError(f"cannot listen on {bind!r}:{port}: {getattr(error, 'strerror', error)}") from None
     return listener
 
 

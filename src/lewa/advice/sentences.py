@@ -1,0 +1,62 @@
+"""The sentences of an advice."""
+
+from lewa.advice.question import Choice, Question
+
+
+def because(question: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
+    """Say what is advised and why, and what comes next."""
+    best, count = ranked[0], len({choice.name for choice in ranked})
+    first = f"{best.called} has the best bound among {count} learners with a theorem"
+    first = f"{best.called} is the only learner with a theorem" if count == 1 else first
+    bound = f"the larger of regret/T and violation/T is at most {_bound_of(best, question)}"
+    rest = "No other learner has a theorem for this case"
+    if second is not None:
+        rest = f"The bound of the runner-up, {second.called}, is {_bound_of(second, question)}"
+    return f"For {_world(question)}, {first}: {bound}. {rest}."
+
+
+def nothing(question: Question, practice: Choice) -> str:
+    """Say that nothing is proved here, and what to use."""
+    return (
+        f"No learner has a guarantee for {_world(question)}. Use {practice.called}, which did best on real data "
+        "(docs/data.md), and monitor its violation."
+    )
+
+
+def proved(practice: Choice, question: Question) -> str:
+    """Say what is proved of what did best in practice."""
+    if practice.share is not None:
+        return f"its regret/T and violation/T are proved to be below {_percent(practice.share)} here"
+    if question.violation(practice.guarantee) is None:
+        return "nothing is proved about it here"
+    return "nothing is proved about its regret here"
+
+
+def _world(question: Question) -> str:
+    setting = question.setting
+    feedback = "full information" if question.feedback == "full" else "bandit feedback"
+    corrupted = f" with a total corruption of {setting.corruption:g}" if setting.corruption else ""
+    means = f"{setting.constraints} constraints{corrupted}"
+    sure = "on average" if setting.epsilon is None else f"with probability {1 - setting.epsilon:g}"
+    counted = ("no " if question.strict else "") + ("violation in every round" if question.every_round else "net violation")
+    known = "" if question.safe is None else f"action {question.safe} known to be safe, "
+    length = (
+        f"{question.rounds:,} rounds"
+        if question.horizon
+        else f"an unknown number of rounds, compared at {question.rounds:,}"
+    )
+    return f"{feedback}, {means}, {known}{counted}, {sure}, over {length}"
+
+
+def _bound_of(choice: Choice, question: Question) -> str:
+    shares = question.shares(choice.guarantee)
+    largest = max(shares)
+    sure = "" if choice.single else ", on average over runs only"
+    if shares[0] == largest:
+        return f"{_percent(largest)}, its regret{sure}"
+    trivial = largest >= float(question.floor[shares.index(largest) - 1])
+    return f"{_percent(largest)}, its violation{', with only the trivial bound known' if trivial else sure}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
