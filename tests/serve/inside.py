@@ -44,6 +44,13 @@ class Client:
         self.client.portal.call(self.app.host.refresh_keys)  # in the loop, which reads them now and then too
         return token
 
+    def revoke(self, token: str) -> None:
+        store, number = self.app.host.store, token.split("_")[1]
+        key = next(key for key in store.api_keys() if key.id == number)
+        store.put_api_key(key._replace(revoked=1))
+        assert self.client.portal is not None
+        self.client.portal.call(self.app.host.refresh_keys)
+
 
 @contextmanager
 def service(folder: Path, name: str = "store.sqlite3", **limits: Any) -> Iterator[Client]:
