@@ -107,9 +107,9 @@ serve: install
 test-service: $(VENV)/tested
 	LEWA_SERVICE=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/serve
 
-# Hostile requests to the service: CASES says how many.
+# Hostile requests to the service, CASES says how many, and its whole surface against a plain model: a fiftieth as many runs.
 fuzz-service: $(VENV)/tested
-	LEWA_FUZZ=$${CASES:-10000} NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist tests/serve/test_fuzz.py
+	LEWA_FUZZ=$${CASES:-10000} NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist tests/serve/test_fuzz.py tests/serve/test_model.py
 
 # What a durable call costs, layer by layer, and others beside it: writes benchmarks/SERVICE.md in less than five minutes, once
 # the peers are installed. On a machine that does nothing else.

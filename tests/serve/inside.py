@@ -44,6 +44,27 @@ class Client:
         self.client.portal.call(self.app.host.refresh_keys)  # in the loop, which reads them now and then too
         return token
 
+    def pass_time(self, agent: str, microseconds: int) -> list[int | None]:
+        """Close what is due then, as the clock of the service does; return these decisions."""
+        host = self.app.host
+
+        async def close() -> list[int | None]:
+            served = host.agents[agent]
+            entries = served.hosted.due(host.now() + microseconds)
+            if entries:
+                await host.append(served, entries, host.now(served))
+            return [entry.decision for entry in entries]
+
+        assert self.client.portal is not None
+        return self.client.portal.call(close)
+
+    def revoke(self, token: str) -> None:
+        store, number = self.app.host.store, token.split("_")[1]
+        key = next(key for key in store.api_keys() if key.id == number)
+        store.put_api_key(key._replace(revoked=1))
+        assert self.client.portal is not None
+        self.client.portal.call(self.app.host.refresh_keys)
+
 
 @contextmanager
 def service(folder: Path, name: str = "store.sqlite3", **limits: Any) -> Iterator[Client]:

@@ -22,6 +22,8 @@ long = pytest.mark.skipif(
 )
 # Servers start many times: without bytecode, most of a start is to parse the sources of libraries.
 BYTECODE = {"PYTHONPYCACHEPREFIX": str(Path(__file__).parents[2] / "build" / "bytecode")}
+IDLE = 120.0  # seconds without any work after which a process that starts hangs
+LONGEST = 3600.0  # seconds, for one that works and is never ready
 SETUP = {
     "name": "router",
     "actions": ["small", "medium", "large"],
@@ -54,29 +56,31 @@ class Server:
         self._port = self.port
 
     def _logged_port(self) -> int:
-        for _ in range(6000):  # on a busy machine the imports alone take a minute
+        for _ in self._while_it_works():
             for line in self.log.read_text().splitlines():
                 if '"starting"' in line:
                     return int(json.loads(line)["address"].rsplit(":", 1)[1])
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
         self.kill()
         raise AssertionError(self.log.read_text())
+
+    def _while_it_works(self) -> Iterator[None]:
+        """Yield now and then while the process computes or writes: on a busy machine a start takes as long as it takes."""
+        last, since, begun = (-1, ""), time.monotonic(), time.monotonic()
+        while self.process.poll() is None and time.monotonic() - since < IDLE and time.monotonic() - begun < LONGEST:
+            yield
+            if (work := (self.log.stat().st_size, _processor_time(self.process.pid))) != last:
+                last, since = work, time.monotonic()
+            time.sleep(0.05)
 
     @property
     def key(self) -> str:
         return self.key_file.read_text().strip()
 
-    def ready(self, seconds: float = 300) -> "Server":
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    def ready(self) -> "Server":
+        for _ in self._while_it_works():
             with suppress(OSError):
                 if asyncio.run(self._status("/ready")) == 200:
                     return self
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.05)
         raise AssertionError(self.log.read_text()[-3000:])
 
     async def _status(self, path: str) -> int:
@@ -98,6 +102,13 @@ class Server:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
+
+
+def _processor_time(pid: int) -> str:
+    """Return the time that a process has computed, as Linux writes it; nothing where it does not."""
+    with suppress(OSError):
+        return " ".join(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13])
+    return ""
 
 
 @contextmanager

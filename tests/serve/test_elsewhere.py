@@ -143,10 +143,8 @@ def test_answers_are_learned_at_the_close_if_asked_for(tmp_path: Path) -> None:
         assert (status["answered"], status["open"]) == (0, 2)
         status, refusal = web.call("PATCH", AGENT, {"answers": {"close_after": None}}, If_Match='"1"')
         assert (status, "needs answers.close_after" in refusal["error"]) == (400, True)
-        host = web.app.host
-        served = host.agents["router"]
-        assert served.hosted.due(host.now() + HOUR) == []
-        host.append(served, served.hosted.due(host.now() + 4 * HOUR), host.now())
+        assert web.pass_time("router", HOUR) == []
+        assert web.pass_time("router", 4 * HOUR) == [1, 2]
         status = web.call("GET", f"{AGENT}/status")[1]
         assert (status["answered"], status["charged"], status["open"]) == (2, 0, 0)
         sound(web)

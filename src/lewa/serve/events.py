@@ -116,9 +116,12 @@ class Events:
                 await asyncio.sleep(REFRESH)
 
     async def _pass_on(self, address: str, request: Request, queue: Queue) -> None:
-        async for frame in self._forwarder.follow(address, request):
-            if queue.qsize() < WAITING:
-                queue.put_nowait(frame)
+        try:
+            async for frame in self._forwarder.follow(address, request):
+                if queue.qsize() < WAITING:
+                    queue.put_nowait(frame)
+        except Exception as error:  # one replica stops none of the others, and is asked again
+            log("no events of another replica", address=address, why=str(error))
 
     @property
     def listeners(self) -> int:
