@@ -66,13 +66,13 @@ def agent_of(setup: AgentSetup) -> Agent:
             seed=setup.seed or 0,
             settings=setup.settings,
             feedback=setup.feedback if setup.learner == "auto" else None,
-            goal=setup.goal,
+            goal=setup.goal if setup.learner.removesuffix("+governed") == "auto" else "practice",
             max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
             unanswered=setup.answers.unanswered,
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
             policies=setup.policies or None,
-            safe=setup.safe,
+            safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both
             governor=setup.governor,
         )
     except (KeyError, TypeError) as error:
