@@ -253,7 +253,7 @@ REFUSED: list[tuple[Any, type[ValueError], str]] = [
     (lambda agent: agent.update(2, reward=0.1, cost=0.001), ClosedError, "the cost of decision 2 was reported before"),
     (lambda agent: agent.update(0, reward=0.5), UnknownError, "decision 0 does not belong to this agent, which has made 3"),
     (lambda agent: agent.update(99, reward=0.5, cost=0.1, quality=3.0), UnknownError, "does not belong to this agent"),
-    (lambda agent: agent.update("3", reward=0.5), UnknownError, "pass a decision or its number, got '3'"),
+    (lambda agent: agent.update("3", reward=0.5), UnknownError, "pass a decision, its key or its number, got '3'"),
     (lambda agent: agent.update(True, reward=0.5), UnknownError, "or its number, got True"),
     (lambda agent: agent.update(3.0, reward=0.5), UnknownError, "or its number, got 3.0"),
     (lambda agent: agent.update(3), ValueError, "at least one of reward, cost, quality, got none"),

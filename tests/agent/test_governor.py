@@ -235,7 +235,9 @@ def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() ->
     longer = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, safe="small").status()
     assert longer.governor is not None
     assert list(longer.governor.bounds) == pytest.approx([1000 * 0.008])
-    assert Agent(["a"], [COST], safe="a", governor="off").status().governor is None
+    assert Agent(["a"], [COST], governor="off").status().governor is None
+    with pytest.raises(ValueError, match="safe names the action that a governor plays"):
+        Agent(["a"], [COST], safe="a", governor="off")
     assert Agent(["a"], [COST]).status().governor is None
 
 

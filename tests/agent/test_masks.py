@@ -58,6 +58,26 @@ def test_the_line_is_kept_while_an_action_is_away_as_it_is_without_that_action(n
     assert np.mean(spent) <= max(LIMIT, whole) + 0.03
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize(("name", "line"), [("auto", 0.41), ("anytime-bandit-lewa", 0.43), ("lewa-ix", 0.47)])
+def test_the_trial_in_full(name: str, line: float) -> None:
+    """An unknown, bad and dear action took 1.00, 0.54 of its first 100, 1,000 queries after 1,000 without it."""
+    agent, dice = (
+        Agent(list(QUALITY), [at_most("cost", LIMIT)], seed=1, learner=name, horizon=6000),
+        np.random.default_rng(1),
+    )
+    drawn, spent = [], []
+    for t in range(6000):
+        decision = agent.pull(available=["good", "cheap"] if t < 1000 else None)
+        action = str(decision.action)
+        drawn.append(action == "new")
+        spent.append(COST[action])
+        agent.update(decision, reward=float(dice.random() < QUALITY[action]), cost=COST[action])
+    assert np.mean(drawn[1000:1100]) <= 0.04
+    assert np.mean(drawn[1000:2000]) <= 2 * np.mean(drawn[2000:]) + 0.005
+    assert np.mean(spent) <= line
+
+
 # Laws --------------------------------------------------------------------------------------------------------------------
 
 

@@ -33,6 +33,26 @@ def test_an_answer_to_a_decision_of_another_agent_is_refused() -> None:
     here.update(decisions[0], reward=0.5, cost=0.1)
 
 
+def test_a_key_names_the_agent_and_is_refused_by_another_one() -> None:
+    here, there, nameless = router("a:b"), router("there"), router()
+    keys = [agent.pull().key for agent in (here, there, nameless)]
+    assert keys == ["a:b:1", "there:1", ":1"]
+    before = here.snapshot()
+    for key in keys[1:]:
+        for call in (lambda key=key: here.update(key, reward=0.5, cost=0.1), lambda key=key: here.close(key)):
+            with pytest.raises(UnknownError, match=r"decision 1 belongs to another agent, .*; this agent is 'a:b'"):
+                call()
+        with pytest.raises(UnknownError, match="belongs to another agent"):
+            here.update_many([(key, {"reward": 0.5, "cost": 0.1})])
+    for key in ("1", "a:b:", "a:b:-1", "a:b:x", "", "a:b:" + 30 * "9"):
+        with pytest.raises(UnknownError, match="pass a decision, its key or its number"):
+            here.update(key, reward=0.5, cost=0.1)
+    assert here.snapshot() == before
+    assert here.update(keys[0], cost=0.1).decision == 1
+    assert here.update_many([(keys[0], {"reward": 0.5})])[0].decision == 1
+    assert nameless.close(keys[2]).closed
+
+
 def test_a_named_agent_replays_and_restores_under_its_name() -> None:
     agent = router("here")
     log: list[Record] = []

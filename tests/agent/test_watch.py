@@ -12,8 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from lewa import Agent, at_least, at_most
 from lewa.agent import VerdictChange
 from lewa.agent.metrics import CODES
-from lewa.agent.recent import FALSE_ALARM, find_shift
-from lewa.agent.statistics import STEP, Statistics
+from lewa.agent.recent import FALSE_ALARM, find_common_shift, find_shift
+from lewa.agent.statistics import STEP, WINDOW, Statistics, _add_value
 from lewa.units import Scale
 
 
@@ -231,3 +231,55 @@ def test_metrics_have_a_number_for_each_code_of_a_warning() -> None:
     for code in CODES:
         assert f'lewa_warning{{agent="r",code="{code}"}} {float(code in codes)}' in text
     assert 'lewa_constraint_low{agent="r",constraint="cost"} ' in text
+
+
+def common_shifts(runs: int, answers: int, change: float) -> list[int]:
+    """Return for each run how many answers after the middle a change of nine actions together was found, -1 for never.
+
+    Which action is drawn depends on what came before. After the middle costs are multiplied.
+    """
+    found, dice = [], np.random.default_rng(5)
+    for _ in range(runs):
+        statistics, means, drift, seen = Statistics.empty([Scale(0.0, 1.0)], 9), np.linspace(0.05, 0.45, 9), 0.0, -1
+        row, recent = statistics.table[0], np.zeros(WINDOW + 2)
+        for n in range(1, answers + 1):
+            ends = np.cumsum(np.exp(drift * np.arange(9)))
+            action = int(np.searchsorted(ends, dice.random() * ends[-1]))
+            factor = change if n > answers // 2 else 1.0
+            value = factor * means[action] * (0.5 + dice.random())
+            drift = 0.98 * drift + 0.2 * (0.25 - value)
+            getattr(_add_value, "py_func", _add_value)(row, recent, value, action, 0.5, False)
+            if n % STEP == 0 and find_common_shift(statistics, 0) is not None:
+                seen = n - answers // 2
+                break
+        found.append(seen)
+    return found
+
+
+def test_a_change_of_all_actions_together_is_found_in_a_few_hundred_answers_and_no_change_never() -> None:
+    assert all(0 < n <= 500 for n in common_shifts(2, 3000, 2.0))
+    assert common_shifts(1, 3000, 1.0) == [-1]
+
+
+NOTHING_TO_DO: list[tuple[dict[str, Any], str]] = [
+    ({"keep_context": True}, "keep_context=True needs a context"),
+    ({"sync": "every"}, "sync and plays are about a journal: give journal=PATH"),
+    ({"plays": True}, "sync and plays are about a journal: give journal=PATH"),
+    (
+        {"learner": "lewa-ix", "goal": "proved", "horizon": 9},
+        "goal is for learner='auto', got goal='proved' and learner='lewa-ix'",
+    ),
+    ({"safe": "a", "governor": "off"}, "safe names the action that a governor plays, got safe='a' and governor='off'"),
+]
+
+
+@pytest.mark.parametrize(("told", "sentence"), NOTHING_TO_DO)
+def test_a_setting_that_would_do_nothing_is_refused(told: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        Agent(["a", "b"], [at_most("cost", 0.4)], **told)
+
+
+def test_expected_values_that_the_learner_does_not_start_from_are_warned_of() -> None:
+    for learner, codes in (("auto", []), ("lewa-ix", ["no-effect"]), ("anytime-bandit-lewa", ["no-effect"])):
+        agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=learner, horizon=9, expected={"cost": [0.1, 0.9]})
+        assert [warning.code for warning in agent.status().warnings] == codes

@@ -69,8 +69,8 @@ class Agent(ChangeMethods, AgentCore):
         "close" is for answers that come sooner or later depending on what they say: learned at fixed times, they keep
         the theorems that ask for arrivals which depend on no outcome.
     expected : mapping, optional
-        Values per action that are known in advance, by name. The learner starts from them, they are filled in until
-        something was seen, and constraints that no mixture of them meets are refused.
+        Values per action that are known in advance, by name. They are filled in until something was seen, constraints that
+        no mixture of them meets are refused, and a learner that can, such as that of "auto", starts from them.
     context : sequence of columns, optional
         What is known of each request: `number`, `category`, `text` and `vector` declare it. Every `pull` then takes a
         `context`, and the learner weighs the actions by it.
@@ -91,7 +91,8 @@ class Agent(ChangeMethods, AgentCore):
         Play safe while one more decision at its worst would take a debt beyond its bound. "auto" does so if `safe` is
         given; "learned" learns what is safe; a `Governor` says more.
     name : str, optional
-        The name of the agent. Its decisions carry it, and an answer to a decision of another agent is refused.
+        The name of the agent, another one for each that runs. Its decisions carry it, also in their `key`, and an answer to
+        a decision or a key of an agent with another name is refused.
     on_verdict : callable, optional
         Called with a `VerdictChange` when the verdict on a constraint has changed, outside of the agent's lock, by the
         call that brought the answer; verdicts are looked at every 100 answers, and after a change. What it raises is
@@ -143,7 +144,7 @@ class Agent(ChangeMethods, AgentCore):
         name: str | None = None,
         on_verdict: VerdictCallback | None = None,
         journal: str | os.PathLike[str] | None = None,
-        sync: str = "batch",
+        sync: str | None = None,
         plays: bool = False,
     ) -> None:
         columns = contexts.declare(context, settings)
@@ -157,6 +158,8 @@ class Agent(ChangeMethods, AgentCore):
         if advisers and columns is not None:
             raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
         learner, governor = split_governed(learner, governor, safe)
+        no_context, no_journal = columns is None and not advisers, journal is None
+        setup.refuse_without_effect(goal, learner, keep_context and no_context, no_journal and (sync is not None or plays))
         model = as_regressor_name(regressor, columns is not None)
         tuning = contexts.with_known(settings, items, known)
         wish = setup.Wish(learner, feedback, goal, tuning, 0 if columns is None else columns.size, len(advisers))
@@ -194,7 +197,7 @@ class Agent(ChangeMethods, AgentCore):
         self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
         self.on_verdict = setup.as_callback(on_verdict)
         if journal is not None:
-            self.start_journal(journal, sync, plays)
+            self.start_journal(journal, "batch" if sync is None else sync, plays)
 
     @property
     def exposure(self) -> Exposure:
@@ -322,7 +325,7 @@ class Agent(ChangeMethods, AgentCore):
         Parameters
         ----------
         answers : sequence of (decision, values)
-            The decision, or its number, and its values by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
+            The decision, its key or its number, and its values by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
             is invalid, none is accepted.
         """
         with self._lock:
@@ -340,7 +343,7 @@ class Agent(ChangeMethods, AgentCore):
             self._announce()
         return records
 
-    def update(self, decision: Decision | int, /, reward: Input | None = None, **constraints: Input) -> Feedback:
+    def update(self, decision: Decision | int | str, /, reward: Input | None = None, **constraints: Input) -> Feedback:
         """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.
 
         The learner learns when the last part is there; averages count each part at once. A value that was
@@ -348,8 +351,8 @@ class Agent(ChangeMethods, AgentCore):
 
         Parameters
         ----------
-        decision : Decision or int
-            The decision, or its number.
+        decision : Decision, str or int
+            The decision, its key, or its number, which says nothing of the agent that it belongs to.
         reward : float or sequence of float, optional
             What was earned; one value per action if the learner sees every action.
         **constraints : float or sequence of float
@@ -382,7 +385,7 @@ class Agent(ChangeMethods, AgentCore):
         self._announce()
         return change
 
-    def close(self, decision: Decision | int) -> Feedback:
+    def close(self, decision: Decision | int | str) -> Feedback:
         """Close a decision that will get no further answer."""
         with self._lock:
             self._check_running()

@@ -16,7 +16,7 @@ from lewa.feedback import NOTHING
 from lewa.types import Indices, Matrix, Vector
 from lewa.validation import short_repr
 
-Answer = tuple[Decision | int, Mapping[str, Input]]  # a decision, or its number, and values by name
+Answer = tuple[Decision | int | str, Mapping[str, Input]]  # a decision, its key or its number, and values by name
 
 _new: Any = tuple.__new__  # a named tuple in half the time
 

@@ -213,8 +213,9 @@ class AgentCore:
         path : path
             A file that is not there yet, or is empty. One process at a time can have it.
         sync : "every", "batch" or "never"
-            When records are forced to the disk: each one before its call returns; every second or 1,000 records; or when
-            the operating system likes. A process that is killed loses nothing in any case; a machine without power may.
+            When records are forced to the disk: each one before its call returns; after 1,000 records, or with the first
+            one that is a second later than the last time; or when the operating system likes. A process that is killed
+            loses nothing in any case; a machine without power may.
         plays : bool
             Whether to write the whole play of each decision, also where the learner does not need it.
         """

@@ -9,6 +9,7 @@ from lewa.agent.debt_ledger import governor_problems
 from lewa.agent.recent import Shift
 from lewa.agent.setup import mixed_sources
 from lewa.agent.state import AgentState
+from lewa.learners import settings_of
 from lewa.measures import best_fixed_play
 from lewa.measures.confidence_sequence import interval
 from lewa.types import Matrix
@@ -70,6 +71,8 @@ def _without_effect(state: AgentState) -> list[str]:
             f"{name} has slack 0 and plays as {name.removesuffix('+tightened')} does: no slack is proved to be enough for "
         )
         problems.append(text + f"{state.setup.horizon} decisions; settings={{'slack': ...}} gives one")
+    if state.setup.expected and ":" not in name and "rewards" not in settings_of(name):
+        problems.append(f"{name} does not start from expected values: they are only filled in until something was seen")
     if state.sees_all and not state.counts["answered"]:
         problems.append(
             f"{name} sees every action: an answer needs one value per action, not only that of the chosen action"

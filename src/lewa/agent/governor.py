@@ -107,7 +107,9 @@ def as_governor(governor: object, safe: Label | None) -> Governor | None:
         return Governor()
     if name not in ("auto", "off"):
         raise ValueError(f"governor must be a Governor, 'auto', 'learned' or 'off', got {short_repr(governor)}")
-    return None if safe is None or name == "off" else Governor(safe)
+    if name == "off" and safe is not None:
+        raise ValueError(f"safe names the action that a governor plays, got safe={safe!r} and governor='off'")
+    return None if safe is None else Governor(safe)
 
 
 class Rule:

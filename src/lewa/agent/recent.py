@@ -77,29 +77,24 @@ class Recent:
         return recent
 
 
-def _may_differ(before: Vector, block: Vector, alpha: float) -> bool:
-    """Whether two bands of this level on each side can be apart: nearly always they cannot, which is cheap to see."""
-    gap = abs(before[1] / before[0] - block[1] / block[0])
-    return bool(gap > sum(least_reach(float(V), alpha) / n for n, _, V in (before, block)))
-
-
 def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, float] | None:
     """Compare an action's newest answers with those before them; return both means, in units, if they differ.
 
-    The newest answers are a block, which is compared every STEP answers and joins those before it when it is full. Both
-    bands hold at all times, with the probability that is left for the k-th block of this quantity and action, 6/(pi k)^2 of
-    its share. Half of FALSE_ALARM is for single actions, half for all of them together: while no action's mean changes, the
-    probability that a change is ever reported is at most FALSE_ALARM.
+    The newest answers are a block, which is compared every STEP answers and joins those before it when it is full. Half of
+    the share of the probability that this quantity and action have is for the band of what was before, which holds at all
+    times; of the other half 6/(pi k)^2 is for the k-th block. Half of FALSE_ALARM is for single actions, half for all of
+    them together: while no action's mean changes, the probability that a change is ever reported is at most FALSE_ALARM.
     """
     fields, K = statistics.block_count.shape
     k = 1 + statistics.action_count[f, action] // BLOCK
-    level = FALSE_ALARM / 2 / (fields * K) * 6 / (pi * k) ** 2
+    share = FALSE_ALARM / 4 / (fields * K)
+    level = share * 6 / (pi * k) ** 2
     block: Vector = np.array([column[f, action] for column in statistics.block])
     before: Vector = np.array([column[f, action] for column in statistics.reference])
     shift = None
-    if before[0] > 0 and _may_differ(before, block, level / 4):
-        low, high = interval(before[0], before[1], before[2], level / 2)
-        lower, upper = interval(block[0], block[1], block[2], level / 2)
+    if before[0] > 0 and _may_differ(before, share / 2, block, level / 2):
+        low, high = interval(before[0], before[1], before[2], share)
+        lower, upper = interval(block[0], block[1], block[2], level)
         if lower > high or upper < low:
             shift = float(before[1] / before[0]), float(block[1] / block[0])
             before[:] = 0.0
@@ -111,14 +106,20 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
     return shift
 
 
+def _may_differ(before: Vector, alpha: float, block: Vector, beta: float) -> bool:
+    """Whether two bands, of these levels on each side, can be apart: nearly always they cannot, which is cheap to see."""
+    gap = abs(before[1] / before[0] - block[1] / block[0])
+    return bool(gap > least_reach(float(before[2]), alpha) / before[0] + least_reach(float(block[2]), beta) / block[0])
+
+
 def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | None:
     """Compare the newest answers of all actions together with what each action gave before; return both means, in units.
 
-    Let n_k be the newest answers of action k, z_k their sum, and m_k its mean before. While no mean changes, the sum over the
-    newest answers of value less mean is a martingale, whatever decides which action is drawn; so the sum of z_k - n_k m_k is
-    at most its band plus the sum of n_k times the width of the band of m_k. Half of this quantity's share of the probability
-    is for the bands of the m_k, each of which holds at all times; of the other half 6/(pi b)^2 is for the b-th block. Actions
-    with few answers before the block are left out, which is decided when it begins.
+    Let n_k be the newest answers of action k, z_k their sum, and m_k its mean before. While no mean changes, the sum over
+    the newest answers of value less mean is a martingale, whatever decides which action is drawn; so the sum of
+    z_k - n_k m_k is at most its band plus the sum of n_k times the width of the band of m_k. Half of this quantity's share
+    of the probability is for the bands of the m_k, each of which holds at all times; of the other half 6/(pi b)^2 is for the
+    b-th block. Actions with few answers before the block are left out, which is decided when it begins.
     """
     fields, K = statistics.pool_count.shape
     newest = [column[f] for column in statistics.pool]
@@ -127,13 +128,13 @@ def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | N
     share = FALSE_ALARM / 4 / fields
     level = share * 6 / (pi * b) ** 2
     n, means = newest[0][long], before[1][long] / before[0][long]
-    count, expected, told = float(n.sum()), float(n @ means), float(newest[1][long].sum())
+    count, expected, gained = float(n.sum()), float(n @ means), float(newest[1][long].sum())
     spread, shift = float(newest[2][long].sum()), None
-    if count and abs(told - expected) > least_reach(spread, level / 2):
+    if count and abs(gained - expected) > least_reach(spread, level / 2):
         drawn = n > 0
         widths = reach(before[2][long][drawn], share / (2 * K)) / before[0][long][drawn]
-        if abs(told - expected) > float(reach(spread, level / 2)) + float(n[drawn] @ widths):
-            shift = expected / count, told / count
+        if abs(gained - expected) > float(reach(spread, level / 2)) + float(n[drawn] @ widths):
+            shift = expected / count, gained / count
             for column in before:
                 column[:] = 0.0
     if shift or newest[0].sum() >= POOL:

@@ -37,6 +37,11 @@ class Decision(NamedTuple):
     context: Any = None  # as it was given, where the agent was asked to keep it; nothing reads it
 
     @property
+    def key(self) -> str:
+        """Return the agent's name with the number, "router:17": a text that no agent of another name takes for its own."""
+        return f"{self.agent or ''}:{self.id}"
+
+    @property
     def features(self) -> tuple[float, ...]:
         """Return the features of the context that the action was drawn in."""
         return tuple(memoryview(self.features_bytes).cast("d"))

@@ -241,6 +241,16 @@ def make_learner(
     return name, check_effect(name, short)
 
 
+def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_nothing: bool) -> None:
+    """Refuse settings that would do nothing."""
+    if goal != "practice" and learner != "auto":
+        raise ValueError(f"goal is for learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
+    if keeps_nothing:
+        raise ValueError("keep_context=True needs a context: declare it by context=...")
+    if writes_nothing:
+        raise ValueError("sync and plays are about a journal: give journal=PATH")
+
+
 def check_effect(name: str, learner: Learner) -> Learner:
     """Return the learner; refuse one that is called safe and was not told what is."""
     if getattr(learner, "safe", 0.0) < 0:

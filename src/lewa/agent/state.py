@@ -111,12 +111,14 @@ class AgentState:
                 self.close(oldest)
         return charged
 
-    def find(self, decision: Decision | int) -> int:
+    def find(self, decision: Decision | int | str) -> int:
         """Return the number of an open decision; refuse what is closed or was never made here."""
-        number = decision.id if isinstance(decision, Decision) else decision
+        number: object = decision.id if isinstance(decision, Decision) else decision
+        if type(number) is str:
+            number = self._number_of_key(number)
         if type(number) is not int:
             if isinstance(number, bool) or not isinstance(number, int | np.integer):
-                raise UnknownError(f"pass a decision or its number, got {short_repr(decision)}")
+                raise UnknownError(f"pass a decision, its key or its number, got {short_repr(decision)}")
             number = int(number)
         if isinstance(decision, Decision):
             self.check_name(decision)  # first: a number that is closed here says nothing of another agent's decision
@@ -132,6 +134,16 @@ class AgentState:
             if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
                 raise UnknownError(f"decision {number} of this agent differs from {short_repr(decision)}")
         return number
+
+    def _number_of_key(self, key: str) -> int:
+        """Return the number in a key, NAME:NUMBER; refuse that of another agent."""
+        name, colon, digits = key.rpartition(":")
+        if not (colon and digits.isascii() and digits.isdigit() and len(digits) < 20):
+            raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
+        if (name or None) != self.setup.agent_name:
+            theirs, ours = ("without a name" if x is None else repr(x) for x in (name or None, self.setup.agent_name))
+            raise UnknownError(f"decision {digits} belongs to another agent, {theirs}; this agent is {ours}")
+        return int(digits)
 
     def check_name(self, item: Record) -> None:
         """Refuse a decision of another agent, and an answer or a change that was made to another one."""

@@ -10,6 +10,7 @@ from lewa.agent.state import AgentState
 from lewa.agent.verdicts import promised_limit, verdict_of
 
 log = logging.getLogger("lewa.agent")
+log.addHandler(logging.NullHandler())  # nothing goes to standard error unless the application asks for it
 LOOK_EVERY = 100  # answers after which verdicts are looked at
 
 

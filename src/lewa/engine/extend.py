@@ -111,7 +111,7 @@ def _enter_behind(weights: Any, odds: float) -> None:
 
 
 def _enter_total(weights: LazyWeights) -> None:
-    """Lazy weights: value = exp(eta total). Before the first answer no step is known, and the new action is like the others."""
+    """Lazy weights: value = exp(eta total). Before the first answer no step is known: the new action is like the others."""
     k = int(np.argmax(abs(weights.total[:-1])))
     if weights.total[k] != 0 and weights.value[k] > 0:
         weights.total[-1] = log(weights.value[-1]) * weights.total[k] / log(weights.value[k])

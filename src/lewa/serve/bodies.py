@@ -70,7 +70,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             seed=setup.seed or 0,
             settings=setup.settings,
             feedback=setup.feedback if setup.learner == "auto" else None,
-            goal=setup.goal,
+            goal=setup.goal if setup.learner.removesuffix("+governed") == "auto" else "practice",
             max_pending=setup.answers.max_open + 1,  # the service closes the oldest, so that the journal says so
             unanswered=setup.answers.unanswered,
             learn="close" if setup.answers.learn == "at close" else "answer",
@@ -79,7 +79,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
             keep_context=setup.keep_context,
             policies=setup.policies or None,
-            safe=setup.safe,
+            safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both
             governor=setup.governor,
             name=setup.name,  # its warnings in the log have it
         )

@@ -137,7 +137,7 @@ class LineChange(Struct, forbid_unknown_fields=True):
 
 
 class NewAction(Struct, forbid_unknown_fields=True):
-    """An action to add: like another one, with what is expected of it, or with a minimum share."""
+    """An action to add: like another one, with what is expected of it, with the share that it enters with."""
 
     name: Label
     like: Label | None = None
