@@ -25,8 +25,11 @@ GAMES: dict[str, Any] = {
 }
 
 
-# These take 100,000 rounds, which are played compiled; all others are said of plain Python.
-LONG = [learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap]
+# These take 100,000 rounds, or 1,000 draws, which are played compiled; all others are said of plain Python.
+LONG = [
+    *(learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap),
+    learners.actions_are_drawn_from_the_play,
+]
 PLAIN = [law for law in learners.LAWS.values() if law not in LONG]
 # These project or solve a program in every round: 2,000 rounds here, all of them in `make falsify`.
 LONG_ROUNDS = [

@@ -46,7 +46,7 @@ def change(x: Vector) -> None:
 @pytest.fixture
 def compiled() -> Iterator[Any]:
     """The names of the functions that were compiled."""
-    with install_recorder("numba:compile") as recorder:  # type: ignore[no-untyped-call]
+    with install_recorder("numba:compile") as recorder:
         yield lambda: [event.data["dispatcher"].py_func.__name__ for _, event in recorder.buffer if event.is_start]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 
 import lewa
 
@@ -27,7 +28,7 @@ def test_means_over_seeds_keep_the_bounds_in_expectation(name: str, rounds: int)
 
 @pytest.mark.parametrize("name", ["anytime-lewa", "lewa+doubling", "hp-lewa+doubling", "lewa+tightened"])
 def test_bounds_with_high_probability_fail_no_more_often_than_they_may(name: str) -> None:
-    rounds, eps, seeds = 5000, 0.1, 200
+    rounds, eps, seeds = 5000, 0.1, 200 if HUNT else 50
     learner = lewa.learners.make(name, 3, rounds, FLOOR, epsilon=eps)
     said: Any = lewa.guarantee(learner, 3, rounds, epsilon=eps)
     assert said.kind == "high probability"

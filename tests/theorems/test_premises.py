@@ -27,6 +27,7 @@ def statements(name: str, **setting: Any) -> list[lewa.Guarantee]:
     return [one for one in learner.guarantees(2, T, arbitrary) if one.regret is not None]
 
 
+@pytest.mark.plain  # nothing else plays these loops
 @pytest.mark.parametrize("name", RAISED)
 def test_raised_floors_have_to_be_met_in_every_round_where_constraints_vary(name: str) -> None:
     learner: Any = lewa.learners.make(name, 2, T, floor=FLOOR, **RAISED[name])

@@ -5,6 +5,7 @@ They are laws, not examples: most hold on every sequence of rounds, and are test
 
 import json
 from collections.abc import Iterable
+from copy import deepcopy
 from functools import partial
 from itertools import product
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from lewa.checks.laws import Law, Result, hold, put, refuse
-from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, tell, walk, world
+from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, steps, tell, walk, world
 from lewa.engine.not_compiled import why_not_compiled
 from lewa.feedback import Bandit, Feedback, feedback_kind
 from lewa.functional import learn, play, start
@@ -58,7 +59,7 @@ def one_line_says_what_it_is(learner: Learner, actions: int) -> None:
 
 def play_is_a_distribution(learner: Learner, actions: int) -> None:
     """At the start and after anything."""
-    for t, now in enumerate(walk(learner, actions)):
+    for t, now in enumerate(steps(learner, actions)):
         least, total = now.play.min(), now.play.sum()
         hold(least >= 0, f"after round {t} the least entry of the play is {least}; it must be at least 0")
         hold(abs(total - 1) <= ROUNDING * actions, f"after round {t} the play sums to {total}; it must sum to 1")
@@ -79,7 +80,7 @@ def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
 
 def learn_leaves_its_arguments_untouched(learner: Learner, actions: int) -> None:
     """Neither the state nor the feedback it was given is written to."""
-    *_, now = walk(learner, actions)
+    now = deepcopy(steps(learner, actions)[-1])
     before = {**dump(now.state), **dump(now.seen)}
     learn(learner, now.state, now.seen)
     after = {**dump(now.state), **dump(now.seen)}
@@ -89,14 +90,14 @@ def learn_leaves_its_arguments_untouched(learner: Learner, actions: int) -> None
 
 def same_inputs_give_same_outputs(learner: Learner, actions: int) -> None:
     """Bit for bit: a learner has no dice and no memory but its state."""
-    for t, (once, again) in enumerate(zip(walk(learner, actions), walk(learner, actions), strict=True)):
+    for t, (once, again) in enumerate(zip(steps(learner, actions), walk(learner, actions), strict=True)):
         gap = abs(pack(once.state) - pack(again.state)).max()
         hold(gap == 0, f"after round {t} two runs on the same rounds differ by {gap}; they must be equal")
 
 
 def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
     """What was saved and loaded is what was there, to the last bit."""
-    *_, now = walk(learner, actions)
+    now = steps(learner, actions)[-1]
     for record in (learner, now.state):
         again = load(type(record), json.loads(json.dumps(dump(record))))
         hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} comes back from JSON as {again}")
@@ -121,7 +122,7 @@ def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
     same = learner.relabelled(order.tolist())
     there = relabelled(learner, here, order)
-    for t, (first, other) in enumerate(zip(walk(learner, actions, here), walk(same, actions, there), strict=True)):
+    for t, (first, other) in enumerate(zip(steps(learner, actions), walk(same, actions, there), strict=True)):
         hold(
             abs(first.play[order] - other.play).max() <= 1e-9,
             f"after round {t} the play {first.play[order]} becomes {other.play} when the actions are relabelled by {order}",
@@ -178,7 +179,7 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
 def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
     """Feedback may come late and out of order; a bandit then weighs it by the propensity that came with it, or counts it as
     it is: so that the order of answers makes no difference. One that estimates means and weighs no propensities says so."""
-    early, *_, now = walk(learner, actions)
+    early, *_, now = deepcopy(steps(learner, actions))
     late = learn(learner, now.state, early.seen)
     hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
     if isinstance(early.seen, Bandit) and actions > 1:
@@ -200,7 +201,7 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
 
 def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
     """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
-    *_, now = walk(learner, actions)
+    now = deepcopy(steps(learner, actions)[-1])
     before = pack(now.state).tobytes()
     seen: Any = now.seen  # wrong values have wrong types
     kind = feedback_kind(type(learner))

@@ -84,6 +84,12 @@ def walk(learner: Learner, actions: int, sequence: World | None = None) -> Itera
         state = functional.learn(learner, state, seen)
 
 
+@lru_cache(maxsize=1)  # most laws look at these
+def steps(learner: Learner, actions: int) -> tuple[Step, ...]:
+    """Return the steps of a walk through arbitrary rounds; a law that hands one to the learner copies it first."""
+    return tuple(walk(learner, actions))
+
+
 def charge(learner: Learner, state: State, action: int) -> tuple[State, Vector]:
     """Return the state after the draw of an action, and what was charged for it."""
     if not hasattr(state, "charged"):

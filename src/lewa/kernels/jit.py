@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import config
+from numba import config
 from numba.core.compiler import Compiler
 
 from lewa.kernels.pipelines import Part, PartCompiler, UnlockedCompiler
@@ -36,7 +36,7 @@ def routine(function: F) -> F:
 
 
 def _part(function: F, options: Any) -> F:
-    if config.DISABLE_JIT:
+    if vars(config)["DISABLE_JIT"]:
         return function
     return cast(F, Part(function, options, numba.njit(function, **options)))
 

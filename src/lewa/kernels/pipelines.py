@@ -8,11 +8,12 @@ calls a part, the part is compiled as a program.
 
 from typing import Any
 
-from numba import _dynfunc
+from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes
 
 # Numba ships no types.
 _functions: Any = _dynfunc
+_Builder: Any = compiler.DefaultPassBuilder
 _Library: Any = codegen.JITCodeLibrary
 _Compiler: Any = compiler.CompilerBase
 _Dispatcher: Any = registry.CPUDispatcher
@@ -65,7 +66,7 @@ class LowerUnlocked(_Lowering):
 
 
 def _with(state: Any, lowering: Any) -> list[Any]:
-    passes = compiler.DefaultPassBuilder.define_nopython_pipeline(state)
+    passes = _Builder.define_nopython_pipeline(state)
     passes.passes = [(lowering if step is typed_passes.NativeLowering else step, why) for step, why in passes.passes]
     passes.finalize()
     return [passes]
