@@ -30,6 +30,22 @@ def solve(scores: dict[int, float], g: float) -> dict[int, float]:
     return {k: 1 / (high + g * (top - s)) for k, s in scores.items()}
 
 
+def paced(price: float, away: list[float], b: float, debt: float, foreseen: float, square: float) -> float:
+    """The price after a round: all squares so far are in `away`, the oldest first; those of 0 are left out."""
+
+    def unit() -> float:
+        share = [(1 - 1 / 5000) ** age for age in range(len(away))][::-1]
+        mean = sum(w * x for w, x in zip(share, away, strict=True)) / sum(share) if away else b * b
+        return min(4 * sqrt(mean), b)
+
+    before = unit()
+    if square > 0:
+        away.append(square)
+    u = unit()
+    now = min(max(b - debt / 1000, b - 19 * u / 20), b + u)
+    return max(price * before**2 / u**2 + 0.005 / u**2 * (foreseen - now), 0)
+
+
 @pytest.mark.parametrize("d", [0, 3])
 def test_squarecb_lewa_is_its_box(d: int) -> None:
     learner = lewa.learners.SquareCbLewa.tuned(3, 100, FLOOR, features=d)
@@ -40,6 +56,7 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
     A, B = np.array([np.diag([0.1, 1, 1])] * 3), np.zeros((3, 3, 3))  # of the regressions
     x = np.zeros(3)
     lam, debt, n = [0.0, 0.0], [0.0, 0.0], [0.0] * 3
+    away: list[list[float]] = [[], []]
     squares, N, H = [2 * 0.09, *(2 * x * (1 - x) for x in b)], 2.0, 0.0
     prior = [0.5, *b]
 
@@ -78,8 +95,7 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
         charged = [forecast(i, 1), forecast(i, 2)]
         for j in range(2):
             debt[j] += charged[j] - b[j]
-            now = min(max(b[j] - debt[j] / 1000, b[j] / 20), 2 * b[j])
-            lam[j] = max(lam[j] + 0.005 / b[j] ** 2 * (charged[j] - now), 0)
+            lam[j] = paced(lam[j], away[j], b[j], debt[j], charged[j], (charged[j] - b[j]) ** 2)
         state = functional.charge(learner, state, i)
         assert state.charged == pytest.approx(charged)
 
@@ -122,6 +138,7 @@ def test_paced_hedge_is_its_box() -> None:
     q = [[1 / 3] * 3 for _ in memories]
     W, behind, gap = [0.2] * 5, [0.0] * 5, 0.0
     lam, debt = [0.0, 0.0], [0.0, 0.0]
+    away: list[list[float]] = [[], []]
     for t, (rewards, constraints) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
         p = [sum(W[i] * q[i][k] for i in range(5)) for k in range(3)]
         play = functional.play(learner, state)
@@ -140,8 +157,8 @@ def test_paced_hedge_is_its_box() -> None:
         for j in range(2):
             foreseen = sum(W[i] * q[i][k] * z[i][j][k] for i in range(5) for k in range(3))
             debt[j] += sum(p[k] * cost[j][k] for k in range(3)) - b[j]
-            now = min(max(b[j] - debt[j] / 1000, b[j] / 20), 2 * b[j])
-            lam[j] = max(lam[j] + 0.005 / b[j] ** 2 * (foreseen - now), 0)
+            square = sum(p[k] * (z[-1][j][k] - b[j]) ** 2 for k in range(3))
+            lam[j] = paced(lam[j], away[j], b[j], debt[j], foreseen, square)
         for i, memory in enumerate(memories):
             for o in range(3):
                 means, values = (r[i], rewards) if o == 0 else (z[i][o - 1], cost[o - 1])
