@@ -43,15 +43,17 @@ def pareto(rng: np.random.Generator, rounds: int) -> Any:
 # A limit, the mean values of two actions of which the first earns more, and a declared range.
 REVENUE, POWER = (lewa.at_least, 0.6, (0.2, 1.0)), (lewa.at_most, 0.4, (0.9, 0.1))
 RANGES = [
-    *((REVENUE, uniform, (0, high)) for high in (2, 5, 10, 100, 1000)),
-    *((POWER, uniform, (low, -low)) for low in (-2, -10, -100)),
-    *((REVENUE, pareto, (0, high)) for high in (1, 2, 90)),
-    (POWER, pareto, (-100, 100)),
+    *((REVENUE, uniform, (0, high), "bandit") for high in (2, 5, 10, 100, 1000)),
+    *((POWER, uniform, (low, -low), "bandit") for low in (-2, -10, -100)),
+    *((REVENUE, pareto, (0, high), "bandit") for high in (1, 2, 90)),
+    (POWER, pareto, (-100, 100), "bandit"),
+    (REVENUE, uniform, (0, 100), "full"),
+    (POWER, uniform, (-100, 100), "full"),
+    (REVENUE, pareto, (0, 90), "full"),
 ]
 
 
-@pytest.mark.parametrize("feedback", ["bandit", "full"])
-@pytest.mark.parametrize(("limit", "noise", "values"), RANGES)
+@pytest.mark.parametrize(("limit", "noise", "values", "feedback"), RANGES)
 def test_the_average_ends_near_the_limit_in_both_directions(
     limit: Any, noise: Any, values: tuple[float, float], feedback: str
 ) -> None:

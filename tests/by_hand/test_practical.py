@@ -46,8 +46,14 @@ def paced(price: float, away: list[float], b: float, debt: float, foreseen: floa
     return max(price * before**2 / u**2 + 0.005 / u**2 * (foreseen - now), 0)
 
 
+def narrowed(constraints: list[list[float]], part: float) -> list[list[float]]:
+    """Constraints that differ from their floors by less, as in a wider range: the unit of the price is then below b."""
+    return [[c0 + part * (c - c0) for c in row] for row, c0 in zip(constraints, FLOOR, strict=True)]
+
+
+@pytest.mark.parametrize("part", [1.0, 0.05])
 @pytest.mark.parametrize("d", [0, 3])
-def test_squarecb_lewa_is_its_box(d: int) -> None:
+def test_squarecb_lewa_is_its_box(d: int, part: float) -> None:
     learner = lewa.learners.SquareCbLewa.tuned(3, 100, FLOOR, features=d)
     state = functional.start(learner, 3)
     b, memories = [1 - c0 for c0 in FLOOR], (50, 500, 5000, 1e18)
@@ -79,7 +85,8 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
         x = prior[o] + sum(w * m for w, m in zip(share, memory_means(a, o), strict=True)) / sum(share)
         return min(max(x, 0), 1) if o == 0 else max(x, 0)
 
-    for t, (rewards, constraints, i) in enumerate(zip(REWARDS, CONSTRAINTS, DRAWN, strict=True)):
+    for t, (rewards, values, i) in enumerate(zip(REWARDS, CONSTRAINTS, DRAWN, strict=True)):
+        constraints = narrowed(values, part)
         if d:
             x = np.array(CONTEXTS[t])
             state = functional.see(learner, state, x)
@@ -126,9 +133,11 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
         state = functional.learn(learner, state, seen)
         assert state.debt == pytest.approx(debt)
         assert state.multiplier == pytest.approx(lam)
+    assert any(4 * sqrt(max(x)) < limit for x, limit in zip(away, b, strict=True)) == (part < 1)
 
 
-def test_paced_hedge_is_its_box() -> None:
+@pytest.mark.parametrize("part", [1.0, 0.05])
+def test_paced_hedge_is_its_box(part: float) -> None:
     learner = lewa.learners.PacedHedge.tuned(3, 100, FLOOR)
     state = functional.start(learner, 3)
     b, memories = [1 - c0 for c0 in FLOOR], (1, 24, 200, 5000, 1e18)
@@ -139,7 +148,8 @@ def test_paced_hedge_is_its_box() -> None:
     W, behind, gap = [0.2] * 5, [0.0] * 5, 0.0
     lam, debt = [0.0, 0.0], [0.0, 0.0]
     away: list[list[float]] = [[], []]
-    for t, (rewards, constraints) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
+    for t, (rewards, values) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
+        constraints = narrowed(values, part)
         p = [sum(W[i] * q[i][k] for i in range(5)) for k in range(3)]
         play = functional.play(learner, state)
         assert play == pytest.approx(p)
@@ -177,3 +187,4 @@ def test_paced_hedge_is_its_box() -> None:
         state = functional.learn(learner, state, functional.full_feedback(rewards, constraints, play))
         assert state.debt == pytest.approx(debt)
         assert state.multiplier == pytest.approx(lam)
+    assert any(4 * sqrt(max(x)) < limit for x, limit in zip(away, b, strict=True)) == (part < 1)
