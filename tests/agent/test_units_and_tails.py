@@ -32,6 +32,47 @@ def test_the_average_cost_ends_within_5_percent_of_the_limit_whatever_the_range(
     assert not [warning for warning in status.warnings if "would fit" in warning]  # wider or narrower would not help
 
 
+def uniform(rng: np.random.Generator, rounds: int) -> Any:
+    return 0.5 + rng.random(rounds)
+
+
+def pareto(rng: np.random.Generator, rounds: int) -> Any:
+    return np.minimum((rng.pareto(1.6, rounds) + 1) * 0.6 / 1.6, 80 / 0.9)
+
+
+# A limit, the mean values of two actions of which the first earns more, and a declared range.
+REVENUE, POWER = (lewa.at_least, 0.6, (0.2, 1.0)), (lewa.at_most, 0.4, (0.9, 0.1))
+RANGES = [
+    *((REVENUE, uniform, (0, high), "bandit") for high in (2, 5, 10, 100, 1000)),
+    *((POWER, uniform, (low, -low), "bandit") for low in (-2, -10, -100)),
+    *((REVENUE, pareto, (0, high), "bandit") for high in (1, 2, 90)),
+    (POWER, pareto, (-100, 100), "bandit"),
+    (REVENUE, uniform, (0, 100), "full"),
+    (POWER, uniform, (-100, 100), "full"),
+    (REVENUE, pareto, (0, 90), "full"),
+]
+
+
+@pytest.mark.parametrize(("limit", "noise", "values", "feedback"), RANGES)
+def test_the_average_ends_near_the_limit_in_both_directions(
+    limit: Any, noise: Any, values: tuple[float, float], feedback: str
+) -> None:
+    """The price is in units of what the values differ by, so the declared range drops out."""
+    make, line, means = limit
+    rng = np.random.default_rng(0)
+    agent = lewa.Agent(["a", "b"], [make("v", line, range=values)], seed=0, feedback=feedback)
+    total = 0.0
+    for coin, x in zip(rng.random(ROUNDS).tolist(), noise(rng, ROUNDS).tolist(), strict=True):
+        decision = agent.pull()
+        rewards, seen = [float(coin < 0.9), float(coin < 0.5)], [mean * x for mean in means]
+        k = "ab".index(str(decision.action))
+        agent.update(
+            decision, reward=rewards if feedback == "full" else rewards[k], v=seen if feedback == "full" else seen[k]
+        )
+        total += seen[k]
+    assert total / ROUNDS == pytest.approx(line, rel=0.05)
+
+
 # Telling more -------------------------------------------------------------------------------------------------------------
 
 COSTS, REWARDS = {"a": 0.1, "b": 0.5, "c": 0.9}, {"a": 0.35, "b": 0.6, "c": 0.8}

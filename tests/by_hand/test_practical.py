@@ -30,8 +30,30 @@ def solve(scores: dict[int, float], g: float) -> dict[int, float]:
     return {k: 1 / (high + g * (top - s)) for k, s in scores.items()}
 
 
+def paced(price: float, away: list[float], b: float, debt: float, foreseen: float, square: float) -> float:
+    """The price after a round: all squares so far are in `away`, the oldest first; those of 0 are left out."""
+
+    def unit() -> float:
+        share = [(1 - 1 / 5000) ** age for age in range(len(away))][::-1]
+        mean = sum(w * x for w, x in zip(share, away, strict=True)) / sum(share) if away else b * b
+        return min(4 * sqrt(mean), b)
+
+    before = unit()
+    if square > 0:
+        away.append(square)
+    u = unit()
+    now = min(max(b - debt / 1000, b - 19 * u / 20), b + u)
+    return max(price * before**2 / u**2 + 0.005 / u**2 * (foreseen - now), 0)
+
+
+def narrowed(constraints: list[list[float]], part: float) -> list[list[float]]:
+    """Constraints that differ from their floors by less, as in a wider range: the unit of the price is then below b."""
+    return [[c0 + part * (c - c0) for c in row] for row, c0 in zip(constraints, FLOOR, strict=True)]
+
+
+@pytest.mark.parametrize("part", [1.0, 0.05])
 @pytest.mark.parametrize("d", [0, 3])
-def test_squarecb_lewa_is_its_box(d: int) -> None:
+def test_squarecb_lewa_is_its_box(d: int, part: float) -> None:
     learner = lewa.learners.SquareCbLewa.tuned(3, 100, FLOOR, features=d)
     state = functional.start(learner, 3)
     b, memories = [1 - c0 for c0 in FLOOR], (50, 500, 5000, 1e18)
@@ -40,6 +62,7 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
     A, B = np.array([np.diag([0.1, 1, 1])] * 3), np.zeros((3, 3, 3))  # of the regressions
     x = np.zeros(3)
     lam, debt, n = [0.0, 0.0], [0.0, 0.0], [0.0] * 3
+    away: list[list[float]] = [[], []]
     squares, N, H = [2 * 0.09, *(2 * x * (1 - x) for x in b)], 2.0, 0.0
     prior = [0.5, *b]
 
@@ -62,7 +85,8 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
         x = prior[o] + sum(w * m for w, m in zip(share, memory_means(a, o), strict=True)) / sum(share)
         return min(max(x, 0), 1) if o == 0 else max(x, 0)
 
-    for t, (rewards, constraints, i) in enumerate(zip(REWARDS, CONSTRAINTS, DRAWN, strict=True)):
+    for t, (rewards, values, i) in enumerate(zip(REWARDS, CONSTRAINTS, DRAWN, strict=True)):
+        constraints = narrowed(values, part)
         if d:
             x = np.array(CONTEXTS[t])
             state = functional.see(learner, state, x)
@@ -78,8 +102,7 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
         charged = [forecast(i, 1), forecast(i, 2)]
         for j in range(2):
             debt[j] += charged[j] - b[j]
-            now = min(max(b[j] - debt[j] / 1000, b[j] / 20), 2 * b[j])
-            lam[j] = max(lam[j] + 0.005 / b[j] ** 2 * (charged[j] - now), 0)
+            lam[j] = paced(lam[j], away[j], b[j], debt[j], charged[j], (charged[j] - b[j]) ** 2)
         state = functional.charge(learner, state, i)
         assert state.charged == pytest.approx(charged)
 
@@ -110,9 +133,11 @@ def test_squarecb_lewa_is_its_box(d: int) -> None:
         state = functional.learn(learner, state, seen)
         assert state.debt == pytest.approx(debt)
         assert state.multiplier == pytest.approx(lam)
+    assert any(4 * sqrt(max(x)) < limit for x, limit in zip(away, b, strict=True)) == (part < 1)
 
 
-def test_paced_hedge_is_its_box() -> None:
+@pytest.mark.parametrize("part", [1.0, 0.05])
+def test_paced_hedge_is_its_box(part: float) -> None:
     learner = lewa.learners.PacedHedge.tuned(3, 100, FLOOR)
     state = functional.start(learner, 3)
     b, memories = [1 - c0 for c0 in FLOOR], (1, 24, 200, 5000, 1e18)
@@ -122,7 +147,9 @@ def test_paced_hedge_is_its_box() -> None:
     q = [[1 / 3] * 3 for _ in memories]
     W, behind, gap = [0.2] * 5, [0.0] * 5, 0.0
     lam, debt = [0.0, 0.0], [0.0, 0.0]
-    for t, (rewards, constraints) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
+    away: list[list[float]] = [[], []]
+    for t, (rewards, values) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
+        constraints = narrowed(values, part)
         p = [sum(W[i] * q[i][k] for i in range(5)) for k in range(3)]
         play = functional.play(learner, state)
         assert play == pytest.approx(p)
@@ -140,8 +167,8 @@ def test_paced_hedge_is_its_box() -> None:
         for j in range(2):
             foreseen = sum(W[i] * q[i][k] * z[i][j][k] for i in range(5) for k in range(3))
             debt[j] += sum(p[k] * cost[j][k] for k in range(3)) - b[j]
-            now = min(max(b[j] - debt[j] / 1000, b[j] / 20), 2 * b[j])
-            lam[j] = max(lam[j] + 0.005 / b[j] ** 2 * (foreseen - now), 0)
+            square = sum(p[k] * (z[-1][j][k] - b[j]) ** 2 for k in range(3))
+            lam[j] = paced(lam[j], away[j], b[j], debt[j], foreseen, square)
         for i, memory in enumerate(memories):
             for o in range(3):
                 means, values = (r[i], rewards) if o == 0 else (z[i][o - 1], cost[o - 1])
@@ -160,3 +187,4 @@ def test_paced_hedge_is_its_box() -> None:
         state = functional.learn(learner, state, functional.full_feedback(rewards, constraints, play))
         assert state.debt == pytest.approx(debt)
         assert state.multiplier == pytest.approx(lam)
+    assert any(4 * sqrt(max(x)) < limit for x, limit in zip(away, b, strict=True)) == (part < 1)

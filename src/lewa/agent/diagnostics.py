@@ -180,7 +180,7 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
         if f:  # no range is named: with a wide one this learner's price moves little, and more limits are missed, not fewer
             return [outside + "they were clipped, so the limit may be missed; learner='auto' uses them unclipped"]
         return [outside + f"they were clipped; a range of ({bottom:g}, {top:g}) would fit"]
-    bounded = f == 0 or not state.setup.learner.unbounded  # another learner does not mind how wide the range is
+    bounded = f == 0 or not state.setup.learner.unbounded  # the range drops out of the others (docs/theory_practical.md)
     if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low) and bounded:
         return [
             f"{name} was only {values} in a range of ({low:g}, {high:g}): the learner learns slowly; "

@@ -32,13 +32,14 @@ from lewa.kernels.forecasts import (
     keep_shares,
     no_forecasts,
     remember,
+    stand_beside,
     weigh_memories,
 )
 from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
-from lewa.kernels.pacing import limit_now, pace
+from lewa.kernels.pacing import limit_now, measure_unit, pace
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
 from lewa.kernels.posterior import sample_mean
 from lewa.kernels.projection import (
@@ -151,6 +152,7 @@ __all__ = [
     "load",
     "lots",
     "means",
+    "measure_unit",
     "mix",
     "mix_advice",
     "mix_one",
@@ -198,6 +200,7 @@ __all__ = [
     "solve_program",
     "some_untried",
     "spend_budget",
+    "stand_beside",
     "state_type",
     "stitched",
     "temper",

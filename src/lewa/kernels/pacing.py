@@ -1,24 +1,52 @@
-"""The paced price: a multiplier that moves in units of the limit, and pays debt back.
+"""The paced price: a multiplier that moves in units of how far costs are from their limit, and pays debt back.
 
-Constraints are costs here, z = 1 - c with the limit b = 1 - c0, in any units: (step/b^2)(z - b) is the same number whatever
-the range is in which costs are measured.
+Constraints are costs here, z = 1 - c with the limit b = 1 - c0. The unit u is measured, not declared: it is 4 times the root
+mean square of foreseen - b, and at most b. So (step/u^2)(foreseen - b) z is the same number whatever range costs have.
 """
+
+from math import sqrt
 
 from lewa.kernels.algebra import positive
 from lewa.kernels.jit import rule
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 
-LEAST_UNIT = 1e-6  # of what costs are measured by in the step: a floor of 1 leaves no limit to do it
-
-
-@rule
-def limit_now(limit: float, debt: float, repay: float) -> float:
-    """b - debt/repay, held to [b/20, 2b]: what a round may cost so that debt is paid back."""
-    return min(max(limit - debt / repay, limit / 20), 2 * limit)
+SQUARES, COUNT = 0, 1  # rows of `deviations`
+MEMORY = 5000.0  # rounds over which the unit is averaged
+WIDTH = 16.0  # u^2 over the mean square; where costs begin at 0, u is then mostly b
+LEAST_LIMIT = 1e-6  # a floor of 1 leaves no limit to measure costs by
+LEAST_UNIT = 1e-9  # far above rounding: deviations of the size of rounding errors must not move the price
 
 
 @rule
-def pace(lam: Vector, debt: Vector, j: int, floor: float, foreseen: float, step: float, repay: float) -> None:
-    """lam_j <- [lam_j + (step/b^2)(foreseen - b')]+, where b' is what a round may cost now; `foreseen` is a cost."""
-    b, unit = 1 - floor, max(1 - floor, LEAST_UNIT)
-    lam[j] = positive(lam[j] + step / (unit * unit) * (foreseen - limit_now(b, debt[j], repay)))
+def limit_now(limit: float, unit: float, debt: float, repay: float) -> float:
+    """b - debt/repay, held to [b - 19u/20, b + u]: what a round may cost so that debt is paid back."""
+    return min(max(limit - debt / repay, limit - 19 * unit / 20), limit + unit)
+
+
+@rule
+def unit_square(deviations: Matrix, j: int, limit: float) -> float:
+    """u^2, from the mean square of foreseen - b; before any cost is foreseen it is b^2"""
+    most = max(limit, LEAST_LIMIT) ** 2
+    if deviations[COUNT, j] == 0:
+        return most
+    return max(min(WIDTH * deviations[SQUARES, j] / deviations[COUNT, j], most), LEAST_UNIT**2)
+
+
+@rule
+def measure_unit(lam: Vector, deviations: Matrix, j: int, limit: float, square: float) -> float:
+    """Take (foreseen - b)^2 in, so that lam_j u^2 stays, and return u^2.
+
+    A square of 0 is left out: nothing is known of that cost yet, or it is the limit and moves no price.
+    """
+    if square > 0:
+        lam[j] *= unit_square(deviations, j, limit)
+        deviations[SQUARES, j] += square - deviations[SQUARES, j] / MEMORY
+        deviations[COUNT, j] += 1 - deviations[COUNT, j] / MEMORY
+        lam[j] /= unit_square(deviations, j, limit)
+    return unit_square(deviations, j, limit)
+
+
+@rule
+def pace(lam: Vector, j: int, limit: float, unit2: float, debt: float, foreseen: float, step: float, repay: float) -> None:
+    """lam_j <- [lam_j + (step/u^2)(foreseen - b')]+, where b' is what a round may cost now; `foreseen` is a cost."""
+    lam[j] = positive(lam[j] + step / unit2 * (foreseen - limit_now(limit, sqrt(unit2), debt, repay)))

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import comparable, dot, exp, pace, positive, rule
+from lewa.kernels import comparable, dot, exp, measure_unit, pace, positive, rule
 from lewa.learners.base import Learner, check_positive, check_problem, require
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
@@ -24,6 +24,7 @@ CLOCK, GAP = 0, 1  # places in `totals`
 class PacedHedgeState(NamedTuple):
     mixture: Vector  # (K,)      p
     multiplier: Vector  # (m,)      lambda
+    deviations: Matrix  # (2, m)    p.(z - b)^2, summed, and their number, both discounted
     debt: Vector  # (m,)      D
     reward: Matrix  # (N, K)    r_M, the mean in each memory
     cost: Matrix  # (N m, K)  z_M: row i m + j
@@ -46,19 +47,22 @@ class PacedHedge(Learner):
         p        = sum_M W_M q_M
         W        = AdaHedge on the gains q_M.(r - lambda.z), with a share of 1/(N (1 + t)) for every memory
         D_j      = D_j + p.z_j - b_j
-        lambda_j = [lambda_j + (step/b_j^2)(sum_M W_M q_M.z_{M,j} - b'_j)]+,  b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]
+        u_j      = 4 sqrt(the mean of p.(z_{all,j} - b_j)^2 over the rounds, discounted by 1 - 1/5000), at most b_j
+        lambda_j = [lambda_j + (step/u_j^2)(sum_M W_M q_M.z_{M,j} - b'_j)]+,
+                   b'_j = b_j - D_j/repay, held to [b_j - 19 u_j/20, b_j + u_j]
 
     e_M is the mean squared one-step error of a memory's means, without the part that all actions share.
 
     Order: the gains are counted at the old price; the price moves by the cost foreseen; then the means take the round in,
-    with the rate 1/min(t, M). Values outside [0, 1] count as they are.
+    with the rate 1/min(t, M). Values outside [0, 1] count as they are. When u, the unit of the price, changes, lambda u^2
+    stays. So the range of a cost drops out.
 
     Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; memories, which rise; c0 = floor,
     each in [0, 1].
 
     Reading: step = 0.005 and repay = 1000 for every problem; there is no horizon. s_M is the step of exponential weights for
     errors of that size, at today's prices. No bound on regret is proved. On every path the violation is at most lambda
-    b^2/step plus what costs exceed their forecasts, less what the debt was lowered by: docs/theory_practical.md. How it does
+    u^2/step plus what costs exceed their forecasts, less what the debt was lowered by: docs/theory_practical.md. How it does
     on data: docs/data.md and docs/shocks.md.
 
     >>> import lewa
@@ -94,6 +98,7 @@ class PacedHedge(Learner):
         return PacedHedgeState(
             mixture=np.full(K, 1 / K),
             multiplier=np.zeros(m),
+            deviations=np.zeros((2, m)),
             debt=np.zeros(m),
             reward=np.full((N, K), 0.5),
             cost=np.tile((1 - self.floor)[:, None], (N, K)),
@@ -115,11 +120,12 @@ class PacedHedge(Learner):
             s.gain[i] = gain_of(s.plays[i], seen.rewards, s.multiplier, seen.constraints)
         weigh(s, N)  # AdaHedge, on q_M.(r - lambda.z)
         for j in range(m):
-            foreseen = 0.0
+            b, foreseen = 1 - self.floor[j], 0.0
             for i in range(N):
                 foreseen += s.weight[i] * dot(s.plays[i], s.cost[i * m + j])
-            s.debt[j] += cost_of(seen.play, seen.constraints[j]) - (1 - self.floor[j])
-            pace(s.multiplier, s.debt, j, self.floor[j], foreseen, self.step, self.repay)
+            s.debt[j] += cost_of(seen.play, seen.constraints[j]) - b
+            unit2 = measure_unit(s.multiplier, s.deviations, j, b, spread(s.mixture, s.cost[(N - 1) * m + j], b))
+            pace(s.multiplier, j, b, unit2, s.debt[j], foreseen, self.step, self.repay)
         for i in range(N):
             remember_round(s, i, m, self.memories[i], seen.rewards, seen.constraints)
         mix_memories(s, self.memories, m)  # q_M, p
@@ -128,6 +134,7 @@ class PacedHedge(Learner):
         state, m = deepcopy(s), self.floor.size
         state.multiplier[j] /= ratio
         state.debt[j] *= ratio
+        state.deviations[0, j] *= ratio * ratio
         state.cost[j::m] = ratio * state.cost[j::m] + shift
         state.error[:, 1 + j] *= ratio * ratio
         return self, state
@@ -143,6 +150,15 @@ def cost_of(q: Vector, c: Vector) -> float:
     for k in range(q.size):
         cost += q[k] * (1 - c[k])
     return cost
+
+
+@rule
+def spread(q: Vector, z: Vector, b: float) -> float:
+    """q.(z - b)^2"""
+    square = 0.0
+    for k in range(q.size):
+        square += q[k] * (z[k] - b) * (z[k] - b)
+    return square
 
 
 @rule

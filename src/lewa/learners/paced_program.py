@@ -91,4 +91,4 @@ def play_untried(s: PacedProgramState, p: Vector) -> bool:
 def set_limits(s: PacedProgramState, floor: Vector, repay: float) -> None:
     """least_j <- 1 - b'_j, where b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]"""
     for j in range(floor.size):
-        s.program.least[j] = 1 - limit_now(1 - floor[j], s.debt[j], repay)
+        s.program.least[j] = 1 - limit_now(1 - floor[j], 1 - floor[j], s.debt[j], repay)

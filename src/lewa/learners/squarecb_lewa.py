@@ -19,12 +19,14 @@ from lewa.kernels import (
     fade,
     forecast,
     keep_shares,
+    measure_unit,
     no_forecasts,
     no_ridge,
     pace,
     remember,
     ridge_mean,
     rule,
+    stand_beside,
     weigh_gaps,
     weigh_memories,
     whiten,
@@ -46,6 +48,7 @@ PRIOR_ANSWERS = 0.1  # the weight of a prior in how often an action was tried
 class SquareCbLewaState(NamedTuple):
     tried: Vector  # (K,)    n, answers of each action, discounted
     multiplier: Vector  # (m,)    lambda
+    deviations: Matrix  # (2, m)  (z - b)^2 of the costs foreseen, summed, and their number, both discounted
     debt: Vector  # (m,)    D: what was spent beyond the limits, open answers at what they were charged
     forecasts: Forecasts  # r, z
     squares: Vector  # (1+m,)  S, squared errors of each target, discounted
@@ -54,7 +57,7 @@ class SquareCbLewaState(NamedTuple):
     charged: Vector  # (m,)    at the last draw
     features: Vector  # (d,)    x, of the round at hand: of the draw, then of the answer
     ridge: Ridge  # of the features
-    effective: Vector  # (K,)    1/w_k at these features: what an action's forecast is worth; empty without any
+    spread: Vector  # (K,)    sqrt(w_k): of the forecast of each action, in errors
 
 
 @dataclass(frozen=True)
@@ -65,12 +68,13 @@ class SquareCbLewa(Learner):
     reward and costs, the score s_k = r_k - lambda.z_k, and e = (S_0 + sum_j lambda_j^2 S_j)/N, the mean squared error of a
     score, in round t::
 
-        u_k      = beta sqrt(e w_k),  w_k = 1/(n_k + 1/10); with features x' A_k^-1 x
-        A        = the available actions with min(s_k + u_k, 1) >= max_i (s_i - u_i)
+        h_k      = beta sqrt(e w_k),  w_k = 1/(n_k + 1/10); with features x' A_k^-1 x
+        A        = the available actions with s_k + h_k >= max_i (s_i - h_i)
         p_k      = 1/(nu + g (max s - s_k)) in A, 0 elsewhere,  g = 2 kappa sqrt((K - 1) min(t, 5000)/(e H))
         at the draw of i, for each constraint j:
         D_j      = D_j + z_{j,i} - b_j                                                 (the forecast cost)
-        lambda_j = [lambda_j + (step/b_j^2)(z_{j,i} - b'_j)]+,  b'_j = b_j - D_j/repay, held to [b_j/20, 2 b_j]
+        u_j      = 4 sqrt(the mean of (z_{j,i} - b_j)^2 over the draws, discounted by 1 - 1/5000), at most b_j
+        lambda_j = [lambda_j + (step/u_j^2)(z_{j,i} - b'_j)]+,  b'_j = b_j - D_j/repay, held to [b_j - 19 u_j/20, b_j + u_j]
         when the answer comes:
         D_j      = D_j + the cost told - the cost forecast at the draw                 (lambda is left alone)
 
@@ -83,7 +87,8 @@ class SquareCbLewa(Learner):
     64 answers what is older is discounted by exp(-64/5000). Features that `lewa.context` makes have the constant first.
 
     Order: the price moves at the draw, by the cost foreseen; the answer moves the debt, and the price follows the debt. An
-    answer may come late or never: until then the debt holds the forecast. Values outside [0, 1] count as they are.
+    answer may come late or never: until then the debt holds the forecast. Values outside [0, 1] count as they are. The unit
+    u of the price takes the draw in first, and lambda u^2 stays when u changes. So the range of a cost drops out.
 
     Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; kappa > 0, the sharpness; beta > 0,
     the width; memories, which rise; prior (1+m, K), the forecasts before any answer; rho = ridge > 0, one per feature, empty
@@ -91,7 +96,7 @@ class SquareCbLewa(Learner):
 
     Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 for every problem, whatever the horizon. `means` and `rewards`
     say what is expected of each action; without them a reward is 1/2 and a cost is its limit. No bound on regret is
-    proved. On every path the violation is at most lambda b^2/step plus what costs exceed their forecasts, less what the
+    proved. On every path the violation is at most lambda u^2/step plus what costs exceed their forecasts, less what the
     debt was lowered by: docs/theory_practical.md. How it does on data: docs/data.md, docs/shocks.md and docs/contexts.md.
     Actions that are not available are part of the context, and the play is over the others.
 
@@ -161,6 +166,7 @@ class SquareCbLewa(Learner):
         return SquareCbLewaState(
             tried=np.zeros(K),
             multiplier=np.zeros(m),
+            deviations=np.zeros((2, m)),
             debt=np.zeros(m),
             forecasts=no_forecasts(self.memories.size, 1 + m, K, further=min(self.ridge.size, 1)),
             squares=2 * np.concatenate([[0.09], b * (1 - b)]),  # of two answers, as if: sd 0.3, and that of a coin
@@ -169,60 +175,62 @@ class SquareCbLewa(Learner):
             charged=np.zeros(m),
             features=np.eye(1, self.ridge.size)[0],  # nothing but the constant
             ridge=no_ridge(self.ridge, 1 + m, K),
-            effective=np.full(K if self.ridge.size else 0, PRIOR_ANSWERS),
+            spread=np.full(K, PRIOR_ANSWERS**-0.5),
         )
 
     def play(self, s: SquareCbLewaState, p: Vector) -> None:
         e, low, n = score_error(s), -inf, 0
+        width = self.beta * sqrt(e)
+        look_at_all(self.prior, s)
         for k in range(p.size):
-            look(s, k)
-            p[k] = foresee(self.prior, s, 0, k)
-            for j in range(self.floor.size):
-                p[k] -= s.multiplier[j] * foresee(self.prior, s, 1 + j, k)
+            p[k] = forecast(s.forecasts, self.prior, 0, k)
+        for j in range(self.floor.size):
+            for k in range(p.size):
+                p[k] -= s.multiplier[j] * forecast(s.forecasts, self.prior, 1 + j, k)
+        for k in range(p.size):
             if s.available[k] > 0:
-                low = max(low, p[k] - self.beta * sqrt(e / worth(s, k)))
+                low = max(low, p[k] - width * s.spread[k])
                 n += 1
         for k in range(p.size):
-            most = min(p[k] + self.beta * sqrt(e / worth(s, k)), 1.0)  # a reward is at most 1
-            if s.available[k] == 0 or most < low:
+            if s.available[k] == 0 or p[k] + width * s.spread[k] < low:
                 p[k] = -inf
         t = max(min(s.totals[CLOCK], STALE), 1.0)
         weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(e * s.totals[LEVERAGE], 1e-12)))
 
     def charge(self, s: SquareCbLewaState, action: int) -> None:
         s.totals[CLOCK] += 1
-        look(s, action)
+        look(self.prior, s, action)
         for j in range(self.floor.size):
-            s.charged[j] = foresee(self.prior, s, 1 + j, action)
-            s.debt[j] += s.charged[j] - (1 - self.floor[j])
-            pace(s.multiplier, s.debt, j, self.floor[j], s.charged[j], self.step, self.repay)
+            b = 1 - self.floor[j]
+            s.charged[j] = forecast(s.forecasts, self.prior, 1 + j, action)
+            s.debt[j] += s.charged[j] - b
+            unit2 = measure_unit(s.multiplier, s.deviations, j, b, (s.charged[j] - b) ** 2)
+            pace(s.multiplier, j, b, unit2, s.debt[j], s.charged[j], self.step, self.repay)
 
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
         i, targets, e, x = seen.action, self.prior.shape[0], score_error(s), s.features[: self.ridge.size]
-        look(s, i)
-        leverage = 1 / (1 + worth(s, i))  # w/(1 + w)
+        look(self.prior, s, i)
+        leverage = s.spread[i] ** 2 / (1 + s.spread[i] ** 2)
         for j in range(self.floor.size):
             s.debt[j] += (1 - seen.constraints[j]) - seen.charged[j]
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
             price = 1.0 if o == 0 else s.multiplier[o - 1]
-            off = y - foresee(self.prior, s, o, i)
+            off = y - forecast(s.forecasts, self.prior, o, i)
             s.squares[o] = (1 - 1 / STALE) * s.squares[o] + off * off * (1 - leverage)
             by_features = regress(self.prior, s, o, i)
-            weigh_memories(s.forecasts, o, targets, i, y - self.prior[o, i], price, e, by_features)
+            weigh_memories(s.forecasts, o, i, y - self.prior[o, i], price * price / (2 * e), by_features)
         keep_shares(s.forecasts, i, s.totals[CLOCK])
+        count_answer(s.forecasts, self.memories, i)
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
-            remember(s.forecasts, self.memories, i, o, targets, y - self.prior[o, i])
+            remember(s.forecasts, self.memories, i, o, y - self.prior[o, i])
             add_target(s.ridge, x, i * targets + o, y - self.prior[o, i])
         add_features(s.ridge, x, i, targets)
         fade(s.ridge, self.ridge, targets, STALE)
-        count_answer(s.forecasts, self.memories, i)
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
         s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + leverage
-        for k in range(s.tried.size):
-            s.tried[k] *= 1 - 1 / STALE
-        s.tried[i] += 1
+        try_action(s, i)
 
     def relabelled(self, order: Sequence[int]) -> Self:
         return self.replace(prior=self.prior[:, list(order)])
@@ -238,7 +246,9 @@ class SquareCbLewa(Learner):
         prior[1 + j] = np.maximum(ratio * prior[1 + j] + shift, 0.0)
         state.multiplier[j] /= ratio
         state.debt[j] *= ratio
+        state.deviations[0, j] *= ratio * ratio
         state.forecasts.sums[1 + j :: targets] *= ratio
+        state.forecasts.mean[1 + j] *= ratio
         state.ridge.sums[1 + j :: targets] *= ratio
         state.ridge.solved[1 + j :: targets] *= ratio
         state.squares[1 + j] *= ratio * ratio
@@ -275,16 +285,34 @@ def score_error(s: SquareCbLewaState) -> float:
 
 
 @rule
-def look(s: SquareCbLewaState, k: int) -> None:
-    """effective_k <- 1/w_k at the features at hand; nothing without features, as a play changes no state then"""
-    if s.features.size > 0:
-        s.effective[k] = 1 / whiten(s.ridge, s.features[: s.ridge.whitened.shape[1]], k)
+def try_action(s: SquareCbLewaState, a: int) -> None:
+    """n <- (1 - 1/5000) n, and + 1 for action a; without features the spreads follow"""
+    for k in range(s.tried.size):
+        s.tried[k] *= 1 - 1 / STALE
+    s.tried[a] += 1
+    if s.features.size == 0:
+        for k in range(s.tried.size):
+            s.spread[k] = 1 / sqrt(s.tried[k] + PRIOR_ANSWERS)
 
 
 @rule
-def worth(s: SquareCbLewaState, k: int) -> float:
-    """1/w_k at the features that were looked at; n_k + 1/10 where there are none"""
-    return float(s.effective[k] if s.features.size > 0 else s.tried[k] + PRIOR_ANSWERS)
+def look_at_all(prior: Matrix, s: SquareCbLewaState) -> None:
+    """Look at the features with every action."""
+    if s.features.size > 0:
+        for k in range(s.tried.size):
+            look(prior, s, k)
+
+
+@rule
+def look(prior: Matrix, s: SquareCbLewaState, k: int) -> None:
+    """spread_k <- sqrt(x' A_k^-1 x), and the forecasts of action k at the features at hand
+
+    Without features both are those after the last answer, and a play changes no state.
+    """
+    if s.features.size > 0:
+        s.spread[k] = sqrt(whiten(s.ridge, s.features[: s.ridge.whitened.shape[1]], k))
+        for o in range(prior.shape[0]):
+            stand_beside(s.forecasts, o, k, regress(prior, s, o, k))
 
 
 @rule
@@ -292,9 +320,3 @@ def regress(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
     """Target o of action k by the ridge, less its prior; or as predicted elsewhere, if the features end with that"""
     row, d = k * prior.shape[0] + o, s.ridge.whitened.shape[1]
     return ridge_mean(s.ridge, k, row) if s.features.size == d else float(s.features[d + row] - prior[o, k])
-
-
-@rule
-def foresee(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
-    """Target o of action k at the features that were looked at: the memories', and the regression's beside them"""
-    return forecast(s.forecasts, prior, o, k, regress(prior, s, o, k))

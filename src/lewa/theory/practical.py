@@ -1,7 +1,8 @@
-"""What is proved of the learners with a paced price: no bound, and a certificate that a run computes as it goes.
+"""What is proved of the learners with a paced price: no bound, and a certificate that holds on every path.
 
-The certificate (docs/theory_practical.md): on every path, for any forecasts, V + sum_t k_t <= lambda b^2/step + E, where V
-is the violation, k_t the part of the debt that a round was asked to pay back, and E the sum of costs less their forecasts.
+The certificate (docs/theory_practical.md): for any forecasts, V + sum_t k_t <= lambda u^2/step + E, where V is the
+violation, k_t the part of the debt that a round was asked to pay back, and E the sum of costs less their forecasts. Who
+knows E knows V: so a run shows its debt, which is V, and the certificate is not computed.
 """
 
 from lewa.theory.guarantees import Guarantee, none
