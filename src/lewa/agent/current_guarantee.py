@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from lewa.agent.delays import DelayCounter
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
+from lewa.measures import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
 from lewa.theory.guarantees import Guarantee, guarantee, none, unproved
 
@@ -178,7 +179,7 @@ def current_guarantee(state: "AgentState") -> Guarantee:
         if beginning is not None and not reasons:
             return none(name, "nothing is proved for this learner after a change")
         return none(name, f"{why}; of {state.rounds - before} decisions and their values {reasons}")
-    statement = statements[0]
+    statement = with_rest(statements[0], rest_of(setup.learner, [state.driver.state]), made)
     if setup.learns_at_close:  # arrivals are then the closes
         assumptions = tuple(AT_CLOSE if text == APART else text for text in statement.assumptions)
         statement = statement._replace(assumptions=assumptions)
