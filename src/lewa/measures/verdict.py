@@ -122,8 +122,8 @@ def rest_of(learner: HasGuarantees, states: Sequence[State]) -> Rest:
 def with_rest(statement: Guarantee, left: Rest, rounds: int) -> Guarantee:
     """Add what projections left to the bounds, if it is more than rounding; where it is not known, say so."""
     if not left.known:
-        told = tuple(REST_UNKNOWN if text == REST else text for text in statement.assumptions)
-        return statement._replace(assumptions=told)
+        assumptions = tuple(REST_UNKNOWN if text == REST else text for text in statement.assumptions)
+        return statement._replace(assumptions=assumptions)
     regret, violation = float(left.regret.max()), float(left.violation.max())
     if max(regret, violation) <= ROUNDING * rounds or statement.regret is None:
         return statement
