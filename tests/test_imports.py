@@ -11,7 +11,7 @@ ROOT = Path(lewa.__file__).parent
 MAY_IMPORT: dict[str, set[str]] = {
     "compile_notice": {"kernels", "learners"},
     "formatting": set(),
-    "notebook": {"formatting", "types"},
+    "notebook": {"formatting", "types", "version"},
     "plugins": {"sources"},
     "schema": set(),
     "sources": set(),
@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "game": {"blocks", "theory", "types", "validation"},
     "serve": {"agent", "feedback", "frontiers", "version"},
     "functional": {"engine", "feedback", "learners", "types", "validation"},
-    "data": {"blocks", "context", "games", "kernels", "measures", "theory", "types", "units", "validation"},
+    "data": {"blocks", "context", "games", "kernels", "measures", "theory", "types", "units", "validation", "version"},
     "engine": {"blocks", "feedback", "kernels", "learners", "types", "validation"},
     "lab": {"compile_notice", "games", "learners", "measures", "plugins", "simulate", "sources", "validation", "version"},
     "learners": {"feedback", "kernels", "measures", "plugins", "theory", "types", "validation"},
@@ -79,6 +79,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "theory",
         "types",
         "units",
+        "version",
     },
     "simulate": {
         "blocks",

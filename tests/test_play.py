@@ -423,3 +423,10 @@ def test_a_bad_answer_of_a_game_is_refused_with_its_round(
     monkeypatch.setattr(Contrary, "reveal", lambda self, t, p, key: answer)
     with pytest.raises(ValueError, match=sentence):
         lewa.play(learner("lewa"), Contrary())
+
+
+@pytest.mark.plain
+def test_auto_is_the_learner_with_the_least_bound_in_the_game() -> None:
+    trace = lewa.play("auto", "bernoulli", rounds=100, floor=0.5)
+    advice = lewa.advise("full", 3, 100, 0.5).learner
+    assert trace.learner == lewa.learners.make(advice.name, 3, 100, 0.5, **advice.settings)

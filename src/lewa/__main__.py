@@ -2,13 +2,15 @@
 
 import sys
 
+from lewa.version import install
+
 
 def main() -> None:
     """Run the command line, whose packages are an extra."""
     try:
         from lewa import cli
     except ModuleNotFoundError as error:
-        print(f"lewa: the command line needs {error.name}: pip install 'lewa[cli]'", file=sys.stderr)
+        print(f"lewa: the command line needs {error.name}: {install('cli')}", file=sys.stderr)
         sys.exit(2)
     cli.main()
 

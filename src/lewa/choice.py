@@ -12,8 +12,9 @@ not chosen, since it forgets what it was taught: the best of the others is taken
 of LEWA's family.
 
 An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts.
-`lewa play` asks for "proved" in the setting of the game, which a simulation knows, and for "practice" where no
-theorem is about it.
+`lewa play` and `lewa.play("auto", ...)` ask for "proved" with full information, in the setting of the game, which a
+simulation knows, and for "practice" where no theorem is about it: `choose_for_game`. An agent that mixes policies takes a
+learner of advice: `choose_mixer`.
 """
 
 from collections.abc import Sequence
@@ -108,3 +109,19 @@ def _least_bound(
         if not choice.name.endswith("+doubling"):
             return LearnerChoice(choice.name, choice.settings)
     return LearnerChoice(ANYTIME[feedback], {})
+
+
+def choose_for_game(actions: int, rounds: int, floor: Sequence[float], setting: Setting) -> LearnerChoice:
+    """Choose a learner of full information for a game: the least bound in its setting; "practice" where no theorem is.
+
+    What a game knows besides, such as its slack, a user of the learner would not know.
+    """
+    if setting.constraints == "arbitrary" or setting.outside_theory:
+        return choose_learner("full", actions, rounds, floor)
+    known = Setting(setting.constraints, setting.adversary, corruption=setting.corruption)
+    return choose_learner("full", actions, rounds, floor, goal="proved", setting=known)
+
+
+def choose_mixer(feedback: str, horizon: int | None) -> str:
+    """Return the learner that mixes the advice of policies."""
+    return "lewa-policies" if feedback == "full" else "exp4-lewa" if horizon is not None else "anytime-exp4-lewa"

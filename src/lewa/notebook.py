@@ -11,6 +11,7 @@ import numpy as np
 
 from lewa.formatting import figure_text, printable_text
 from lewa.types import Vector
+from lewa.version import install
 
 Row: TypeAlias = Mapping[str, object]  # flat: numbers and texts by the name of their column
 
@@ -64,7 +65,7 @@ def figure(title: str, panels: Sequence[Panel]) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ValueError("a figure needs matplotlib: pip install 'lewa[lab]'") from None
+        raise ValueError(f"a figure needs matplotlib: {install('lab')}") from None
     drawing = Figure(figsize=(4.6 * len(panels), 3.4), layout="constrained")
     drawing.suptitle(figure_text(title))
     for axes, panel in zip(drawing.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import lewa
 
-pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install 'lewa[gym]'")
+pytest.importorskip("gymnasium", reason="gymnasium is not installed: pip install -e '.[gym]' in a clone of lewa")
 
 import gymnasium
 from gymnasium.utils.env_checker import check_env
@@ -224,8 +224,8 @@ for name in ("gym", "river"):
 """
     said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == [
-        "lewa.adapters.gym needs gymnasium: pip install 'lewa[gym]'",
-        "lewa.adapters.river needs river: pip install 'lewa[river]'",
+        "lewa.adapters.gym needs gymnasium: pip install -e '.[gym]' in a clone of lewa",
+        "lewa.adapters.river needs river: pip install -e '.[river]' in a clone of lewa",
     ]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import lewa
 
-pytest.importorskip("river", reason="river is not installed: pip install 'lewa[river]'")
+pytest.importorskip("river", reason="river is not installed: pip install -e '.[river]'")
 pytest.importorskip("gymnasium", reason="gymnasium, which river.bandit.evaluate needs, is not installed")
 
 import gymnasium

@@ -7,6 +7,7 @@ import pytest
 import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent.diagnostics import suggest_range
+from lewa.kernels import rest
 
 
 def routed(
@@ -158,6 +159,21 @@ def test_where_nothing_is_proved_of_a_learner_that_is_the_reason_whatever_happen
     assert nothing.status().guarantee == lewa.guarantee(nothing.setup.learner, 2, 11)
     assert "no bound on regret or violation is proved" in nothing.status().guarantee.reason
     assert "theorem" in too_few.status().guarantee.reason  # its bound is trivial so far, and will not be
+
+
+def test_what_projections_leave_is_added_to_the_bound() -> None:
+    """Two constraints that are opposite but for 1e-11: a projection leaves more of them than rounding does."""
+    T, shown = 300, np.array([[0.3, 0.1, 0.6, 0.4], [0.70000000002, 0.90000000003, 0.40000000002, 0.59999999997]])
+    items = [at_least("x", 0.24), at_least("y", 0.760000000026)]
+    settings = {"kappa": 0.0, "eta": 10.0}
+    agent = Agent(list("abcd"), items, learner="op-ewa", horizon=T, settings=settings, feedback="full", seed=1)
+    for rewards in (np.random.default_rng(7).random((T, 4)) < 0.5) * 1.0:
+        agent.update(agent.pull(), reward=rewards, x=shown[0], y=shown[1])
+    before, after = lewa.guarantee(agent.setup.learner, 4, T).violation, agent.status().guarantee.violation
+    left, _ = rest(agent._state.driver.state.tilt)
+    assert left > 1e-6
+    assert before is not None
+    assert after == pytest.approx([bound + left for bound in before], abs=1e-9)
 
 
 def test_a_line_that_no_action_keeps_is_warned_of_with_the_nearest_that_one_does() -> None:

@@ -387,7 +387,7 @@ def test_a_run_that_takes_every_worker_down_is_named_and_the_rest_is_kept(worlds
 # A cluster ---------------------------------------------------------------------------------------------------------------
 
 needs_dask = pytest.mark.skipif(
-    importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install 'lewa[cluster]'"
+    importlib.util.find_spec("distributed") is None, reason="Dask is not installed: pip install -e '.[cluster]'"
 )
 
 

@@ -119,7 +119,7 @@ def test_what_projections_leave_is_added_to_the_bound() -> None:
     trace = lewa.play(learner, game, every_round=True)
     assert trace.plays is not None
     left = np.maximum(np.array(FLOORS) - trace.plays[0, 1:] @ OPPOSITE.T, 0).max(axis=1).sum()
-    rest = rest_of(trace)
+    rest = rest_of(trace.learner, trace.states)
     assert rest.known
     assert left > 0.01
     assert rest.violation[0] == pytest.approx(left, rel=0.1)
@@ -136,7 +136,7 @@ def test_ordinary_lines_leave_nothing_that_is_worth_a_word() -> None:
     for name in ("op-ewa", "bandit-op-ewa", "explore-then-project", "bandit-epoch-project"):
         learner: Any = lewa.learners.make(name, 3, 500, floor=(0.5, 0.4))
         trace = lewa.play(learner, game, 500, seeds=2)
-        rest = rest_of(trace)
+        rest = rest_of(trace.learner, trace.states)
         assert rest.known
         assert rest.violation.max() <= 1e-9
         assert rest.regret.max() <= 1e-7
@@ -146,9 +146,11 @@ def test_ordinary_lines_leave_nothing_that_is_worth_a_word() -> None:
 def test_one_line_leaves_nothing_and_epochs_do_not_tell() -> None:
     game = lewa.games.Bernoulli([0.9, 0.6], [[0.1, 0.8], [0.9, 0.5]])
     learner: Any = lewa.learners.make("op-ewa+doubling", 2, 100, floor=(0.4, 0.4))
-    assert not rest_of(lewa.play(learner, game, 100)).known
+    trace = lewa.play(learner, game, 100)
+    assert not rest_of(trace.learner, trace.states).known
     one: Any = lewa.learners.make("op-ewa", 2, 100, floor=0.4)
-    assert rest_of(lewa.play(one, lewa.games.Bernoulli([0.9, 0.6], [[0.1, 0.8]]), 100)).known
+    trace = lewa.play(one, lewa.games.Bernoulli([0.9, 0.6], [[0.1, 0.8]]), 100)
+    assert rest_of(trace.learner, trace.states).known
 
 
 @pytest.mark.plain

@@ -11,11 +11,12 @@ from lewa.game import Game
 from lewa.games.stream import GameStream
 from lewa.types import Vector
 from lewa.validation import as_count, as_floor, nearest
+from lewa.version import install
 
 try:
     import gymnasium
 except ImportError:
-    raise ImportError("lewa.adapters.gym needs gymnasium: pip install 'lewa[gym]'") from None
+    raise ImportError(f"lewa.adapters.gym needs gymnasium: {install('gym')}") from None
 
 ID = "lewa/Game-v0"
 FAR = np.array([1e6])  # that features stay within, in a game that does not show them beforehand

@@ -9,11 +9,12 @@ from lewa.context import Column
 from lewa.feedback import feedback_kind
 from lewa.learners import find
 from lewa.units import as_number
+from lewa.version import install
 
 try:
     from river import bandit
 except ImportError:
-    raise ImportError("lewa.adapters.river needs river: pip install 'lewa[river]'") from None
+    raise ImportError(f"lewa.adapters.river needs river: {install('river')}") from None
 
 FREE = at_least("no constraint", 0)  # what every value keeps
 

@@ -9,6 +9,7 @@ import numpy as np
 from lewa.agent.constraint import Constraint
 from lewa.agent.driver import Driver
 from lewa.agent.records import Decision
+from lewa.choice import choose_mixer
 from lewa.context import MOST_FEATURES, Context, as_context
 from lewa.engine.check_feedback import check_features
 from lewa.learners import names, settings_of
@@ -74,7 +75,7 @@ def with_known(
 def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
     """Return the name of the learner that mixes policies; refuse one that takes no advice."""
     if learner == "auto":
-        learner = "lewa-policies" if feedback == "full" else "exp4-lewa" if horizon is not None else "anytime-exp4-lewa"
+        learner = choose_mixer(feedback, horizon)
     if "policies" not in settings_of(learner):
         able = [name for name in names() if "policies" in settings_of(name)]
         raise ValueError(f"{learner} takes no advice of policies; these do: {', '.join(able)}")

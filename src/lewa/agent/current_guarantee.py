@@ -8,6 +8,7 @@ import numpy as np
 
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
+from lewa.measures import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
 from lewa.theory.guarantees import MISSING, Guarantee, Setting, guarantee, none, unproved
 
@@ -210,6 +211,8 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
     statements = _statements(state, made, late) if made and not deviates else ()
     if not statements:
         return (_nothing(state, _why_nothing(state, counts, safe)),)
+    left = rest_of(setup.learner, [state.driver.state])
+    statements = tuple(with_rest(item, left, made) for item in statements)
     if setup.learns_at_close:  # arrivals are then the closes
         statements = tuple(
             item._replace(assumptions=tuple(AT_CLOSE if text == APART else text for text in item.assumptions))

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from lewa import learners
 from lewa.advice import PRACTICE
-from lewa.choice import LearnerChoice, choose_learner
+from lewa.choice import LearnerChoice, choose_for_game, choose_learner
 from lewa.cli.options import Values
 from lewa.cli.shared import remark
 from lewa.feedback import feedback_kind
@@ -62,13 +62,10 @@ def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
 
 def _choose(problem: Problem) -> LearnerChoice:
     """Choose what is proved best in the setting of a game; for data, of unknown setting, what did best in practice."""
-    feedback, setting = problem.feedback or "full", problem.setting
+    if problem.setting is not None:
+        return choose_for_game(problem.actions, problem.rounds, problem.floor, problem.setting)
     numbers, features = (problem.actions, problem.rounds, problem.floor), _own_features(problem)
-    if setting is None or setting.constraints == "arbitrary" or setting.outside_theory:
-        return choose_learner(feedback, *numbers, goal=problem.goal, features=features)
-    # What a game knows besides, such as its slack, a user of the learner would not know.
-    known = Setting(setting.constraints, setting.adversary, corruption=setting.corruption)
-    return choose_learner(feedback, *numbers, goal="proved", setting=known, features=features)
+    return choose_learner(problem.feedback or "full", *numbers, goal=problem.goal, features=features)
 
 
 def _own_features(problem: Problem) -> int:

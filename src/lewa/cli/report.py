@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from lewa.cli.shared import app, print_path
+from lewa.version import install
 
 
 @app.command(epilog="Example: lewa report results/mine")
@@ -16,5 +17,5 @@ def report(
     try:
         from lewa.report.study_report import write_report
     except ModuleNotFoundError as error:
-        raise ValueError(f"a report needs {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"a report needs {error.name}: {install('lab')}") from None
     print_path(write_report(folder))

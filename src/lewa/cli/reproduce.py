@@ -9,6 +9,7 @@ import typer
 from lewa.cli.options import Cluster, Json, Workers
 from lewa.cli.progress import study_bar
 from lewa.cli.shared import app, out, print_json, print_path
+from lewa.version import install
 
 
 @app.command(epilog="Example: lewa reproduce --out results/paper --workers 2")
@@ -30,7 +31,7 @@ def reproduce(
         from lewa.report.results import read_league
         from lewa.report.study_report import write_report
     except ModuleNotFoundError as error:
-        raise ValueError(f"reproduce needs {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"reproduce needs {error.name}: {install('lab')}") from None
     results = folder or paper.folder(full)
     with study_bar("reproduce") as (bar, progress):
         lines = paper.reproduce(results, workers=workers, cluster=cluster, full=full, progress=progress)

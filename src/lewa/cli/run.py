@@ -8,6 +8,7 @@ import typer
 from lewa.cli.options import Cluster, Workers
 from lewa.cli.progress import study_bar
 from lewa.cli.shared import app, print_path
+from lewa.version import install
 
 
 @app.command("run", epilog="Example: lewa run study.toml --out results/mine --workers 2")
@@ -22,7 +23,7 @@ def run_a_study(
         from lewa.lab.run import run_study
         from lewa.lab.study import read as read_study
     except ModuleNotFoundError as error:
-        raise ValueError(f"studies need {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"studies need {error.name}: {install('lab')}") from None
     content = read_study(study)
     with study_bar(content.name) as (_, progress):
         measures = run_study(

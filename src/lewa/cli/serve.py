@@ -9,6 +9,7 @@ import typer
 
 from lewa.cli.shared import app
 from lewa.plugins import allow_only
+from lewa.version import install
 
 if TYPE_CHECKING:
     from lewa.serve.store import Store
@@ -37,7 +38,7 @@ def serve(
     try:
         from lewa.serve.run import serve as run
     except ModuleNotFoundError as error:
-        raise ValueError(f"the service needs {error.name}: pip install 'lewa[serve]'") from None
+        raise ValueError(f"the service needs {error.name}: {install('serve')}") from None
     allow_only(plugin)  # names come by HTTP, and to import a module is to run it
     run(store, port, bind=bind, key_file=key_file, address=address, lease=lease)
 
@@ -48,7 +49,7 @@ def opened(url: str, serving: bool = False) -> Iterator["Store"]:
     try:
         from lewa.serve.store import StoreError, open_store
     except ModuleNotFoundError as error:
-        raise ValueError(f"the service needs {error.name}: pip install 'lewa[serve]'") from None
+        raise ValueError(f"the service needs {error.name}: {install('serve')}") from None
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not serving and not path.is_file():
         raise ValueError(f"there is no store {path}: `lewa serve` makes one")

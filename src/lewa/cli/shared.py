@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from lewa.schema import json_text
+from lewa.version import install
 
 app = typer.Typer(
     help="Make online decisions that keep long-term averages within limits.",
@@ -68,6 +69,6 @@ def executor_at(address: str | None, learners: Sequence[str] = ()) -> Iterator[E
     try:
         from lewa.lab.places import cluster_at
     except ModuleNotFoundError as error:
-        raise ValueError(f"a cluster needs {error.name}: pip install 'lewa[lab,cluster]'") from None
+        raise ValueError(f"a cluster needs {error.name}: {install('lab,cluster')}") from None
     with cluster_at(address, sorted({name.partition(":")[0] for name in learners if ":" in name})) as place:
         yield place.executor

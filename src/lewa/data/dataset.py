@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from lewa.data.files import columns_of, decoding
 from lewa.data.sheet import Column
+from lewa.version import install
 
 LARGE = 1 << 26  # numbers in a Parquet file from which on it is streamed
 Item = TypeVar("Item")
@@ -63,7 +64,7 @@ def open_dataset(path: Path) -> Dataset:
     try:
         from pyarrow import dataset
     except ImportError:
-        raise ValueError(f"reading {path.name} needs pyarrow: pip install 'lewa[tables]'") from None
+        raise ValueError(f"reading {path.name} needs pyarrow: {install('tables')}") from None
     files = [path] if path.is_file() else sorted((f for f in path.rglob("*.parquet") if f.is_file()), key=_natural(path))
     if not files:
         raise ValueError(f"the folder {path} has no .parquet file")

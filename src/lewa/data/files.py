@@ -16,6 +16,7 @@ from lewa.data.columns import DEFAULT_NAMES, Columns, Data, from_columns
 from lewa.data.log import Log, StreamedLog
 from lewa.data.sheet import Coded, Column, Labels
 from lewa.games.table import Table
+from lewa.version import install
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,7 +151,7 @@ def _columns(path: Path) -> dict[str, Column]:
     try:
         from pyarrow import csv, parquet
     except ImportError:
-        raise ValueError(f"reading {path.name} needs pyarrow: pip install 'lewa[tables]'") from None
+        raise ValueError(f"reading {path.name} needs pyarrow: {install('tables')}") from None
     if path.suffix == ".parquet":
         with decoding(path.name):  # in one thread: others abort a process that ends while they are at work
             table = parquet.read_table(path, use_threads=False)

@@ -11,6 +11,7 @@ from lewa.data.files import columns_of, read_data
 from lewa.data.log import Log
 from lewa.data.streaming import read_stream
 from lewa.games.table import Table
+from lewa.version import install
 
 # A DataFrame is whatever has the Arrow stream (`__arrow_c_stream__`) or the DataFrame protocol (`__dataframe__`).
 DataLike: TypeAlias = "str | Path | Mapping[str, object] | Data | Table | Log | Any"
@@ -45,7 +46,7 @@ def _arrow(data: Any) -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise ValueError("a DataFrame takes pyarrow: pip install 'lewa[tables]'") from None
+        raise ValueError(f"a DataFrame takes pyarrow: {install('tables')}") from None
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.table(data)

@@ -12,6 +12,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from lewa import compile_notice, plugins
+from lewa.version import install
 
 AHEAD = 2  # tasks that are kept waiting, per worker
 ANSWER = 10  # seconds that a scheduler has to answer in
@@ -69,7 +70,7 @@ def cluster_at(address: str, modules: Sequence[str] = ()) -> Iterator[Place]:
     try:
         dask = importlib.import_module("distributed")
     except ImportError:
-        raise ValueError("a cluster needs Dask: pip install 'lewa[cluster]'") from None
+        raise ValueError(f"a cluster needs Dask: {install('cluster')}") from None
     try:
         client = dask.Client(address, timeout=ANSWER, set_as_default=False)
     except (OSError, ValueError) as error:

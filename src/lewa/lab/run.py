@@ -15,6 +15,7 @@ from lewa.lab.places import AHEAD, Place, cluster_at, processes
 from lewa.lab.schedule import Job, Progress, Work
 from lewa.lab.storage import Journal, begin, modules_of, write_measures
 from lewa.lab.study import Study, expand
+from lewa.version import install
 
 
 def run_study(
@@ -49,7 +50,7 @@ def run_studies(
     try:
         import pyarrow  # noqa: F401 (before hours of work, not after)
     except ImportError:
-        raise ValueError("the measures of a study need pyarrow: pip install 'lewa[lab]'") from None
+        raise ValueError(f"the measures of a study need pyarrow: {install('lab')}") from None
     runs = {out: expand(study) for out, study in studies.items()}
     with ExitStack() as stack:
         for out, study in studies.items():

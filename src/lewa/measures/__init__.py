@@ -15,7 +15,7 @@ from lewa.measures.performance import (
 )
 from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.measures.trace import Trace
-from lewa.measures.verdict import Verdict, judge
+from lewa.measures.verdict import Verdict, judge, rest_of, with_rest
 from lewa.theory.guarantees import Guarantee, Setting, guarantee
 
 __all__ = [
@@ -37,7 +37,9 @@ __all__ = [
     "regret",
     "regret_certificate",
     "regret_curve",
+    "rest_of",
     "variation",
     "violation",
     "violation_curve",
+    "with_rest",
 ]

@@ -9,8 +9,9 @@ from lewa.kernels import rest
 from lewa.measures.best_play import certain_play
 from lewa.measures.performance import conditions, hindsight, regret
 from lewa.measures.trace import Trace
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, applicable, none
-from lewa.types import Matrix, Vector
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, Guarantee, HasGuarantees, applicable, none
+from lewa.theory.projected import REST, REST_UNKNOWN
+from lewa.types import Matrix, State, Vector
 
 MARGIN = 3.0  # standard errors of the mean over seeds that a bound on an expectation may be exceeded by
 JUDGED = (PATHWISE, EXPECTED, EXPECTED_INSIDE)  # a bound that may fail with some probability is not refuted by runs
@@ -63,7 +64,7 @@ def judge(trace: Trace) -> Verdict:
         when = " in every round" if statement.every_round else ""
         return Verdict(none(statement.source, f"no play meets {floors}{when}, so no guarantee applies"), None)
 
-    left = rest_of(trace)
+    left = rest_of(trace.learner, trace.states)
     guarantee = with_rest(statement, left, trace.rounds)
     bounds = [statement.regret, *(statement.violation or ()), *(statement.positive_violation or ())]
     short, positive = (sums[:, -1] - left.violation[:, np.newaxis] for sums in (trace.shortfall, trace.positive))
@@ -138,23 +139,26 @@ def sure_regret(trace: Trace, constraint: str) -> Vector | None:
     return regrets
 
 
-def rest_of(trace: Trace) -> Rest:
-    """Return what projections left in each seed; not known for a learner that is started afresh on the way."""
-    nothing = np.zeros(len(trace.seeds))
-    if trace.game.constraints == 1 or not all(hasattr(state, "tilt") for state in trace.states):
+def rest_of(learner: HasGuarantees, states: Sequence[State]) -> Rest:
+    """Return what projections left in each state of a run; not known for a learner that is started afresh on the way."""
+    nothing = np.zeros(len(states))
+    if learner.floor.size == 1 or not all(hasattr(state, "tilt") for state in states):
         return Rest(nothing, nothing, True)
-    if any(hasattr(state, "epoch") for state in trace.states):
+    if any(hasattr(state, "epoch") for state in states):
         return Rest(nothing, nothing, False)
-    lines, weights = (np.array(column) for column in zip(*(rest(state.tilt) for state in trace.states), strict=True))
-    margin = getattr(trace.learner, "margin", None)
+    lines, weights = (np.array(column) for column in zip(*(rest(state.tilt) for state in states), strict=True))
+    eta, margin = learner.eta, getattr(learner, "margin", None)  # type: ignore[attr-defined]  # a learner that projects has one
     if margin is None:
-        return Rest(weights / trace.learner.eta, lines, True)
+        return Rest(weights / eta, lines, True)
     # A learner that mixes in a safe action mixes in more of it for what is missed: that costs reward, no violation.
-    return Rest(weights / trace.learner.eta + (lines / margin if margin else np.inf * (lines > 0)), nothing, True)
+    return Rest(weights / eta + (lines / margin if margin else np.inf * (lines > 0)), nothing, True)
 
 
 def with_rest(statement: Guarantee, left: Rest, rounds: int) -> Guarantee:
-    """Add what projections left to the bounds, if it is more than rounding."""
+    """Add what projections left to the bounds, if it is more than rounding; where it is not known, say so."""
+    if not left.known:
+        assumptions = tuple(REST_UNKNOWN if text == REST else text for text in statement.assumptions)
+        return statement._replace(assumptions=assumptions)
     regret, violation = float(left.regret.max()), float(left.violation.max())
     if max(regret, violation) <= ROUNDING * rounds or statement.regret is None:
         return statement
@@ -163,7 +167,7 @@ def with_rest(statement: Guarantee, left: Rest, rounds: int) -> Guarantee:
         return None if bounds is None else tuple(bound + violation for bound in bounds)
 
     return statement._replace(
-        regret=statement.regret + regret,
+        regret=min(statement.regret + regret, float(rounds)),
         violation=add(statement.violation),
         positive_violation=add(statement.positive_violation),
     )

@@ -13,6 +13,7 @@ from lewa.report.charts import draw
 from lewa.report.frontier_figure import figure_title, panels
 from lewa.report.tables import table
 from lewa.schema import json_text
+from lewa.version import install
 
 KINDS = (".svg", ".png", ".pdf", ".json", ".csv")
 
@@ -78,4 +79,4 @@ def check_file(path: Path) -> None:
     if not path.parent.is_dir() or path.is_dir():
         raise ValueError(f"a frontier needs a file in an existing folder, got {path}")
     if path.suffix in KINDS[:3] and find_spec("matplotlib") is None:
-        raise ValueError("a figure needs matplotlib: pip install 'lewa[lab]'")
+        raise ValueError(f"a figure needs matplotlib: {install('lab')}")

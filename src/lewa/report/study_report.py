@@ -14,6 +14,7 @@ from lewa.report.results import Result, StudyFolder, group, read_league, read_re
 from lewa.report.study_figures import Plans, exponents, pictures
 from lewa.report.study_tables import claims_table, league_section, results_table
 from lewa.report.table_files import write_tables
+from lewa.version import install
 
 MANY = 24  # figures that are drawn by several processes
 
@@ -27,7 +28,7 @@ def write_report(folder: str | Path) -> Path:
         import pyarrow  # noqa: F401 (so that a sentence says what is missing)
         from matplotlib import font_manager  # noqa: F401 (on a new machine it lists the fonts: once, not in each process)
     except ModuleNotFoundError as error:
-        raise ValueError(f"a report needs {error.name}: pip install 'lewa[lab]'") from None
+        raise ValueError(f"a report needs {error.name}: {install('lab')}") from None
     folder = Path(folder)
     if not folder.is_dir():
         raise ValueError(f"there is no folder {folder}")

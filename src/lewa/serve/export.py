@@ -15,6 +15,7 @@ from lewa.serve.hosted import Hosted
 from lewa.serve.rows import Row
 from lewa.serve.schema import WhatIf
 from lewa.serve.store import Store
+from lewa.version import install
 
 T = TypeVar("T")
 PAGE = 5_000
@@ -86,7 +87,7 @@ def parquet(store: Store, agent: int, actions: Sequence[str], fields: Sequence[s
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
-        raise RequestError(501, f"Parquet needs {error.name}: pip install 'lewa[tables]'") from None
+        raise RequestError(501, f"Parquet needs {error.name}: {install('tables')}") from None
     columns = table(store.rows(agent), actions, fields)
     for name in fields:
         if any(isinstance(value, list) for value in columns[name]):

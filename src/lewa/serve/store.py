@@ -6,6 +6,7 @@ from importlib.resources import files
 from typing import Protocol
 
 from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
+from lewa.version import install
 
 KEPT_SNAPSHOTS = 3  # per agent
 
@@ -101,7 +102,7 @@ def open_store(url: str, *, owner: str = "", address: str = "", serving: bool = 
         try:
             from lewa.serve.postgres import PostgresStore
         except ModuleNotFoundError as error:
-            raise ValueError(f"a PostgreSQL store needs {error.name}: pip install 'lewa[postgres]'") from None
+            raise ValueError(f"a PostgreSQL store needs {error.name}: {install('postgres')}") from None
         return PostgresStore(url, owner=owner, address=address, ttl=ttl)
     start = re.match(r"[\w./+-]*", url)  # the rest may have a password
     raise ValueError(f"a store must be sqlite:///FILE or postgresql://..., got one that begins with {start and start[0]!r}")

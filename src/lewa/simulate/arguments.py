@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from operator import index
 
 from lewa import games, learners
+from lewa.choice import choose_for_game
 from lewa.engine.session import check_learner
 from lewa.game import Game, check_game
 from lewa.learners.base import Learner
@@ -24,7 +25,11 @@ def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object 
         return check_learner(learner)
     if floor is None:
         raise ValueError(f"to make the learner {learner!r} by its name, give floor, one number per constraint")
-    settings = {} if game is None else learners.settings_in_context(learner, game.features, game.policies)
+    settings: dict[str, float] = {}
+    if learner == "auto" and game is not None:
+        learner, settings = choose_for_game(actions, rounds, as_floor(floor).tolist(), game.setting)
+    if game is not None:
+        settings |= learners.settings_in_context(learner, game.features, game.policies)
     return check_learner(learners.make(learner, actions, rounds, floor, **settings))
 
 

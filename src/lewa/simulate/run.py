@@ -49,7 +49,8 @@ def play(
 
     Parameters
     ----------
-    learner: a learner, or the name of one, which is then tuned for the game's actions, the rounds and `floor`.
+    learner: a learner, or the name of one, which is then tuned for the game's actions, the rounds and `floor`; "auto" is the
+        learner of full information with the least bound that is proved in this game, as in `lewa play`.
     game: a game, or the name of one, which is then made for the floor and the rounds.
     rounds: how many; all of the game's by default, if it has an end.
     seeds: how many, or the seeds themselves.

@@ -5,7 +5,7 @@ number of rounds T, violation never more than floor * T. Where a theorem says no
 """
 
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
@@ -88,7 +88,16 @@ class Guarantee(NamedTuple):
         return any(text.startswith("against mixtures of actions") for text in self.assumptions)
 
 
-def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guarantee:
+class HasGuarantees(Protocol):
+    """A learner as the theorems see it: floors, and what is proved. `lewa.learners.Learner` is one."""
+
+    floor: Vector
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        """Return what is proved in this setting, the best first."""
+
+
+def guarantee(learner: HasGuarantees, actions: int, rounds: int, **setting: Any) -> Guarantee:
     """Return the guarantee of a learner with exactly its parameters.
 
     Parameters
@@ -117,7 +126,7 @@ def guarantee(learner: Any, actions: int, rounds: int, **setting: Any) -> Guaran
     return applicable(learner.guarantees(actions, rounds, question)[0], question)
 
 
-def unproved(learner: Any, actions: int) -> Guarantee | None:
+def unproved(learner: HasGuarantees, actions: int) -> Guarantee | None:
     """Return why nothing is proved of this learner, if that is so for every number of rounds; else None.
 
     A reason that depends on the rounds is about a theorem whose bound is still trivial, or which ends before them.

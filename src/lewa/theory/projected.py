@@ -32,6 +32,7 @@ from lewa.types import Vector
 
 NO_MEAN = "arbitrary constraints have no fixed mean that their running mean could approach"
 REST = "up to the residuals of the projections, which a run adds up and adds to the bounds"
+REST_UNKNOWN = "up to the residuals of the projections, which are not known of a learner that starts afresh on the way"
 FREE = "every floor is 0"
 UNSAFE = "no safe action was named: set safe=I to its index and margin=D to the amount by which it exceeds every floor"
 
