@@ -1,7 +1,7 @@
 """What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -162,10 +162,15 @@ def _check_charges(twin: Driver, decision: Decision, action: int | None) -> None
 
 
 def settle_costs(
-    driver: Driver, charged: Vector, units: np.ndarray[tuple[int, ...], np.dtype[np.float64]], known: Sequence[int]
-) -> None:
-    """Correct what is owed by the costs that were told of a decision whose reward never came; nothing else is learned."""
-    debt = getattr(driver.state, "debt", None)
-    for f in known:
+    driver: Driver, charged: Vector, units: np.ndarray[tuple[int, ...], np.dtype[np.float64]], fields: Iterable[int]
+) -> Vector:
+    """Correct what is owed by the costs that were told of an open decision, and return what it is charged from now on.
+
+    That is what it cost: when its answer is learned, nothing is left to correct.
+    """
+    debt, now = getattr(driver.state, "debt", None), charged.copy()
+    for f in fields:
         if debt is not None and f > 0:
-            debt[f - 1] += (1 - float(units[f])) - charged[f - 1]
+            now[f - 1] = 1 - float(units[f])
+            debt[f - 1] += now[f - 1] - charged[f - 1]
+    return now
