@@ -64,7 +64,7 @@ def test_shuffled_contexts_show_no_gain_though_they_do_in_sample() -> None:
     held, pays, optimistic = 0, 0, 0
     for seed in range(SHUFFLES):
         columns, dice = as_log(world(200, seed), 1000 + seed), np.random.default_rng(2000 + seed)
-        levels = dice.permutation(columns["task"]) if seed % 2 else dice.integers(12, size=200).astype(str)
+        levels = dice.permutation(np.array(columns["task"])) if seed % 2 else dice.integers(12, size=200).astype(str)
         data = as_data({**columns, "task": levels.tolist()}, Columns("good", ["dollars"], context=["task"]))
         budgets = Budgets.of(data, [0.55], 1, None)
         (gain,) = context_gains(data, budgets, list(budgets.user_floors or ()))

@@ -140,8 +140,8 @@ def take_context(
 
 
 def _check_play(play: Vector, decision: Decision, action: int | None) -> None:
-    told = np.array(decision.play)
-    off = abs(told - play).max() if told.size == play.size else 0.0
+    recorded_play = np.array(decision.play)
+    off = abs(recorded_play - play).max() if recorded_play.size == play.size else 0.0
     if action is not None:
         off = max(off, abs(decision.probability - play[action]))
     if not off <= NEAR:

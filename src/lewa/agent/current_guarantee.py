@@ -147,8 +147,8 @@ def _statements(setup: "Setup", made: int, late: Delays, beginning: Beginning | 
         return learner.segment_guarantees(K, made, late, beginning.start)
     if late.total or late.missing:
         return learner.late_guarantees(K, made, late)
-    asked = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
-    return tuple(each for each in asked if each.regret is not None) or (guarantee(learner, K, made),)
+    high_probability = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
+    return tuple(each for each in high_probability if each.regret is not None) or (guarantee(learner, K, made),)
 
 
 def _wrongly_known(state: "AgentState") -> int:
