@@ -182,6 +182,8 @@ def test_replay_with_a_context_takes_the_learner_with_a_bound_if_asked(tmp_path:
     printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--goal", "proved"])
     assert printed.exit_code == 0, printed.output
     assert list(json.loads(printed.stdout)["learners"]) == ["proved-squarecb-lewa", "proved-squarecb-lewa without context"]
+    wrong = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--learner", "exp4-lewa"])
+    assert str(wrong.exception).startswith("exp4-lewa does not use a context; these do: squarecb-lewa")
     names = {"reward": "good", "at_most": "dollars=0..1", "context": "task"}
     trace = lewa.replay(world(200, 7), "auto", goal="proved", lines={"dollars": 0.55}, **names)  # type: ignore[arg-type]
     assert repr(trace) == "<Trace: ProvedSquareCbLewa on Table, 200 rounds, 1 seed>"

@@ -11,7 +11,7 @@ from lewa.agent.driver import Driver
 from lewa.agent.records import Decision
 from lewa.context import MOST_FEATURES, Context, as_context
 from lewa.engine.check_feedback import check_features
-from lewa.learners import names, settings_of
+from lewa.learners import check_looks_at_features, names, settings_of
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
 
@@ -30,9 +30,7 @@ def check_contextual(learner: str, feedback: str, features: int) -> int:
     """Return the number of features for a learner's tuning; refuse a learner that looks at no context."""
     if feedback == "full":
         raise ValueError("a context needs feedback='bandit', got feedback='full': use policies instead")
-    if "features" not in settings_of(learner):
-        able = [name for name in names() if "features" in settings_of(name)]
-        raise ValueError(f"{learner} does not use a context; these do: {', '.join(able)}")
+    check_looks_at_features(learner)
     return features
 
 
