@@ -64,7 +64,7 @@ def test_shuffled_contexts_show_no_gain_though_they_do_in_sample() -> None:
     held, pays, optimistic = 0, 0, 0
     for seed in range(SHUFFLES):
         columns, dice = as_log(world(200, seed), 1000 + seed), np.random.default_rng(2000 + seed)
-        levels = dice.permutation(columns["task"]) if seed % 2 else dice.integers(12, size=200).astype(str)
+        levels = dice.permutation(np.array(columns["task"])) if seed % 2 else dice.integers(12, size=200).astype(str)
         data = as_data({**columns, "task": levels.tolist()}, Columns("good", ["dollars"], context=["task"]))
         budgets = Budgets.of(data, [0.55], 1, None)
         (gain,) = context_gains(data, budgets, list(budgets.user_floors or ()))
@@ -182,6 +182,8 @@ def test_replay_with_a_context_takes_the_learner_with_a_bound_if_asked(tmp_path:
     printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--goal", "proved"])
     assert printed.exit_code == 0, printed.output
     assert list(json.loads(printed.stdout)["learners"]) == ["proved-squarecb-lewa", "proved-squarecb-lewa without context"]
+    wrong = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--learner", "exp4-lewa"])
+    assert str(wrong.exception).startswith("exp4-lewa does not use a context; these do: squarecb-lewa")
     names = {"reward": "good", "at_most": "dollars=0..1", "context": "task"}
     trace = lewa.replay(world(200, 7), "auto", goal="proved", lines={"dollars": 0.55}, **names)  # type: ignore[arg-type]
     assert repr(trace) == "<Trace: ProvedSquareCbLewa on Table, 200 rounds, 1 seed>"

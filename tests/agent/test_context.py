@@ -253,3 +253,46 @@ def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
         lewa.Agent(ACTIONS, line)
     with pytest.raises(ValueError, match="a group is a column of the context"):
         lewa.at_most("cost", 0.3, group=3)  # type: ignore[arg-type]
+
+
+def test_a_cost_that_is_told_before_the_reward_is_owed_at_once() -> None:
+    agent = make()
+    run(agent, 30)
+    decision, debt = agent.pull(context={"task": "code"}), agent._state.driver.state.debt
+    drawn = debt.copy()
+    agent.update(decision, cost=0.95)
+    settled = debt.copy()
+    assert settled == pytest.approx(drawn + 0.95 - decision.charged[0])
+    loaded, closed = (lewa.Agent.restore(agent.snapshot()) for _ in range(2))
+    agent.update(decision, reward=1)
+    assert debt.tobytes() == settled.tobytes()  # nothing is corrected twice
+    loaded.update(decision, reward=1)
+    assert loaded.snapshot() == agent.snapshot()
+    closed.close(decision)
+    assert closed._state.driver.state.debt.tobytes() == settled.tobytes()
+
+
+def test_answers_in_parts_replay_to_the_bit_and_teach_what_whole_ones_do() -> None:
+    parts, whole, records = make(), make(), list[Any]()
+    for t, context in enumerate(requests(150)):
+        first, second = (agent.pull(context=context) for agent in (parts, whole))
+        assert first == second
+        values = outcome(context, first.action, t)
+        records += [first, parts.update(first, cost=values["cost"]), parts.update(first, reward=values["reward"])]
+        whole.update(second, **values)
+    assert make().replay(records).snapshot() == parts.snapshot()
+
+
+@pytest.mark.parametrize("how", ["learned at the close", "frozen"])
+def test_nothing_is_corrected_early_where_nothing_is_learned(how: str) -> None:
+    agent = make() if how == "frozen" else make(learn="close", expire_after=5)
+    decision = agent.pull(context={"task": "code"})
+    if how == "frozen":
+        agent.set_mode("frozen")
+    before = agent._state.driver.state.debt.copy()
+    agent.update(decision, cost=0.9)
+    assert (agent._state.driver.state.debt == before).all()
+    if how == "frozen":  # it is corrected with the whole answer
+        agent.set_mode("live")
+        agent.update(decision, reward=1)
+        assert agent._state.driver.state.debt == pytest.approx(before + 0.9 - decision.charged[0])

@@ -88,7 +88,7 @@ def test_known_costs_have_a_smaller_bound_as_long_as_they_are_right() -> None:
 
 def test_what_cannot_be_known_is_refused_in_one_sentence() -> None:
     prices = {"cost": [0.1, 0.8]}
-    for settings, sentence in [
+    refused: list[tuple[dict[str, Any], str]] = [
         ({"settings": {"known": "cost"}, "expected": prices}, "known must be a list of constraints"),
         ({"settings": {"known": [[0.9, 0.2]]}, "expected": prices}, "known must be a list of constraints"),
         ({"settings": {"known": ["costs"]}, "expected": prices}, "there is no constraint 'costs'; did you mean 'cost'"),
@@ -96,7 +96,8 @@ def test_what_cannot_be_known_is_refused_in_one_sentence() -> None:
         ({"settings": {"known": ["cost"]}, "expected": {"cost": [0.1, 1.8]}}, r"must lie in its range \(0, 1\), got 1.8"),
         ({"settings": {"known": ["cost"]}, "expected": prices, "goal": "practice"}, "squarecb-lewa has no parameter"),
         ({"settings": {"known": ["cost"]}, "expected": prices, "horizon": None}, "has no parameter 'known'"),
-    ]:
+    ]
+    for settings, sentence in refused:
         with pytest.raises(ValueError, match=sentence) as error:
             make(**settings)
         assert len(str(error.value).splitlines()) == 1

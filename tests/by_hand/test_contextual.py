@@ -9,7 +9,7 @@ import lewa
 from lewa import functional
 from lewa.kernels import add_features, add_target, no_ridge, pack, ridge_mean, weigh_gaps, whiten
 from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, LossBanditLewa, ProvedSquareCbLewa
-from lewa.types import Cube, Indices, Matrix
+from lewa.types import Cube, Indices, Matrix, Vector
 
 FLOOR, ROUNDS = (0.6, 0.3), 30
 
@@ -167,7 +167,7 @@ def test_lemma_g_holds_with_equality_at_the_worst_scores(scores: list[float], g:
 def test_lemma_v_holds_for_targets_chosen_against_the_forecast(seed: int, d: int, scale: float, stubborn: bool) -> None:
     """sum (yhat - y)^2 <= min_u (|u|^2 + sum (u.x - y)^2) + (1/4) sum w/(1 + w); this sum is at most d ln(1 + n X^2/d)."""
     dice, ridge = np.random.default_rng(seed), no_ridge(np.ones(d), 1, 1)
-    rows, targets, errors, leverages = [], [], 0.0, 0.0
+    rows, targets, errors, leverages = list[Vector](), list[float](), 0.0, 0.0
     for n in range(1, 41):
         x = np.append(1.0, scale * dice.uniform(-1, 1, d - 1) / np.sqrt(d))
         w = whiten(ridge, x, 0)

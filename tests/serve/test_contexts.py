@@ -14,7 +14,7 @@ QUERY = {"context": {"prompt": "a private matter", "tokens": 7}}
 
 def replays(web: Client) -> bool:
     store = web.app.host.store
-    return verify(store, store.agents()[0]).sha256 == web.call("GET", f"{AGENT}/state")[1]["sha256"]
+    return bool(verify(store, store.agents()[0]).sha256 == web.call("GET", f"{AGENT}/state")[1]["sha256"])
 
 
 def test_the_journal_has_features_and_no_context(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -12,7 +12,7 @@ from lewa.agent.records import Decision
 from lewa.choice import choose_mixer
 from lewa.context import MOST_FEATURES, Context, as_context
 from lewa.engine.check_feedback import check_features
-from lewa.learners import names, settings_of
+from lewa.learners import check_looks_at_features, names, settings_of
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
 
@@ -29,9 +29,7 @@ def check_contextual(learner: str, feedback: str, features: int) -> int:
     """Return the number of features for a learner's tuning; refuse a learner that looks at no context."""
     if feedback == "full":
         raise ValueError("a context needs feedback='bandit', got feedback='full': use policies instead")
-    if "features" not in settings_of(learner):
-        able = [name for name in names() if "features" in settings_of(name)]
-        raise ValueError(f"{learner} does not use a context; these do: {', '.join(able)}")
+    check_looks_at_features(learner)
     return features
 
 
@@ -144,10 +142,15 @@ def charges_of(twin: Driver, features: Vector, action: int | None) -> tuple[floa
 
 
 def settle_costs(
-    driver: Driver, charged: Vector, units: np.ndarray[tuple[int, ...], np.dtype[np.float64]], known: Sequence[int]
-) -> None:
-    """Correct what is owed by the costs that were told of a decision whose reward never came; nothing else is learned."""
-    debt = getattr(driver.state, "debt", None)
-    for f in known:
+    driver: Driver, charged: Vector, units: np.ndarray[tuple[int, ...], np.dtype[np.float64]], fields: Iterable[int]
+) -> Vector:
+    """Correct what is owed by the costs that were told of an open decision, and return what it is charged from now on.
+
+    That is what it cost: when its answer is learned, nothing is left to correct.
+    """
+    debt, now = getattr(driver.state, "debt", None), charged.copy()
+    for f in fields:
         if debt is not None and f > 0:
-            debt[f - 1] += (1 - float(units[f])) - charged[f - 1]
+            now[f - 1] = 1 - float(units[f])
+            debt[f - 1] += now[f - 1] - charged[f - 1]
+    return now

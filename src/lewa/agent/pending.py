@@ -22,7 +22,7 @@ class Pending(NamedTuple):
     propensity: float
     play: Vector | None  # that the learner will learn from; None if it needs none
     units: Units | None = None  # what is known so far; None if nothing is
-    charged: Vector = NOTHING  # what the learner charged its constraints at the draw
+    charged: Vector = NOTHING  # what the learner charged its constraints at the draw, or what was told since
     features: Vector = NOTHING  # of the context that the action was drawn in
     asleep: tuple[int, ...] = ()  # the actions that could not be drawn
 
@@ -110,14 +110,14 @@ class OpenDecisions:
             self._count(pending, awaited, -1)
         return pending
 
-    def tell(self, number: int, units: Units, fields: Iterable[int]) -> None:
-        """Keep what is known of a decision, with these fields that were not known before."""
+    def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:
+        """Keep what is known of a decision, with these fields that were not known before, and what it is charged now."""
         pending = self._items[number]
         for f in fields:
             self.awaited[f][pending.action] -= 1
         if pending.charged.size or self._sees_all:
             self._count(pending, fields, -1)
-        self._items[number] = pending._replace(units=units)
+        self._items[number] = pending._replace(units=units, charged=pending.charged if charged is None else charged)
 
     def _count(self, pending: Pending, fields: Iterable[int], sign: int) -> None:
         if self._sees_all and pending.play is not None:

@@ -178,7 +178,10 @@ class AgentState:
         if self.ledger is not None:
             self.ledger.settle(number, pending.action, numbers)
         if not whole:
-            self.open.tell(number, units.copy(), [self._fields[name] for name in numbers])
+            fields, charged = [self._fields[name] for name in numbers], pending.charged
+            if charged.size and self._learns(number) and not self.setup.learns_at_close:
+                charged = settle_costs(self.driver, charged, units, fields)
+            self.open.tell(number, units.copy(), fields, charged)
         else:
             if self.ledger is not None:
                 self.ledger.close(number, whole=True)
@@ -188,6 +191,10 @@ class AgentState:
         if self.sees_all:
             return {name: tuple(np.asarray(value).tolist()) for name, value in numbers.items()}
         return numbers  # type: ignore[return-value]  # floats
+
+    def _learns(self, number: int) -> bool:
+        """Whether the learner made a decision, and the mode is to learn."""
+        return self.exposure.learns and not self.delays.is_safe(number)
 
     def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
         """Return the values of an answer as numbers; refuse what is no value, has no such name or is known."""

@@ -42,7 +42,7 @@ from lewa.data.groups import with_group_lines
 from lewa.data.log import Log, StreamedLog
 from lewa.formatting import csv_table
 from lewa.games import Table
-from lewa.learners import Learner
+from lewa.learners import Learner, check_looks_at_features
 from lewa.report.summary import averages_on_log, in_units, summary, summary_of_log
 from lewa.report.tables import Line, print_log_summary, print_summary
 from lewa.schema import Summary, json_text
@@ -133,6 +133,9 @@ def _players(content: Data, problem: Problem, how: How) -> tuple[dict[str, Learn
     if not content.contexts.size:
         return make_learners(how.learners, problem, how.settings), {}
     features = content.contexts.shape[1]
+    for name in how.learners:
+        if name != "auto":
+            check_looks_at_features(name)
     problem = problem._replace(feedback=problem.feedback or "bandit")
     players = make_learners(how.learners, problem._replace(features=features), {**how.settings, "features": features})
     without = make_learners(list(players), problem, how.settings)

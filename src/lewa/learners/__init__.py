@@ -222,6 +222,13 @@ def settings_in_context(name: str, features: int, policies: int = 0) -> dict[str
     return {"features": features} if "features" in known else {}
 
 
+def check_looks_at_features(name: str) -> None:
+    """Refuse a learner that has no use for the features of a context, and name those that have."""
+    if "features" not in settings_of(name):
+        able = ", ".join(each for each in names() if "features" in settings_of(each))
+        raise ValueError(f"{name} does not use a context; these do: {able}")
+
+
 def settings_of(name: str) -> list[str]:
     """Return what can be set: the arguments of the tuning, and the parameters; of a wrapper also those of what is inside."""
     kind, (inside, plus, _) = find(name), name.rpartition("+")

@@ -168,8 +168,8 @@ class ProvedSquareCbLewa(Learner):
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
         new = np.full((self.floor.size, 1), -1.0)
         for j in np.flatnonzero(self.unknown == 0).tolist():
-            told = 1 + j in expected or like is not None
-            require(told, "a new action needs its expected value of each known constraint", expected=dict(expected))
+            is_known = 1 + j in expected or like is not None
+            require(is_known, "a new action needs its expected value of each known constraint", expected=dict(expected))
             new[j] = expected[1 + j] if 1 + j in expected else self.known[j, like]
         return self.replace(known=np.hstack([self.known, new]))
 

@@ -106,9 +106,7 @@ def _contextual(name: str, game: Table | Log | StreamedLog, floor: object, featu
     rounds = game.length if isinstance(game, Table) else game.rounds
     if name == "auto":
         name = choose_learner("bandit", game.actions, rounds, as_floor(floor).tolist(), goal, features=features).name
-    if "features" not in learners.settings_of(name):
-        able = [each for each in learners.names() if "features" in learners.settings_of(each)]
-        raise ValueError(f"{name} does not use a context; these do: {', '.join(able)}")
+    learners.check_looks_at_features(name)
     return learners.make(name, game.actions, rounds, floor, features=features)
 
 

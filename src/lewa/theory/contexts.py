@@ -266,9 +266,8 @@ def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Sett
         return (none(source, "arbitrary constraints have no mean that is linear in features"),)
     if setting.corruption:
         return _corrupted(source, setting)
-    targets, world = 1 + int(learner.unknown.sum()), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
-    if targets < 1 + m:
-        world = (*world, KNOWN)
+    targets = 1 + int(learner.unknown.sum())
+    world = (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE, *[KNOWN] * (targets < 1 + m))
     A = 2 * (delta * T + 1 / mu)
     exploring = (K - 1) * T / gamma + float(mu.sum()) * T / 2
     B = exploring + gamma * squared_error(K, d, T, targets) / 4
