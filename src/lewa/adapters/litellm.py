@@ -108,11 +108,11 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
 
     async def _decide(self, available: list[str]) -> ServedDecision:
         """Return a decision of the service; close it if nobody waits for it any more."""
-        asked = asyncio.ensure_future(asyncio.to_thread(self._client.decide, self._agent, available=available))
+        request = asyncio.ensure_future(asyncio.to_thread(self._client.decide, self._agent, available=available))
         try:
-            return await asyncio.shield(asked)
+            return await asyncio.shield(request)
         except asyncio.CancelledError:
-            asked.add_done_callback(lambda made: made.cancelled() or made.exception() or made.result().close())
+            request.add_done_callback(_close_result)
             raise
 
     def _ended(self, key: str, task: asyncio.Task[Any]) -> None:
@@ -171,6 +171,11 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         info = params.get("model_info") or (params.get("metadata") or {}).get("model_info") or {}
         with self._lock:
             return self._open.pop(info.get(MARK, ""), None)
+
+
+def _close_result(request: asyncio.Future[ServedDecision]) -> None:
+    if not request.cancelled() and request.exception() is None:
+        request.result().close()
 
 
 def action_of(deployment: dict[str, Any]) -> str:
