@@ -59,13 +59,16 @@ build/peers/installed: | $(VENV)/tested
 	$(BIN)/python $(PIP_INSTALL) --retries 1 --no-deps --ignore-requires-python --target build/peers \
 	  obp==0.5.7 safety-gymnasium==1.0.0 && touch $@ || rm -rf build/peers
 
-# LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere. Its proxy is for
-# `make bench-service`; where it cannot be installed, its row is missing there.
+# LiteLLM, whose pins are many, in an environment of its own that also sees this one: its test is skipped elsewhere.
 build/litellm/installed: | $(VENV)/tested
 	$(PYTHON) -m venv build/litellm
 	build/litellm/bin/python $(PIP_INSTALL) litellm
-	build/litellm/bin/python $(PIP_INSTALL) --retries 1 'litellm[proxy]' || echo "the proxy of LiteLLM is left out"
 	ls -d $(CURDIR)/$(VENV)/lib/python3*/site-packages > $$(ls -d build/litellm/lib/python3*/site-packages)/lewa.pth
+	touch $@
+
+# Its proxy is for `make bench-service`; where it cannot be installed, its row is missing there.
+build/litellm/proxy: build/litellm/installed
+	build/litellm/bin/python $(PIP_INSTALL) --retries 1 'litellm[proxy]' || echo "the proxy of LiteLLM is left out"
 	touch $@
 
 test-litellm: build/litellm/installed
@@ -113,7 +116,7 @@ fuzz-service: $(VENV)/tested
 
 # What a durable call costs, layer by layer, and others beside it: writes benchmarks/SERVICE.md in less than five minutes, once
 # the peers are installed. On a machine that does nothing else.
-bench-service: $(VENV)/tested build/fastapi/installed build/litellm/installed
+bench-service: $(VENV)/tested build/fastapi/installed build/litellm/proxy
 	$(BIN)/python -m benchmarks.service
 
 build/fastapi/installed:

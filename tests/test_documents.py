@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from tools import example_table
 
+import lewa
+
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"two-replicas.md"}  # it needs a database: tests/serve/test_how_to.py
 DOCUMENTS = [ROOT / "README.md", *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page.name not in ELSEWHERE)]
@@ -19,7 +21,9 @@ def test_examples_run_and_print_what_they_say(document: Path) -> None:
 
 
 def test_changelog_names_this_release_or_what_is_unreleased() -> None:
-    assert "## Unreleased" in (ROOT / "CHANGELOG.md").read_text()
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    assert "## Unreleased" in changes  # where the next line goes
+    assert re.search(rf"^## {re.escape(lewa.__version__)} \(\d{{4}}-\d\d-\d\d\)$", changes, flags=re.MULTILINE)
 
 
 def test_the_first_page_is_short() -> None:

@@ -86,15 +86,47 @@ def test_a_call_is_decided_settled_and_rewarded(server: Server, loop: asyncio.Ru
         assert client.flush(20)
         assert client.refused == []
         assert {response.model for response in responses} <= set(MODELS.values())
+        costs = {routing._answered[response.id].id: litellm.completion_cost(response) for response in responses}
         with pytest.raises(ValueError, match="was not routed here"):
             routing.feedback("another", reward=1.0)
         with pytest.raises(ValueError, match="lewa routes asynchronous calls"):
             router.completion(model="chat", messages=MESSAGES, mock_response="word")
     after = counts(server)
     assert [now - then for now, then in zip(after, before, strict=True)] == [4, 3, 1]  # the stream has no reward yet
-    number = after[0]
-    story = str(server.call("GET", f"/v1/agents/router/decisions/{number}")[1])
-    assert "cost" in story
+    for decision, cost in costs.items():
+        told = server.call("GET", f"/v1/agents/router/decisions/{decision}")[1]["values"]
+        assert cost > 0
+        assert told == {"cost": pytest.approx(cost, rel=1e-12), "reward": 1.0}
+    streamed = server.call("GET", f"/v1/agents/router/decisions/{after[0]}")[1]["values"]
+    assert list(streamed) == ["cost"]
+    assert streamed["cost"] > 0
+
+
+def test_a_cancelled_call_closes_its_decision(server: Server, loop: asyncio.Runner) -> None:
+    from lewa.adapters.litellm import LewaRouting
+
+    before = counts(server)
+    with Client(f"http://127.0.0.1:{server.port}", server.key, timeout=20) as client:
+        router = litellm.Router(model_list=deployments("small", "large"), num_retries=0)
+        routing = LewaRouting(client, "router", router)
+
+        async def cancel() -> None:
+            waits: Any = {"mock_response": "word", "mock_delay": 60}
+            call = asyncio.create_task(router.acompletion(model="chat", messages=MESSAGES, **waits))
+            while not routing._open:
+                assert not call.done()
+                await asyncio.sleep(0.05)
+            await asyncio.sleep(0.05)  # it waits for its answer now
+            call.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await call
+            await until_settled(routing)
+
+        loop.run(cancel())
+        assert client.flush(20)
+        assert client.refused == []
+    after = counts(server)
+    assert [now - then for now, then in zip(after, before, strict=True)] == [1, 0, 0]
 
 
 def test_failed_calls_close_their_decisions_and_retries_are_new_ones(server: Server, loop: asyncio.Runner) -> None:

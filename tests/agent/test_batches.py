@@ -157,7 +157,12 @@ def list_steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def watch(place: Any, name: str) -> None:
         real = getattr(place, name)
-        monkeypatch.setattr(place, name, lambda *args: (ran.append(name), real(*args))[1])
+
+        def step(*args: Any) -> Any:
+            ran.append(name)
+            return real(*args)
+
+        monkeypatch.setattr(place, name, step)
 
     watch(Driver, "draw_many")
     watch(Driver, "learn_many")

@@ -37,8 +37,8 @@ def write(tmp_path: Path) -> Iterator[Callable[[str], None]]:
     forget()
 
 
-def made(**options: str) -> Agent:
-    return Agent(["a", "b"], [at_most("cost", 0.5)], learner="mine_edited:Solver", horizon=100, **options)
+def made(journal: str | None = None) -> Agent:
+    return Agent(["a", "b"], [at_most("cost", 0.5)], learner="mine_edited:Solver", horizon=100, journal=journal)
 
 
 def answer(agent: Agent, n: int) -> None:

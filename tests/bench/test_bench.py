@@ -13,7 +13,7 @@ from lewa.blocks import Block, Lazy
 from lewa.engine.compile import compile_learner
 from lewa.engine.records import Window
 from lewa.feedback import feedback_kind
-from lewa.kernels import DICE, NATURE, pack
+from lewa.kernels import DICE, NATURE, field_types, pack
 from lewa.learners import ALL, BanditLewa, EpsilonFirst, HpBanditLewa, Lewa, UcbLp
 from lewa.simulate.player import Player
 
@@ -103,7 +103,7 @@ def test_learners_that_begin_with_a_tour_are_timed_after_it() -> None:
     K = 16  # sixteen different actions in a row are no chance: 16!/16^16 is one in a million
     tours = []
     for name, kind in ALL.items():
-        if feedback_kind(kind) == "full" or "explore" in kind.__dataclass_fields__:
+        if feedback_kind(kind) == "full" or "explore" in field_types(kind):
             continue
         player = Player(kind.tuned(K, 1_000_000, FLOOR), K)
         taken = []

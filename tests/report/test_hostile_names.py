@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import lewa
 from lewa.cli import app
@@ -15,7 +16,7 @@ from lewa.formatting import csv_cell, csv_table, figure_text
 from lewa.frontiers.result import Frontier
 from lewa.report.captions import GROWTH
 from lewa.report.charts import draw
-from lewa.report.frontier import write_frontier
+from lewa.report.frontier import print_frontier, write_frontier
 from lewa.report.page import escape, markup
 from lewa.report.panels import Growths, Point
 from lewa.report.table_files import latex_text
@@ -42,6 +43,15 @@ def test_a_figure_shows_names_as_they_are(frontier: Frontier, tmp_path: Path) ->
     assert "<b> at most" in text
     assert "@gain" in text
     assert "<script" not in path.read_text()
+
+
+def test_no_name_commands_a_terminal() -> None:
+    table = {"gain:a\x1b[31m": [0.9, 0.8], "gain:b\x07": [0.1, 0.2], "cost:a\x1b[31m": [0.9, 0.8], "cost:b\x07": [0.1, 0.2]}
+    console = Console(file=io.StringIO(), width=200, no_color=True)
+    print_frontier(lewa.frontier(table, reward="gain", at_most="cost", points=2, learner="lewa", seeds=1), console)
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "a [31m" in printed
+    assert all(line.isprintable() for line in printed.split("\n"))
 
 
 def test_no_cell_of_a_spreadsheet_is_a_formula(frontier: Frontier, tmp_path: Path) -> None:
@@ -78,6 +88,7 @@ def test_latex_and_figures_have_no_commands_of_the_users() -> None:
         assert latex_text(name).isprintable()
         assert figure_text(name).replace("\\$", "").count("$") == 0
     assert latex_text("$x_1$ & co") == r"\$x\_1\$ \& co"
+    assert latex_text("[2cm]*") == "{[}2cm]{*}"  # a break of lines with a length, and one with a star
 
 
 def test_growth_figures_have_error_bars_and_name_their_scale() -> None:

@@ -15,13 +15,14 @@
 The actions of the agent are the deployments of the group, by `model_info["lewa_action"]` where you give that, else by
 `litellm_params["model"]`; of several deployments with one name any is taken. Those that LiteLLM takes for unhealthy are not
 available to the decision. When a call succeeds, its `response_cost` is the feedback for `cost`; when it fails, its decision
-is closed, and a retry is a new decision.
+is closed, and a retry is a new decision. A call whose task is cancelled is closed too, of which LiteLLM tells no logger.
 """
 
 import asyncio
 import random
 from collections import OrderedDict
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from threading import Lock
 from typing import Any
@@ -33,6 +34,7 @@ from lewa.client import Client, ServedDecision, Unavailable
 
 REMEMBERED = 100_000  # decisions whose call is not over, and responses that feedback finds again
 NUMBERS = count()
+PATIENCE = 0.5  # seconds after a call was cancelled in which its success may still be logged
 MARK = "lewa_decision"  # the field of `model_info` by which a call finds its decision
 
 
@@ -94,13 +96,35 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         by_action: dict[str, list[dict[str, Any]]] = {}
         for each in healthy:
             by_action.setdefault(action_of(each), []).append(each)
-        decision = await asyncio.to_thread(self._client.decide, self._agent, available=sorted(by_action))
+        decision = await self._decide(sorted(by_action))
         if decision.action not in by_action:
             decision.close()
             raise Unavailable(f"the agent {self._agent} chose {decision.action}, which is not among {', '.join(by_action)}")
         deployment = random.choice(by_action[decision.action])
         self._remember(self._open, decision.key, decision)
+        if (task := asyncio.current_task()) is not None:
+            task.add_done_callback(partial(self._ended, decision.key))
         return {**deployment, "model_info": {**deployment.get("model_info", {}), MARK: decision.key}}
+
+    async def _decide(self, available: list[str]) -> ServedDecision:
+        """Return a decision of the service; close it if nobody waits for it any more."""
+        request = asyncio.ensure_future(asyncio.to_thread(self._client.decide, self._agent, available=available))
+        try:
+            return await asyncio.shield(request)
+        except asyncio.CancelledError:
+            request.add_done_callback(_close_result)
+            raise
+
+    def _ended(self, key: str, task: asyncio.Task[Any]) -> None:
+        """Close the decision of a call that was cancelled, unless it has succeeded all the same."""
+        if task.cancelled():
+            task.get_loop().call_later(PATIENCE, self._close, key)
+
+    def _close(self, key: str) -> None:
+        with self._lock:
+            decision = self._open.pop(key, None)
+        if decision is not None:
+            decision.close()
 
     def get_available_deployment(self, *_: Any, **__: Any) -> Any:
         """Refuse: a decision is waited for."""
@@ -147,6 +171,11 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         info = params.get("model_info") or (params.get("metadata") or {}).get("model_info") or {}
         with self._lock:
             return self._open.pop(info.get(MARK, ""), None)
+
+
+def _close_result(request: asyncio.Future[ServedDecision]) -> None:
+    if not request.cancelled() and request.exception() is None:
+        request.result().close()
 
 
 def action_of(deployment: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from lewa.formatting import csv_table
+from lewa.formatting import csv_table, printable_text
 from lewa.frontiers.result import Frontier, Point
 from lewa.frontiers.tables import sentences, tables
 from lewa.report.charts import draw
@@ -19,17 +19,22 @@ KINDS = (".svg", ".png", ".pdf", ".json", ".csv")
 
 
 def print_frontier(frontier: Frontier, console: Console) -> None:
-    """Print the tables and notes of a frontier; the user's names stay as they are, whatever is in them."""
+    """Print the tables and notes of a frontier; the user's names stay as they are, but for control characters."""
     for n, each in enumerate(tables(frontier)):
         if n:
             console.print()
-        console.print(Text(each.title, style="bold"))  # a title may be wider than its table
-        rows = [tuple(map(Text, row)) for row in each.rows]
-        console.print(table("", *map(Text, each.columns), rows=rows))
+        console.print(_text(each.title, style="bold"))  # a title may be wider than its table
+        rows = [tuple(map(_text, row)) for row in each.rows]
+        console.print(table("", *map(_text, each.columns), rows=rows))
         if each.caption:
-            console.print(Text(each.caption, style="dim italic"))
+            console.print(_text(each.caption, style="dim italic"))
     for sentence in sentences(frontier):
-        console.print(sentence, style="dim", highlight=False, markup=False)
+        console.print(_text(sentence, style="dim"))
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Return a text for a terminal, which no name of the user's can command."""
+    return Text("\n".join(map(printable_text, text.split("\n"))), style=style)
 
 
 def spreadsheet(frontier: Frontier) -> str:

@@ -34,6 +34,8 @@ LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     '"': r"\textquotedbl{}",
+    "[": "{[}",  # at the start of a line, the end of the line before would take these for its own arguments
+    "*": "{*}",
 }
 
 

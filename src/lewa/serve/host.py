@@ -44,7 +44,7 @@ class Host:
         self.broken: dict[str, str] = {}  # agents whose journal cannot be read, and why
         self.keys, self.meters = Keys(), Meters()
         self.available, self.stopping = False, False
-        self._warm: set[tuple[str, bool]] = set()
+        self._warm: set[tuple[str, bool, bool, str]] = set()  # what was compiled, and for agents of which kind
         self._locks: dict[str, asyncio.Lock] = {}
         self.names: dict[str, int] = {}  # of all agents of the store, with their numbers
         self._tasks: set[asyncio.Task[None]] = set()
@@ -125,10 +125,11 @@ class Host:
         return served
 
     async def _compile(self, served: Served) -> None:
-        shape = (served.hosted.learner, len(served.hosted.actions) > 1)
+        hosted = served.hosted  # with a governor, a cap or a context, the steps of lists are not run
+        shape = (hosted.learner, len(hosted.actions) > 1, hosted.in_bulk(), repr(hosted.setup.safety))
         if shape not in self._warm:
             started = time.monotonic()
-            await asyncio.to_thread(served.hosted.warm)
+            await asyncio.to_thread(hosted.warm)
             self._warm.add(shape)
             log("compiled", learner=shape[0], seconds=round(time.monotonic() - started, 2))
 
