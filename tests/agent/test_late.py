@@ -412,6 +412,34 @@ def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
     assert again.pull() == agent.pull()
 
 
+def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something() -> None:
+    """Regret and violation per round at T = 10^6 where every answer is 20 decisions late; without `delay` there is none."""
+    T, d = 10**6, 20
+    late = Delays(d * T, 2 * d, 2 * d, d + 1)
+    for kind, regret, violation in ((Lewa, 0.008, 0.13), (FixedShareLewa, 0.011, 0.15), (LossBanditLewa, 0.016, 0.18)):
+        tuned, proved = kind.tuned(3, T, FLOOR, delay=d), []
+        for learner in (tuned, kind.tuned(3, T, FLOOR)):
+            statement = learner.late_guarantees(3, T, late)[0]
+            proved.append((statement.regret, statement.violation and statement.violation[0]))
+        assert proved[0][0] <= regret * T  # type: ignore[operator]
+        assert proved[0][1] <= violation * T  # type: ignore[operator]
+        assert proved[1] in ((None, None), (T, pytest.approx(proved[1][1])))
+        assert kind.tuned(3, T, FLOOR, delay=0) == kind.tuned(3, T, FLOOR)
+    with pytest.raises(ValueError, match="a delay goes with the recommended tuning"):
+        Lewa.tuned(3, T, FLOOR, delay=d, epsilon=0.1)
+
+
+def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> None:
+    def chosen(**wish: Any) -> str:
+        return Agent(list("abc"), [at_least("c", FLOOR)], goal="proved", **wish).setup.learner_name
+
+    assert chosen() != "late-bandit-lewa"  # while nothing is late
+    assert chosen(settings={"delay": 20}) == "late-bandit-lewa"
+    assert chosen(settings={"delay": 20}, feedback="full", horizon=10**6) == "lewa"
+    with pytest.raises(ValueError, match="needs a horizon"):
+        chosen(settings={"delay": 20}, feedback="full")
+
+
 @pytest.mark.parametrize("delay", [1, 10])
 def test_with_its_own_tuning_late_bandit_lewa_prints_a_bound_that_says_something(delay: int) -> None:
     agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="late-bandit-lewa")

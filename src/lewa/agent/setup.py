@@ -196,7 +196,8 @@ def make_learner(
     if policies:
         name, options["policies"] = mixing_learner(name, feedback, horizon), policies
     elif name == "auto":
-        choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False)
+        delay = cast(int, options.pop("delay", 0) if goal == "proved" else 0)
+        choice = choose_learner(feedback, actions, horizon, floor, goal=goal, restarts=False, delay=delay)
         name, options = choice.name, {**choice.settings, **options}
     sees = feedback_kind(find(name)).observes
     if kind not in (None, sees):
