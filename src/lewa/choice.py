@@ -77,7 +77,7 @@ def choose_learner(
     >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
     LearnerChoice(name='anytime-op-ewa', settings={'epsilon': 1e-06})
     >>> choose_learner("bandit", 10, None, 0.6, goal="proved", delay=20)
-    LearnerChoice(name='late-bandit-lewa', settings={'delay': 20})
+    LearnerChoice(name='late-bandit-lewa', settings={})
     """
     if not isinstance(feedback, str) or feedback not in PRACTICE:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")

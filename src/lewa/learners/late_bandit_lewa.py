@@ -53,9 +53,10 @@ class LateBanditLewa(Learner):
     proof needs delta >= 4 m eta K; with late answers that would be 4 m eta (K + G), G the most decisions that one was open
     together with, and a shrinkage so large lets the constraint go. Here n grows by what the proof has to pay. Without delay
     regret is at most 2 sqrt(K T ln K) + (4 m K ln K + m) sqrt(T)/delta, which at the same delta is at most 1.21 times that
-    of `anytime-bandit-lewa` for m = 1, and 1.37 for more. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`, the decisions by which
-    answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret and a larger one on
-    violation. When answers come may not depend on what they say. The proof is in docs/theory_delay.md, 5.
+    of `anytime-bandit-lewa` for m = 1, and 1.37 for more. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`,
+    the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret
+    and a larger one on violation. When answers come may not depend on what they say. The proof is in docs/theory_delay.md,
+    5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
