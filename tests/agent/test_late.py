@@ -381,6 +381,26 @@ def test_after_a_shift_no_theorem_is_printed_that_assumes_a_fixed_mean() -> None
     assert not whole.needs_fixed_mean
 
 
+def test_late_bandit_lewa_has_a_start_after_every_change_of_what_it_decides() -> None:
+    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner="late-bandit-lewa", seed=3)
+    for n in range(60):
+        agent.update(agent.pull(), reward=n % 3 / 2, cost=n % 4 / 3)
+    changes: list[Any] = [
+        lambda: agent.set_limit("cost", 0.6),
+        lambda: agent.set_range("cost", (0.0, 1.5)),
+        lambda: agent.add_action("d", like="b"),
+        lambda: agent.retire_action("a"),
+    ]
+    for change in changes:
+        change()
+        beginning = agent._state.beginning
+        assert beginning is not None
+        assert len(beginning.start.totals) == 5
+        assert beginning.start.totals[0] == agent._state.counts["answered"]
+        agent.update(agent.pull(), reward=0.5, cost=0.5)
+        assert agent._state.setup.learner.segment_guarantees(4, 10**8, Delays(), beginning.start)[0].regret is not None
+
+
 def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
     """Answered, expired, closed, masked, frozen: what the learner holds open is what the agent does, and b^2 adds up."""
     agent = Agent(

@@ -119,8 +119,10 @@ class LateBanditLewa(Learner):
         end(s, self.delta, seen.charged)
 
     def release(self, s: LateBanditLewaState, charged: Vector) -> None:
-        if charged[s.queue.size] > 0:  # else it was not drawn as the learner plays
+        if charged[s.queue.size] > 0:
             end(s, self.delta, charged)
+        else:  # no decision of the learner: parameters or actions may have changed
+            weigh(s)
 
     def rescaled(self, s: LateBanditLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateBanditLewaState]:
         queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
