@@ -1,4 +1,4 @@
-"""What "auto" means: the one function that chooses a learner where the user names none.
+"""What "auto" means: the functions that choose a learner where the user names none.
 
 Two goals, and one restriction:
 
@@ -9,28 +9,27 @@ Two goals, and one restriction:
 
 Without a horizon "proved" may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is
 not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
-of LEWA's family.
-
-With a `delay`, "proved" takes the least bound that holds with answers that are so many decisions late.
+of LEWA's family. For late answers the bounds are others: `choose_for_late_answers`.
 
 An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts.
 `lewa play` asks for "proved" in the setting of the game, which a simulation knows, and for "practice" where no
 theorem is about it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
 
 from lewa import learners
-from lewa.advice import IF_UNKNOWN, PRACTICE, advise
+from lewa.advice import PRACTICE, advise
 from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Setting
 from lewa.validation import as_count, short_repr
 
 GOALS = ("practice", "proved")
 ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
+ROUNDS = 1_000_000  # at which bounds for late answers are compared where their number is unknown
 
 
 class LearnerChoice(NamedTuple):
@@ -53,7 +52,6 @@ def choose_learner(
     goal: str = "practice",
     restarts: bool = True,
     setting: Setting | None = None,
-    delay: int = 0,
 ) -> LearnerChoice:
     """Choose a learner for a goal.
 
@@ -69,15 +67,11 @@ def choose_learner(
         Whether a learner that starts afresh in epochs may be chosen where there is no horizon; "proved" only.
     setting : Setting, optional
         The assumptions about the game; only for "proved".
-    delay : int
-        The most decisions by which answers are late, if they are; only for "proved".
 
     >>> choose_learner("bandit", 10, 100_000, 0.6)
     LearnerChoice(name='squarecb-lewa', settings={})
     >>> choose_learner("full", 10, None, 0.6, goal="proved", restarts=False)
     LearnerChoice(name='anytime-op-ewa', settings={'epsilon': 1e-06})
-    >>> choose_learner("bandit", 10, None, 0.6, goal="proved", delay=20)
-    LearnerChoice(name='late-bandit-lewa', settings={})
     """
     if not isinstance(feedback, str) or feedback not in PRACTICE:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
@@ -85,8 +79,6 @@ def choose_learner(
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal == "proved":
         floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
-        if as_count("delay", delay, least=0):
-            return _least_late_bound(feedback, actions, horizon, floors, delay)
         return _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())
     return LearnerChoice(*PRACTICE[feedback])
 
@@ -114,27 +106,28 @@ def _least_bound(
     return LearnerChoice(ANYTIME[feedback], {})
 
 
-def _least_late_bound(
-    feedback: str, actions: int, horizon: int | None, floor: tuple[float, ...], delay: int
+def choose_for_late_answers(
+    feedback: str, actions: int, horizon: int | None, floor: float | Sequence[float], delay: int
 ) -> LearnerChoice:
-    """Return the learner with the least of the larger of regret and violation where each answer is so late."""
-    T = IF_UNKNOWN if horizon is None else horizon
-    late = Delays(delay * T, 2 * delay, 2 * delay, delay + 1)
-    least, best = inf, None
-    for choice in _for_late_answers(feedback, horizon, delay):
-        learner = learners.make(choice.name, actions, T, floor, **choice.settings)
-        for statement in learner.late_guarantees(actions, T, late):
-            if statement.regret is not None and (size := max(statement.regret, *(statement.violation or ()))) < least:
-                least, best = size, choice
-    return best or next(_for_late_answers(feedback, horizon, delay))
+    """Choose the learner with the least proved bound where answers are up to `delay` decisions late.
 
+    The least is that of the larger of regret and violation.
 
-def _for_late_answers(feedback: str, horizon: int | None, delay: int) -> Iterator[LearnerChoice]:
-    """Name the learners that have a theorem for late answers, with the settings that it may take."""
-    if feedback == "bandit":
-        yield LearnerChoice("late-bandit-lewa", {"delay": delay})
-        yield LearnerChoice("late-bandit-lewa", {})
-    if horizon is not None:
-        yield LearnerChoice("loss-bandit-lewa" if feedback == "bandit" else "lewa", {"delay": delay})
-    elif feedback == "full":
+    >>> choose_for_late_answers("bandit", 10, None, 0.6, delay=20)
+    LearnerChoice(name='late-bandit-lewa', settings={})
+    """
+    T, d = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0)
+    if feedback == "full" and horizon is None:
         raise ValueError("with full information a proved bound for late answers needs a horizon, got horizon=None")
+    late, foreseen = Delays(d * T, 2 * d, 2 * d, d + 1), {"delay": float(d)}
+    choices = [LearnerChoice("lewa", foreseen)]
+    if feedback == "bandit":
+        choices = [LearnerChoice("late-bandit-lewa", {}), LearnerChoice("late-bandit-lewa", foreseen)]
+        choices += [] if horizon is None else [LearnerChoice("loss-bandit-lewa", foreseen)]
+
+    def size(choice: LearnerChoice) -> float:
+        learner = learners.make(choice.name, actions, T, floor, **choice.settings)
+        proved = [item for item in learner.late_guarantees(actions, T, late) if item.regret is not None]
+        return min((max(item.regret or 0.0, *(item.violation or ())) for item in proved), default=inf)
+
+    return min(choices, key=size)
