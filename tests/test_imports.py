@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "blocks": {"types"},
     "feedback": {"types"},
     "validation": {"types"},
-    "choice": {"advice", "theory", "validation"},
+    "choice": {"advice", "learners", "theory", "validation"},
     "context": {"types", "units", "validation"},
     "kernels": {"feedback", "types"},
     "theory": {"types", "validation"},

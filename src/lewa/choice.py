@@ -1,4 +1,4 @@
-"""What "auto" means: the one function that chooses a learner where the user names none.
+"""What "auto" means: the functions that choose a learner where the user names none.
 
 Two goals, and one restriction:
 
@@ -9,7 +9,7 @@ Two goals, and one restriction:
 
 Without a horizon "proved" may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is
 not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
-of LEWA's family.
+of LEWA's family. For late answers the bounds are others: `choose_for_late_answers`.
 
 An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts.
 `lewa play` and `lewa.play("auto", ...)` ask for "proved" with full information, in the setting of the game, which a
@@ -19,15 +19,19 @@ learner of advice: `choose_mixer`.
 
 from collections.abc import Sequence
 from functools import lru_cache
+from math import inf
 from typing import NamedTuple
 
+from lewa import learners
 from lewa.advice import PRACTICE, advise
+from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Setting
-from lewa.validation import short_repr
+from lewa.validation import as_count, short_repr
 
 GOALS = ("practice", "proved")
 ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
 IN_CONTEXT = ("proved-squarecb-lewa", "anytime-proved-squarecb-lewa")  # proved with features: with a horizon, and without
+ROUNDS = 1_000_000  # at which bounds for late answers are compared where their number is unknown
 
 
 class LearnerChoice(NamedTuple):
@@ -125,3 +129,30 @@ def choose_for_game(actions: int, rounds: int, floor: Sequence[float], setting: 
 def choose_mixer(feedback: str, horizon: int | None) -> str:
     """Return the learner that mixes the advice of policies."""
     return "lewa-policies" if feedback == "full" else "exp4-lewa" if horizon is not None else "anytime-exp4-lewa"
+
+
+def choose_for_late_answers(
+    feedback: str, actions: int, horizon: int | None, floor: float | Sequence[float], delay: int
+) -> LearnerChoice:
+    """Choose the learner with the least proved bound where answers are up to `delay` decisions late.
+
+    The least is that of the larger of regret and violation.
+
+    >>> choose_for_late_answers("bandit", 10, None, 0.6, delay=20)
+    LearnerChoice(name='late-bandit-lewa', settings={})
+    """
+    T, d = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0)
+    if feedback == "full" and horizon is None:
+        raise ValueError("with full information a proved bound for late answers needs a horizon, got horizon=None")
+    late, foreseen = Delays(d * T, 2 * d, 2 * d, d + 1), {"delay": float(d)}
+    choices = [LearnerChoice("lewa", foreseen)]
+    if feedback == "bandit":
+        choices = [LearnerChoice("late-bandit-lewa", {}), LearnerChoice("late-bandit-lewa", foreseen)]
+        choices += [] if horizon is None else [LearnerChoice("loss-bandit-lewa", foreseen)]
+
+    def size(choice: LearnerChoice) -> float:
+        learner = learners.make(choice.name, actions, T, floor, **choice.settings)
+        proved = [item for item in learner.late_guarantees(actions, T, late) if item.regret is not None]
+        return min((max(item.regret or 0.0, *(item.violation or ())) for item in proved), default=inf)
+
+    return min(choices, key=size)

@@ -11,7 +11,7 @@ from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, Decision, UnknownError, batches
 from lewa.agent.driver import Driver
 
-LEARNERS = ("auto", "anytime-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
+LEARNERS = ("auto", "anytime-bandit-lewa", "late-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
 
 
 def fresh(learner: str, **more: Any) -> Agent:

@@ -381,6 +381,26 @@ def test_after_a_shift_no_theorem_is_printed_that_assumes_a_fixed_mean() -> None
     assert not whole.needs_fixed_mean
 
 
+def test_late_bandit_lewa_has_a_start_after_every_change_of_what_it_decides() -> None:
+    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner="late-bandit-lewa", seed=3)
+    for n in range(60):
+        agent.update(agent.pull(), reward=n % 3 / 2, cost=n % 4 / 3)
+    changes: list[Any] = [
+        lambda: agent.set_limit("cost", 0.6),
+        lambda: agent.set_range("cost", (0.0, 1.5)),
+        lambda: agent.add_action("d", like="b"),
+        lambda: agent.retire_action("a"),
+    ]
+    for change in changes:
+        change()
+        beginning = agent._state.beginning
+        assert beginning is not None
+        assert len(beginning.start.totals) == 5
+        assert beginning.start.totals[0] == agent._state.counts["answered"]
+        agent.update(agent.pull(), reward=0.5, cost=0.5)
+        assert agent._state.setup.learner.segment_guarantees(4, 10**8, Delays(), beginning.start)[0].regret is not None
+
+
 def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
     """Answered, expired, closed, masked, frozen: what the learner holds open is what the agent does, and b^2 adds up."""
     agent = Agent(
@@ -410,6 +430,34 @@ def test_late_bandit_lewa_counts_what_is_open_whatever_becomes_of_it() -> None:
     assert agent.status().expired > 10
     again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
     assert again.pull() == agent.pull()
+
+
+def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something() -> None:
+    """Regret and violation per round at T = 10^6 where every answer is 20 decisions late; without `delay` there is none."""
+    T, d = 10**6, 20
+    late = Delays(d * T, 2 * d, 2 * d, d + 1)
+    for kind, regret, violation in ((Lewa, 0.008, 0.13), (FixedShareLewa, 0.011, 0.15), (LossBanditLewa, 0.016, 0.18)):
+        tuned, proved = kind.tuned(3, T, FLOOR, delay=d), []
+        for learner in (tuned, kind.tuned(3, T, FLOOR)):
+            statement = learner.late_guarantees(3, T, late)[0]
+            proved.append((statement.regret, statement.violation and statement.violation[0]))
+        assert proved[0][0] <= regret * T  # type: ignore[operator]
+        assert proved[0][1] <= violation * T  # type: ignore[operator]
+        assert proved[1] in ((None, None), (T, pytest.approx(proved[1][1])))
+        assert kind.tuned(3, T, FLOOR, delay=0) == kind.tuned(3, T, FLOOR)
+    with pytest.raises(ValueError, match="a delay goes with the recommended tuning"):
+        Lewa.tuned(3, T, FLOOR, delay=d, epsilon=0.1)
+
+
+def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> None:
+    def chosen(**wish: Any) -> str:
+        return Agent(list("abc"), [at_least("c", FLOOR)], goal="proved", **wish).setup.learner_name
+
+    assert chosen() != "late-bandit-lewa"  # while nothing is late
+    assert chosen(settings={"delay": 20}) == "late-bandit-lewa"
+    assert chosen(settings={"delay": 20}, feedback="full", horizon=10**6) == "lewa"
+    with pytest.raises(ValueError, match="needs a horizon"):
+        chosen(settings={"delay": 20}, feedback="full")
 
 
 @pytest.mark.parametrize("delay", [1, 10])

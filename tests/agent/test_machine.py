@@ -17,7 +17,7 @@ from lewa.agent import ClosedError, UnknownError, read_journal
 
 ACTIONS = ["a", "b", "c"]
 NAMES = ("reward", "cost", "quality")
-LEARNERS = [("auto", None), ("anytime-bandit-lewa", None), ("hp-bandit-lewa", 50), ("lewa", 50)]
+LEARNERS = [("auto", None), ("anytime-bandit-lewa", None), ("late-bandit-lewa", None), ("hp-bandit-lewa", 50), ("lewa", 50)]
 POLICIES: list[Any] = ["charge", "expire", {"reward": 0}]
 VALUES = st.floats(-0.2, 1.2)  # some are clipped
 LABELS = st.sampled_from([*ACTIONS, "d", "e"])

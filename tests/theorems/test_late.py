@@ -77,7 +77,7 @@ def play_late(x: Late) -> Path:
     learner = LateBanditLewa(x.delta, np.array(x.floor))
     session = Session(learner, K)
     path = Path(np.zeros((T, K)), [], np.zeros((T, m)), np.zeros((T, K)), np.zeros((T, m, K)), [], [], [], [], [], [])
-    before, between, waiting = {}, dict[int, int](), dict[int, Bandit]()
+    before, between, waiting = dict[int, int](), dict[int, int](), dict[int, Bandit]()
 
     def tell(t: int) -> None:
         path.queues.append(session.state.queue.copy())
@@ -89,9 +89,9 @@ def play_late(x: Late) -> Path:
         path.seen.append(set(waiting))
         path.plays[t] = p = session.play()
         path.prices[t] = session.multiplier
-        unlikely = np.where(p > 1e-3, p, 2).argmin()
-        i = {"dice": dice.choice(K, p=p / p.sum()), "first": 0, "likely": p.argmax(), "unlikely": unlikely}[x.draws]
-        i = int(i if p[i] > 1e-3 else p.argmax())
+        unlikely = int(np.where(p > 1e-3, p, 2).argmin())
+        drawn = {"dice": int(dice.choice(K, p=p / p.sum())), "first": 0, "likely": int(p.argmax()), "unlikely": unlikely}
+        i = drawn[x.draws] if p[drawn[x.draws]] > 1e-3 else int(p.argmax())
         charged = session.charge(i)
         path.steps.append(sqrt(log(K) / session.state.totals[1]))
         coins = dice.random((1 + m, K)) < 0.5

@@ -31,6 +31,8 @@ class Driver(Session):
     def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
         """Go on with other parameters, or one more action."""
         super().adopt(learner, state, actions)
+        if learner.quotes_prices:
+            self.steps.release(self.memory, self.unbooked)  # its step depends on what was changed
         self._play = np.empty(self.actions if self.actions <= LARGEST_PLAY else 0)
 
     @classmethod
@@ -111,7 +113,7 @@ class Driver(Session):
 
     def release(self, charged: Vector) -> None:
         """Tell the learner that no answer to a decision will be learned, if it is one that counts open decisions."""
-        if self.learner.quotes_prices:
+        if self.learner.quotes_prices and charged.any():
             self.steps.release(self.memory, charged)
 
     def pending_play(self, play: Vector, available: Vector | None, unmixed: bool) -> Vector | None:

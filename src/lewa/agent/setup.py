@@ -13,7 +13,7 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
 from lewa.agent.groups import expand
 from lewa.agent.records import Label, Plain
-from lewa.choice import ANYTIME, IN_CONTEXT, choose_learner
+from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner
 from lewa.context import Context, as_context
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
@@ -222,6 +222,9 @@ def make_learner(
         raise ValueError(f"settings must be a mapping of names to values, got {short_repr(settings)}")
     if policies:
         name, options["policies"] = mixing_learner(name, feedback, horizon), policies
+    elif name == "auto" and goal == "proved" and "delay" in options and not features:
+        choice = choose_for_late_answers(feedback, actions, horizon, floor, cast(int, options.pop("delay")))
+        name, options = choice.name, {**choice.settings, **options}
     elif name == "auto":
         choice = choose_learner(feedback, actions, horizon, floor, goal, restarts=False, features=features)
         name, options = choice.name, {**choice.settings, **options}

@@ -259,6 +259,11 @@ def check_exponent(b: float) -> None:
     require(0.5 <= b < 1, "b must lie in [1/2, 1)", b=b)
 
 
+def check_delay(delay: float) -> None:
+    """The most decisions by which answers are expected to be late."""
+    require(0 <= delay <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
+
+
 def check_tuning(learner: type[Learner], tuning: str) -> None:
     """The tunings that a learner has by name."""
     names = list(learner.tunings)

@@ -15,7 +15,8 @@ from lewa.kernels import (
     grow_fixed_share,
     normalize_fixed_share,
 )
-from lewa.learners.base import PrimalDual, check_epsilon, check_problem, log_actions, require
+from lewa.learners.base import PrimalDual, check_delay, check_epsilon, check_problem, log_actions, require
+from lewa.learners.lewa import late_steps
 from lewa.theory import delayed, fixed_share
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
@@ -51,6 +52,7 @@ class FixedShareLewa(PrimalDual):
     sqrt(T (ln K + 1)) + sqrt(T)/2, violation of order T^(3/4). If some play exceeds every floor by S, violation is of
     order sqrt(T) (1/S + sqrt(ln T)) besides, whatever the rewards do; the rule need not know S. With `epsilon` the
     shrinkage is doubled and bounds hold with probability 1 - epsilon, as for LEWA. Proofs: docs/theory_adversarial.md, 1.
+    `delay`, the most decisions by which answers are late, gives the steps of docs/theory_delay.md, 3.
 
     >>> import lewa
     >>> T = 100_000
@@ -74,10 +76,25 @@ class FixedShareLewa(PrimalDual):
     floor: Vector
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        epsilon: float | None = None,
+        means: object = None,
+        delay: float = 0.0,
+    ) -> Self:
         """LEWA's steps with ln K + 1 for ln K, share = 1/T; `means` (m, K), where known, refuse a floor no play can meet."""
         K, T, floor = check_problem(actions, horizon, floor, means)
         m, cost = floor.size, log_actions(K) + 1
+        check_delay(delay)
+        if delay:
+            require(epsilon is None, "delay and epsilon cannot be chosen together", delay=delay, epsilon=epsilon)
+            eta, delta, _ = late_steps(K, T, m, delay, more=1.0)
+            share = min(1 / T, 0.5)
+            delta += 4 * share * m * delay  # 2 share m e: an answer is learned after at most e = 2 delay others
+            return cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), share, floor)
         if epsilon is not None:
             check_epsilon(epsilon)
             cost += 0.5 * log(2 * K / epsilon)

@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
-from lewa.learners.base import Learner, check_positive, check_problem, log_actions, require
+from lewa.learners.base import Learner, check_delay, check_positive, check_problem, log_actions
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
@@ -53,9 +53,10 @@ class LateBanditLewa(Learner):
     proof needs delta >= 4 m eta K; with late answers that would be 4 m eta (K + G), G the most decisions that one was open
     together with, and a shrinkage so large lets the constraint go. Here n grows by what the proof has to pay. Without delay
     regret is at most 2 sqrt(K T ln K) + (4 m K ln K + m) sqrt(T)/delta, which at the same delta is at most 1.21 times that
-    of `anytime-bandit-lewa`, m = 1. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`, the decisions by which
-    answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret and a larger one on
-    violation. When answers come may not depend on what they say. The proof is in docs/theory_delay.md, 5.
+    of `anytime-bandit-lewa` for m = 1, and 1.37 for more. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`,
+    the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret
+    and a larger one on violation. When answers come may not depend on what they say. The proof is in docs/theory_delay.md,
+    5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -118,8 +119,10 @@ class LateBanditLewa(Learner):
         end(s, self.delta, seen.charged)
 
     def release(self, s: LateBanditLewaState, charged: Vector) -> None:
-        if charged[s.queue.size] > 0:  # else it was not drawn as the learner plays
+        if charged[s.queue.size] > 0:
             end(s, self.delta, charged)
+        else:  # no decision of the learner: parameters or actions may have changed
+            weigh(s)
 
     def rescaled(self, s: LateBanditLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateBanditLewaState]:
         queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
@@ -172,8 +175,3 @@ def end(s: LateBanditLewaState, delta: float, charged: Vector) -> None:
     for j in range(s.queue.size):
         s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
     weigh(s)
-
-
-def check_delay(delay: float) -> None:
-    """The decisions by which answers are expected to be late."""
-    require(0 <= delay <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)

@@ -11,6 +11,7 @@ from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize,
 from lewa.learners.base import (
     PrimalDual,
     Tuning,
+    check_delay,
     check_epsilon,
     check_exponent,
     check_problem,
@@ -53,7 +54,8 @@ class Lewa(PrimalDual):
     for which regret <= 2 sqrt(T ln K) is proved (the paper says 3). `tuning="recommended"` is eta = 2 sqrt(ln K/(m T)),
     delta = m eta/2, mu = 1/sqrt(m T); with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)); with
     `epsilon`, eta = 2 sqrt((ln K + ln(2K/epsilon)/2)/(m T)) and delta = m eta, which gives this unmodified algorithm bounds
-    with probability 1 - epsilon. The theorem
+    with probability 1 - epsilon; `delay`, the most decisions by which answers are late, gives eta = 2 sqrt(ln K/(m T n)) and
+    delta = m eta n/2 with n = 1 + 2 delay, and bounds for answers so late (docs/theory_delay.md, 3). The theorem
     takes an expectation and then maximises inside it; what survives of that is stated in docs/theory.md, 1 (a) to (g).
 
     >>> import lewa
@@ -89,11 +91,17 @@ class Lewa(PrimalDual):
         epsilon: float | None = None,
         eta: float | None = None,
         means: object = None,
+        delay: float = 0.0,
     ) -> Self:
         """The parameters the theorem asks for; `means` (m, K), where known, refuse a floor that no play can meet."""
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_tuning(cls, tuning)
-        if tuning == "recommended":
+        check_delay(delay)
+        plain = tuning == "recommended" and b is None and epsilon is None
+        require(delay == 0 or plain, "a delay goes with the recommended tuning, without b and epsilon", delay=delay)
+        if delay:
+            step, delta, mu = late_steps(K, T, floor.size, delay)
+        elif tuning == "recommended":
             step, delta, mu = recommended_steps(K, T, floor.size, b, epsilon)
         else:
             require(b is None and epsilon is None, "the paper's tuning has neither b nor epsilon", b=b, epsilon=epsilon)
@@ -132,6 +140,17 @@ def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None 
         return eta, m * eta / 2, eta
     eta = sqrt(4 * log_actions(actions) / (9 * T))
     return eta, m * eta / 2, min(eta, 2 / (m * eta))
+
+
+def late_steps(actions: int, horizon: int, constraints: int, delay: float, more: float = 0.0) -> tuple[float, float, float]:
+    """Return (eta, delta, mu) for answers that are up to `delay` decisions late; `more` is added to ln K.
+
+    A decision is then open together with at most G = 2 delay others, and the theorem asks for delta = (m eta/2)(1 + G).
+    """
+    T, m, among = horizon, constraints, 1 + 2 * delay
+    eta = 2 * sqrt((log_actions(actions) + more) / (m * T * among))
+    delta = m * eta / 2 * among
+    return eta, delta, min(1 / sqrt(m * T), 1 / delta)
 
 
 def recommended_steps(

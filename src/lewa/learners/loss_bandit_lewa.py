@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import draw, dual_step, ix_loss, normalize, ones, priced_loss, shrink_one, total
-from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_problem, log_actions
+from lewa.learners.base import PrimalDual, check_delay, check_epsilon, check_exponent, check_problem, log_actions
 from lewa.learners.lewa import LewaState
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
@@ -41,7 +41,8 @@ class LossBanditLewa(PrimalDual):
     regret falls to 2 sqrt(K T ln K) + sqrt(T)/2 at eta = sqrt(ln K/(m K T)), delta = 2 m eta K, mu = 1/sqrt(m T), m = 1;
     with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). Only in expectation: an action seen to
     lose at a small chance is lost even if it becomes the best one, and a single run can have many times the bound.
-    `lewa-ix` has bounds for the single run. The proof is in docs/theory_bandit.md, 1.
+    `lewa-ix` has bounds for the single run. The proof is in docs/theory_bandit.md, 1. With answers that are late by up to
+    `delay` decisions the tuning has K + 2 delay for K, and regret is bounded as docs/theory_delay.md, 4, has it.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -62,13 +63,16 @@ class LossBanditLewa(PrimalDual):
     floor: Vector
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None) -> Self:
-        """eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+    def tuned(
+        cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, delay: float = 0.0
+    ) -> Self:
+        """eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2 delay for K."""
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_exponent(b)
-        m = floor.size
-        eta = sqrt(log_actions(K) / (m * K)) * T**-b
-        delta = 2 * m * eta * K
+        check_delay(delay)
+        m, most = floor.size, K + 2 * delay  # decisions that are open together count as actions do
+        eta = sqrt(log_actions(K) / (m * most)) * T**-b
+        delta = 2 * m * eta * most
         return cls(eta, delta, min(T ** (b - 1) / sqrt(m), 1 / delta), floor)
 
     def start(self, actions: int) -> LewaState:
