@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -200,11 +201,15 @@ def test_a_verdict_is_never_blind_and_the_side_is_that_of_the_plain_average() ->
     assert math.isfinite(cost.smooth)
 
 
+def note_verdict(heard: list[str], change: VerdictChange) -> None:
+    heard.append(change.after)
+
+
 def test_after_a_change_the_verdict_is_about_the_limits_that_were_in_force() -> None:
     """A lower limit called back "missed" at once, and stayed so 20,000 decisions later with the new limit kept."""
     for cost, verdict in ((0.1, "kept"), (0.3, "missed")):
         heard: list[str] = []
-        agent = Agent(["x"], [at_most("cost", 0.4)], on_verdict=lambda change, heard=heard: heard.append(change.after))
+        agent = Agent(["x"], [at_most("cost", 0.4)], on_verdict=partial(note_verdict, heard))
         for _ in range(300):
             agent.update(agent.pull(), reward=0.5, cost=0.35)
         assert agent.status().lines[0].verdict == "kept"
@@ -217,6 +222,7 @@ def test_after_a_change_the_verdict_is_about_the_limits_that_were_in_force() -> 
         line = agent.status().lines[0]
         assert line.promised == pytest.approx(0.3 * 0.4 + 0.7 * 0.2)
         assert line.average == pytest.approx(0.3 * 0.35 + 0.7 * cost)
+        assert line.average is not None
         assert line.debt == pytest.approx(1000 * (line.average - line.promised))
         assert line.verdict == verdict
         assert heard == ["kept"] if verdict == "kept" else heard[-1] == "missed"

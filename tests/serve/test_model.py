@@ -33,7 +33,7 @@ FIELDS = ("reward", "cost")
 values = st.dictionaries(st.sampled_from(FIELDS), st.sampled_from([0.0, 0.25, 1.0]), max_size=2)
 
 
-CALLS = [  # that change nothing, by the scope that they need
+CALLS: list[tuple[str, str, str, Any]] = [  # that change nothing, by the scope that they need
     ("decide", "POST", "/v1/agents/m/decide", []),
     ("feedback", "POST", "/v1/agents/m/feedback", []),
     ("feedback", "POST", "/v1/agents/m/close", []),

@@ -200,8 +200,8 @@ class Fold:
         """Return the state after the row `seq`; beside it, and not in its hash, what the page draws and is reserved."""
         plain = to_json(self.plain())
         reserves = [[number, decision.reserve] for number, decision in self.open.items() if decision.reserve is not None]
-        beside = {"recent": self.recent.plain(), "history": self.history.plain(), "reserves": reserves}
-        beside["elsewhere"] = self.elsewhere
+        drawings = {"recent": self.recent.plain(), "history": self.history.plain()}
+        beside = {**drawings, "reserves": reserves, "elsewhere": self.elsewhere}
         body = zlib.compress(f'{plain[:-1]}, "beside": {to_json(beside)}}}'.encode(), 1)
         state = hashlib.sha256(plain.encode()).hexdigest()
         return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), state)

@@ -201,7 +201,7 @@ class Hosted(Fold):
         play = play_elsewhere(seen, self.actions, self.learner if self._needs_play else None)
         for name, value in seen.values.items():
             self._check_value(name, value)
-        label, context = self.agent.setup.actions[action], self._declared(seen.context)
+        label, context = self.agent.setup.actions[action], self._looked_at(seen.context)
         record = record_elsewhere(self.agent, label, seen.probability, play, context, seen.advice)
         self.agent.apply(record)
         number, features = record.id, record.features
