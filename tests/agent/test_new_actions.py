@@ -75,7 +75,7 @@ def test_a_bad_and_dear_action_does_not_take_the_traffic(name: str) -> None:
     agent.add_action("new", share=SHARE)
     after = answer(agent, 60, dice)
     assert np.mean([row[0] for row in after]) <= 0.1
-    assert np.mean([row[1] for row in after]) <= max(LIMIT, np.mean([row[1] for row in before])) + 0.1
+    assert np.mean([row[1] for row in after]) <= max(LIMIT, float(np.mean([row[1] for row in before]))) + 0.1
 
 
 @pytest.mark.compiled
@@ -117,7 +117,7 @@ def check_tree(name: str, actions: int, how: dict[str, object], rounds: int) -> 
     run(5)
     agent.add_action("new", **how)  # type: ignore[arg-type]
     run(5)
-    weights, play = agent._state.driver.state.weights, agent._state.driver.play()  # type: ignore[attr-defined]
+    weights, play = agent._state.driver.state.weights, agent._state.driver.play()
     assert play.sum() == pytest.approx(1, rel=1e-12)
     assert weights.head[0] == pytest.approx(weights.value.sum(), rel=1e-12)
     assert weights.tree.size == sum(weights.level[1:] - weights.level[:-1])
