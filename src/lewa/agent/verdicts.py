@@ -30,7 +30,7 @@ def verdict_of(state: AgentState, f: int) -> tuple[float | None, float | None, s
 
 def promised_limit(state: AgentState, f: int) -> float:
     """Return the average of the limits of field f that were in force, one for each value that was told."""
-    constraint, n, base = state.setup.constraints[f - 1], state.statistics.count[f], float(state.debt_base[f - 1])
+    constraint, n, base = state.setup.constraints[f - 1], float(state.statistics.count[f]), float(state.debt_base[f - 1])
     return constraint.limit - (base / n if constraint.sense == "at most" else -base / n) if n and base else constraint.limit
 
 
