@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa import notebook
 from lewa.game import Game
-from lewa.theory.guarantees import Guarantee, HasGuarantees
+from lewa.theory.guarantees import Guarantee
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import short_repr
 
@@ -19,7 +19,7 @@ class Trace:
     Shapes: S seeds, n marks, m constraints, K actions, T rounds. The properties at the end are those of `lewa.measures`.
     """
 
-    learner: HasGuarantees  # a Learner; that room imports this one, so it cannot be named here
+    learner: Any  # a Learner; that room imports this one, so it cannot be named here
     game: Game
     seeds: tuple[int, ...]
     floor: Vector  # (m,)

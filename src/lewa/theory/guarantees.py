@@ -81,7 +81,9 @@ class Guarantee(NamedTuple):
 class HasGuarantees(Protocol):
     """A learner as the theorems see it: floors, and what is proved. `lewa.learners.Learner` is one."""
 
-    floor: Vector
+    @property
+    def floor(self) -> Vector:
+        """One number per constraint."""
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         """Return what is proved in this setting, the best first."""
@@ -133,7 +135,7 @@ def checked(setting: Setting) -> Setting:
         value = getattr(setting, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
             raise ValueError(f"{name} must be a number, got {short_repr(value)}")
-        if value is not None and abs(value) > LARGEST:
+        if isinstance(value, int | float) and abs(value) > LARGEST:
             raise ValueError(f"{name} must be at most {LARGEST:g}, got {short_repr(value)}")
     if not isinstance(setting.constraints, str) or setting.constraints not in ("constant", "iid", "arbitrary"):
         raise ValueError(f"constraints must be 'constant', 'iid' or 'arbitrary', got {short_repr(setting.constraints)}")
