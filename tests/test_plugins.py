@@ -147,7 +147,7 @@ def test_half_a_learner_is_refused_by_every_command(
     write_module(folder, name.partition(":")[0], source)
     commands = (
         "check NAME",
-        "play bernoulli --learner NAME --rounds 5",
+        "play bernoulli --learner NAME --rounds 5 --floor 0.5",
         "guarantee NAME --actions 3 --rounds 5 --floor 0.5",
     )
     for words in commands:

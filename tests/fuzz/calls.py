@@ -98,8 +98,8 @@ def agent_verb(rng: Random, folder: Path) -> Call:
 
 def change(rng: Random, folder: Path) -> Call:
     """A change of an agent, with one hostile value."""
-    variants: list[dict[str, Any]] = [{}, {"safe": "a"}, {"horizon": 100}, {"feedback": "full"}]
-    agent = _agent(**rng.choice(variants))
+    kinds: list[dict[str, Any]] = [{}, {"safe": "a"}, {"horizon": 100}, {"feedback": "full"}]
+    agent = _agent(**rng.choice(kinds))
     agent.pull()
     verb, right = rng.choice(CHANGES)
     given = {**right, rng.choice(list(right)): hostile.thing(rng)}
