@@ -148,8 +148,8 @@ def test_paced_hedge_is_its_box(part: float) -> None:
     W, behind, gap = [0.2] * 5, [0.0] * 5, 0.0
     lam, debt = [0.0, 0.0], [0.0, 0.0]
     away: list[list[float]] = [[], []]
-    for t, (rewards, values) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
-        constraints = narrowed(values, part)
+    for t, (rewards, declared) in enumerate(zip(REWARDS, CONSTRAINTS, strict=True), start=1):
+        constraints = narrowed(declared, part)
         p = [sum(W[i] * q[i][k] for i in range(5)) for k in range(3)]
         play = functional.play(learner, state)
         assert play == pytest.approx(p)
@@ -188,3 +188,31 @@ def test_paced_hedge_is_its_box(part: float) -> None:
         assert state.debt == pytest.approx(debt)
         assert state.multiplier == pytest.approx(lam)
     assert any(4 * sqrt(max(x)) < limit for x, limit in zip(away, b, strict=True)) == (part < 1)
+
+
+@pytest.mark.parametrize("name", ["squarecb-lewa", "paced-hedge"])
+def test_a_wider_range_changes_no_play(name: str) -> None:
+    """`rescaled` moves a running learner to another range: it then decides as one that had it from the start goes on."""
+    ratio, shift, rng = 0.02, 0.3, np.random.default_rng(3)
+    learner = lewa.learners.make(name, 3, 100, 0.5)
+    state = functional.start(learner, 3)
+    wider, other = learner, state
+    for t in range(60):
+        if t == 30:  # a cost z is ratio z + shift from here on
+            wider, other = learner.rescaled(other, 0, ratio, shift)
+            wider = wider.replace(floor=1 - (ratio * 0.5 + shift))
+        play = functional.play(learner, state)
+        assert functional.play(wider, other) == pytest.approx(play, abs=1e-9)
+        rewards, costs = rng.random(3), np.array([0.47, 0.5, 0.53]) + 0.02 * rng.random(3)
+        moved = costs if t < 30 else ratio * costs + shift
+        if name == "paced-hedge":
+            state = functional.learn(learner, state, functional.full_feedback(rewards, 1 - costs[None], play))
+            other = functional.learn(wider, other, functional.full_feedback(rewards, 1 - moved[None], play))
+            continue
+        i = int(rng.choice(3, p=play / play.sum()))
+        state, other = functional.charge(learner, state, i), functional.charge(wider, other, i)
+        outcome = (i, play[i], rewards[i])
+        state = functional.learn(learner, state, functional.Bandit(*outcome, 1 - costs[[i]], play, state.charged))
+        other = functional.learn(wider, other, functional.Bandit(*outcome, 1 - moved[[i]], play, other.charged))
+    assert state.multiplier[0] > 0
+    assert ratio * other.multiplier[0] == pytest.approx(state.multiplier[0])

@@ -26,10 +26,10 @@ def limit_now(limit: float, unit: float, debt: float, repay: float) -> float:
 @rule
 def unit_square(deviations: Matrix, j: int, limit: float) -> float:
     """u^2, from the mean square of foreseen - b; before any cost is foreseen it is b^2"""
-    most = max(limit, LEAST_LIMIT) ** 2
+    most = max(limit, LEAST_LIMIT) * max(limit, LEAST_LIMIT)
     if deviations[COUNT, j] == 0:
         return most
-    return max(min(WIDTH * deviations[SQUARES, j] / deviations[COUNT, j], most), LEAST_UNIT**2)
+    return float(max(min(WIDTH * deviations[SQUARES, j] / deviations[COUNT, j], most), LEAST_UNIT * LEAST_UNIT))
 
 
 @rule

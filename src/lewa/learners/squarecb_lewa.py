@@ -226,8 +226,9 @@ class SquareCbLewa(Learner):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
             remember(s.forecasts, self.memories, i, o, y - self.prior[o, i])
             add_target(s.ridge, x, i * targets + o, y - self.prior[o, i])
-        add_features(s.ridge, x, i, targets)
-        fade(s.ridge, self.ridge, targets, STALE)
+        if x.size > 0:
+            add_features(s.ridge, x, i, targets)
+            fade(s.ridge, self.ridge, targets, STALE)
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
         s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + leverage
         try_action(s, i)
