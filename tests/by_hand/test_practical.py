@@ -171,8 +171,8 @@ def test_paced_hedge_is_its_box(part: float) -> None:
             lam[j] = paced(lam[j], away[j], b[j], debt[j], foreseen, square)
         for i, memory in enumerate(memories):
             for o in range(3):
-                means, values = (r[i], rewards) if o == 0 else (z[i][o - 1], cost[o - 1])
-                off = [x - mean for x, mean in zip(values, means, strict=True)]
+                means, outcomes = (r[i], rewards) if o == 0 else (z[i][o - 1], cost[o - 1])
+                off = [x - mean for x, mean in zip(outcomes, means, strict=True)]
                 apart = sum((x - sum(off) / 3) ** 2 for x in off) / 2
                 error[i][o] += (apart - error[i][o]) / max(1, min(t - 1, memory))
                 for k in range(3):
