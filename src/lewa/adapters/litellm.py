@@ -78,8 +78,8 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
     async def async_get_available_deployment(
         self,
         model: str,
-        messages: Any = None,
-        input: Any = None,  # noqa: A002  LiteLLM's name
+        messages: object = None,
+        input: object = None,  # noqa: A002  LiteLLM's name
         specific_deployment: bool | None = False,
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
@@ -130,7 +130,7 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         """Refuse: a decision is waited for."""
         raise ValueError("lewa routes asynchronous calls: use router.acompletion in place of router.completion")
 
-    async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+    async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
         """Settle the cost of a call that succeeded."""
         decision = self._take(kwargs)
         if decision is None:
@@ -145,7 +145,7 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         if getattr(response_obj, "id", None):
             self._remember(self._answered, response_obj.id, decision)
 
-    async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: Any, end_time: Any) -> None:
+    async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
         """Close the decision of a call that failed."""
         decision = self._take(kwargs)
         if decision is not None:

@@ -61,9 +61,8 @@ class Agent(ChangeMethods, AgentCore):
     expire_after : int, optional
         Close a decision this many decisions later.
     unanswered : "charge", "expire" or mapping
-        What to do with values that a closed decision lacks. "charge" fills in the average of its action so far, or the
-        worst of the range if nothing is known; "expire" leaves the decision out; a mapping fills in these values,
-        {"reward": 0}, and charges the rest.
+        What to do with values that a closed decision lacks. "charge" fills in the average of its action, or the worst of
+        the range; "expire" leaves the decision out; a mapping such as {"reward": 0} fills in these values.
     learn : "answer" or "close"
         When an answer is learned: as soon as it is whole, or when its decision is closed, `expire_after` decisions later.
         "close" is for answers that come sooner or later depending on what they say: learned at fixed times, they keep
@@ -79,10 +78,9 @@ class Agent(ChangeMethods, AgentCore):
         names alone. Every `pull` then takes a `context` to ask them with, or their `advice`, and the learner mixes them. The
         policies that always take one action are among them.
     regressor : regressor, optional
-        What predicts rewards and costs by the context, in the place of the ridge regressions of `squarecb-lewa`: an object
-        with `partial_fit` and `predict`, as scikit-learn has them, or with `learn_one` and `predict_one`, as river has
-        them. Pass an unfitted one: a copy for each action and quantity learns with the agent, and is asked from the first
-        answer of its action on. Copies are not saved: see `Agent.open`.
+        Predicts rewards and costs instead of the ridge of `squarecb-lewa`: an unfitted regressor of scikit-learn
+        (`partial_fit`) or river (`learn_one`). A copy for each action and quantity learns with the agent. Copies are not
+        saved: see `open`.
     keep_context : bool
         Whether decisions record the context as it was given, for audits. By default they have its features only.
     safe : label, optional
@@ -94,9 +92,8 @@ class Agent(ChangeMethods, AgentCore):
         The name of the agent, another one for each that runs. Its decisions carry it, also in their `key`, and an answer to
         a decision or a key of an agent with another name is refused.
     on_verdict : callable, optional
-        Called with a `VerdictChange` when the verdict on a constraint has changed, outside of the agent's lock, by the
-        call that brought the answer; verdicts are looked at every 100 answers, and after a change. What it raises is
-        logged. An agent that was opened or loaded has the attribute `on_verdict` to set.
+        Called with a `VerdictChange` when a verdict has changed, outside of the agent's lock; verdicts are looked at every
+        100 answers. Its exceptions are logged. Set the attribute `on_verdict` of an agent that was opened or loaded.
     journal : path, optional
         A new file to which every record is written before the call that made it returns: see `start_journal`. After a
         crash `Agent.open` goes on with it.
@@ -158,8 +155,8 @@ class Agent(ChangeMethods, AgentCore):
         if advisers and columns is not None:
             raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
         learner, governor = split_governed(learner, governor, safe)
-        no_context, no_journal = columns is None and not advisers, journal is None
-        setup.refuse_without_effect(goal, learner, keep_context and no_context, no_journal and (sync is not None or plays))
+        keeps, writes = columns is not None or advisers, journal is not None
+        setup.refuse_without_effect(goal, learner, keep_context and not keeps, not writes and (sync is not None or plays))
         model = as_regressor_name(regressor, columns is not None)
         tuning = contexts.with_known(settings, items, known)
         wish = setup.Wish(learner, feedback, goal, tuning, 0 if columns is None else columns.size, len(advisers))

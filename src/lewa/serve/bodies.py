@@ -77,7 +77,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             expire_after=NEVER if setup.answers.learn == "at close" else None,  # the service closes by the clock
             expected=setup.answers.expected,
             context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
-            keep_context=setup.keep_context,
+            keep_context=setup.keep_context and bool(setup.context or setup.policies),
             policies=setup.policies or None,
             safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both
             governor=setup.governor,

@@ -159,7 +159,7 @@ class Hosted(Fold):
             x=drawn.features if drawn.features_bytes else (),
             c=drawn.charged,
             key=query.key,
-            context=query.context if self.agent.setup.keep_context else None,
+            context=query.context if self.setup.keep_context else None,
         )
 
     def _looked_at(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -169,7 +169,7 @@ class Hosted(Fold):
         """
         if self.agent.setup.context is not None:
             return context or {}
-        if context and not self.agent.setup.keep_context:
+        if context and not self.setup.keep_context:
             names = ", ".join(list(context)[:3])
             raise ValueError(
                 f"this agent has no context: declare its columns, or make it with keep_context, got {names:.100}"

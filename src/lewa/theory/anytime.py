@@ -6,7 +6,6 @@ K actions, T rounds, m constraints with floors c0; eta and delta as in the boxes
 
 from collections.abc import Sequence
 from math import exp, fsum, inf, log, sqrt
-from typing import Any
 
 from lewa.theory import paper, parameters, projected
 from lewa.theory.guarantees import (
@@ -19,6 +18,7 @@ from lewa.theory.guarantees import (
     TINY,
     Bound,
     Guarantee,
+    HasGuarantees,
     Setting,
     conclude,
     none,
@@ -106,7 +106,7 @@ def stitched_radii(level: float, rounds: int) -> float:
 
 
 def doubled(
-    epochs: Sequence[tuple[Any, int]], actions: int, rounds: int, floor: Vector, setting: Setting
+    epochs: Sequence[tuple[HasGuarantees, int]], actions: int, rounds: int, floor: Vector, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """Add up the bounds of the epochs, each a learner and the rounds it plays; where nothing is proved, the trivial ones.
 
@@ -154,7 +154,9 @@ def _sum_of_epochs(
 # Tightened ---------------------------------------------------------------------------------------------------------------
 
 
-def tightened(inner: Any, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting) -> tuple[Guarantee, ...]:
+def tightened(
+    inner: HasGuarantees, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting
+) -> tuple[Guarantee, ...]:
     """Turn what is proved for the floors c0 + s into statements about c0: s T less violation, s T/S more regret."""
     if actions == 1:
         return one_action(floor)
@@ -172,7 +174,7 @@ def tightened(inner: Any, actions: int, rounds: int, floor: Vector, slack: float
     )
 
 
-def _premises(inner: Any, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
+def _premises(inner: HasGuarantees, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
     """Say of the floors c0 what a statement about c0 + s assumes of those: each premise, and what takes its place."""
     reachable = f"some play exceeds every floor by {setting.slater or slack:g}"
     premises = {
@@ -184,7 +186,7 @@ def _premises(inner: Any, slack: float, setting: Setting, inside: Setting) -> di
         premises[paper.exceeded(inside)] = reachable
         premises[f"{paper.exceeded(inside)}, in every round"] = f"{reachable}, in every round"
     if hasattr(inner, "margin"):
-        premises[projected.safe_action(inner.safe, inner.margin)] = projected.safe_action(inner.safe, inner.margin + slack)
+        premises[projected.safe_action(getattr(inner, "safe"), inner.margin)] = projected.safe_action(inner.safe, inner.margin + slack)
     return premises
 
 

@@ -5,7 +5,6 @@ a debt is a sum of shortfalls.
 """
 
 from math import inf, log, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from lewa.theory.guarantees import (
     UNSEEN,
     Bound,
     Guarantee,
+    HasGuarantees,
     Setting,
     conclude,
     one_action,
@@ -33,7 +33,7 @@ def usual_rounds(horizon: int | None) -> float:
 
 
 def governed(
-    inner: Any, actions: int, rounds: int, safe: tuple[float, float], debt: Vector, bandit: bool, setting: Setting
+    inner: HasGuarantees, actions: int, rounds: int, safe: tuple[float, float], debt: Vector, bandit: bool, setting: Setting
 ) -> tuple[Guarantee, ...]:
     """Hold every violation to its bound (G1), and add the safe rounds to what the learner inside regrets (G2).
 
@@ -77,7 +77,7 @@ def _never_more(debt: Vector, bandit: bool) -> str:
     )
 
 
-def _of_every_path(inner: Any, actions: int, rounds: int, setting: Setting) -> Guarantee | None:
+def _of_every_path(inner: HasGuarantees, actions: int, rounds: int, setting: Setting) -> Guarantee | None:
     """Return what the learner inside has of any number of rounds up to T at once, against plays that always meet the floors.
 
     How many rounds it plays depends on the past. A bound on every path, or with high probability against an opponent that
