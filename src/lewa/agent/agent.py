@@ -79,8 +79,7 @@ class Agent(ChangeMethods, AgentCore):
         policies that always take one action are among them.
     regressor : regressor, optional
         Predicts rewards and costs instead of the ridge of `squarecb-lewa`: an unfitted regressor of scikit-learn
-        (`partial_fit`) or river (`learn_one`). A copy for each action and quantity learns with the agent. Copies are not
-        saved: see `open`.
+        (`partial_fit`) or river (`learn_one`). A copy per action and quantity learns with the agent; `open` needs it again.
     keep_context : bool
         Whether decisions record the context as it was given, for audits. By default they have its features only.
     safe : label, optional

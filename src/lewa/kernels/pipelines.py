@@ -11,14 +11,14 @@ from typing import Any, TypeAlias
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes
 
-Untyped: TypeAlias = Any  # Numba ships no types
-_functions: Untyped = _dynfunc
-_Builder: Untyped = compiler.DefaultPassBuilder
-_Library: Untyped = codegen.JITCodeLibrary
-_Compiler: Untyped = compiler.CompilerBase
-_Dispatcher: Untyped = registry.CPUDispatcher
-_Lowering: Untyped = typed_passes.NativeLowering
-_register: Untyped = compiler_machinery.register_pass
+Any: TypeAlias = Any  # Numba ships no types
+_functions: Any = _dynfunc
+_Builder: Any = compiler.DefaultPassBuilder
+_Library: Any = codegen.JITCodeLibrary
+_Compiler: Any = compiler.CompilerBase
+_Dispatcher: Any = registry.CPUDispatcher
+_Lowering: Any = typed_passes.NativeLowering
+_register: Any = compiler_machinery.register_pass
 
 
 class PartLibrary(_Library):
@@ -37,7 +37,7 @@ class LowerPart(_Lowering):
 
     _name = "lewa_lower_part"
 
-    def run_pass(self, state: Untyped) -> bool:
+    def run_pass(self, state: Any) -> bool:
         """Run the pass."""
         state.library = PartLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
@@ -59,13 +59,13 @@ class LowerUnlocked(_Lowering):
 
     _name = "lewa_lower_unlocked"
 
-    def run_pass(self, state: Untyped) -> bool:
+    def run_pass(self, state: Any) -> bool:
         """Run the pass."""
         state.flags.release_gil = True
         return bool(super().run_pass(state))
 
 
-def _with(state: Untyped, lowering: Untyped) -> list[Untyped]:
+def _with(state: Any, lowering: Any) -> list[Any]:
     passes = _Builder.define_nopython_pipeline(state)
     passes.passes = [(lowering if step is typed_passes.NativeLowering else step, why) for step, why in passes.passes]
     passes.finalize()
@@ -75,7 +75,7 @@ def _with(state: Untyped, lowering: Untyped) -> list[Untyped]:
 class PartCompiler(_Compiler):
     """Numba's compiler without its last steps."""
 
-    def define_pipelines(self) -> list[Untyped]:
+    def define_pipelines(self) -> list[Any]:
         """Return the passes."""
         self.state.flags.no_compile = True
         return _with(self.state, LowerPart)
@@ -84,7 +84,7 @@ class PartCompiler(_Compiler):
 class UnlockedCompiler(_Compiler):
     """Numba's compiler for a program that lets other threads run."""
 
-    def define_pipelines(self) -> list[Untyped]:
+    def define_pipelines(self) -> list[Any]:
         """Return the passes."""
         return _with(self.state, LowerUnlocked)
 
@@ -92,11 +92,11 @@ class UnlockedCompiler(_Compiler):
 class Part(_Dispatcher):
     """A part for compiled callers; for Python, the program that is made of the same function."""
 
-    def __init__(self, function: Untyped, options: Untyped, program: Untyped) -> None:
+    def __init__(self, function: Any, options: Any, program: Any) -> None:
         options = {**options, "nopython": True, "no_cpython_wrapper": True, "boundscheck": None}
         super().__init__(function, targetoptions=options, pipeline_class=PartCompiler)
         self.program = program
 
-    def __call__(self, *arguments: Untyped) -> Untyped:
+    def __call__(self, *arguments: Any) -> Any:
         """Run the program."""
         return self.program(*arguments)

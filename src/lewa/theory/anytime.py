@@ -6,6 +6,7 @@ K actions, T rounds, m constraints with floors c0; eta and delta as in the boxes
 
 from collections.abc import Sequence
 from math import exp, fsum, inf, log, sqrt
+from typing import Any
 
 from lewa.theory import paper, parameters, projected
 from lewa.theory.guarantees import (
@@ -174,7 +175,7 @@ def tightened(
     )
 
 
-def _premises(inner: HasGuarantees, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
+def _premises(inner: Any, slack: float, setting: Setting, inside: Setting) -> dict[str, str]:
     """Say of the floors c0 what a statement about c0 + s assumes of those: each premise, and what takes its place."""
     reachable = f"some play exceeds every floor by {setting.slater or slack:g}"
     premises = {
@@ -186,7 +187,7 @@ def _premises(inner: HasGuarantees, slack: float, setting: Setting, inside: Sett
         premises[paper.exceeded(inside)] = reachable
         premises[f"{paper.exceeded(inside)}, in every round"] = f"{reachable}, in every round"
     if hasattr(inner, "margin"):
-        premises[projected.safe_action(getattr(inner, "safe"), inner.margin)] = projected.safe_action(inner.safe, inner.margin + slack)
+        premises[projected.safe_action(inner.safe, inner.margin)] = projected.safe_action(inner.safe, inner.margin + slack)
     return premises
 
 
