@@ -6,12 +6,11 @@ language, which saves almost half of the time that a learner takes to compile; t
 calls a part, the part is compiled as a program.
 """
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from numba import _dynfunc  # type: ignore[attr-defined]
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes
 
-Any: TypeAlias = Any  # Numba ships no types
 _functions: Any = _dynfunc
 _Builder: Any = compiler.DefaultPassBuilder
 _Library: Any = codegen.JITCodeLibrary
