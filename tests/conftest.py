@@ -113,7 +113,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True)
 def any_module_may_be_named() -> Iterator[None]:
-    """Take back what a service in this process allows: a service restricts the modules that names may import."""
+    """Take back what a service or a command in this process sets: which modules may be imported, and from where."""
+    safe_path = os.environ.get("PYTHONSAFEPATH")
     yield
     if "lewa.plugins" in sys.modules:
         sys.modules["lewa.plugins"].allow_only(None)
+        sys.modules["lewa.plugins"].look_in(None)
+    if safe_path is None:  # a command sets it for the processes that it starts
+        os.environ.pop("PYTHONSAFEPATH", None)

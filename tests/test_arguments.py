@@ -56,7 +56,7 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
                 "regressor": None,
                 "keep_context": False,
                 "on_verdict": None,
-                "sync": "batch",
+                "sync": None,
                 "plays": False,
             },
         },

@@ -408,7 +408,7 @@ def test_a_folder_that_cannot_be_shown_is_refused_in_a_sentence(
 
 def test_without_matplotlib_the_command_says_what_to_install(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ValueError, match=r"a report needs matplotlib: pip install 'lewa\[lab\]'"):
+    with pytest.raises(ValueError, match=r"^a report needs matplotlib: pip install -e '\.\[lab\]' in a clone of lewa$"):
         write_report(copy)
 
 

@@ -154,8 +154,8 @@ class Agent(ChangeMethods, AgentCore):
         if advisers and columns is not None:
             raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
         learner, governor = split_governed(learner, governor, safe)
-        keeps, writes = columns is not None or advisers, journal is not None
-        setup.refuse_without_effect(goal, learner, keep_context and not keeps, not writes and (sync is not None or plays))
+        keeps, writes = as_flag("keep_context", keep_context), sync is not None or as_flag("plays", plays)
+        setup.refuse_without_effect(goal, learner, keeps and columns is None and not advisers, writes and journal is None)
         model = as_regressor_name(regressor, columns is not None)
         tuning = contexts.with_known(settings, items, known)
         wish = setup.Wish(learner, feedback, goal, tuning, 0 if columns is None else columns.size, len(advisers))
@@ -181,7 +181,7 @@ class Agent(ChangeMethods, AgentCore):
                     agent_name=name,
                     context=columns,
                     policies=advisers,
-                    keep_context=as_flag("keep_context", keep_context),
+                    keep_context=keeps,
                     learns_at_close=setup.as_learning_time(learn),
                     regressor=model,
                     epsilon=contexts.asked_epsilon(settings),

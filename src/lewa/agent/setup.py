@@ -246,6 +246,8 @@ def make_learner(
 
 def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_nothing: bool) -> None:
     """Refuse settings that would do nothing."""
+    if not isinstance(goal, str):
+        raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal != "practice" and learner != "auto":
         raise ValueError(f"goal is for learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
     if keeps_nothing:
