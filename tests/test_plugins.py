@@ -125,14 +125,18 @@ HALF_LEARNERS = [
     (
         "mine_start:Solver",
         SOURCE.replace(" -> SolverState", ""),
-        "Solver.start must annotate what it returns, a named tuple",
+        "the learner mine_start:Solver cannot be used: Solver.start must annotate what it returns, a named tuple",
     ),
     (
         "mine_str:Solver",
         SOURCE.replace(" -> SolverState", " -> 'X'"),
-        r"annotations of Solver.start cannot .*'X' is not defined",
+        r"the learner mine_str:Solver cannot be used: the annotations of Solver.start cannot .*'X' is not defined",
     ),
-    ("mine_seen:Solver", SOURCE.replace("seen: Bandit", "seen"), "Solver.learn must annotate its argument, `seen: Full` or"),
+    (
+        "mine_seen:Solver",
+        SOURCE.replace("seen: Bandit", "seen"),
+        "the learner mine_seen:Solver cannot be used: Solver.learn must annotate its argument, `seen: Full` or",
+    ),
     ("mine_plain:Solver", SOURCE.replace("@dataclass(frozen=True)", ""), "mine_plain:Solver must be a dataclass: write @"),
     ("mine_play:Solver", SOURCE.replace("def play", "def plays"), "the learner mine_play:Solver must define play"),
 ]
@@ -273,6 +277,7 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import comparable
 from lewa.learners.base import Learner, check_problem
+from lewa.theory.guarantees import none
 from lewa.types import Vector
 
 
@@ -299,6 +304,9 @@ class Allocates(Learner):
 
     def learn(self, s: AllocatesState, seen: Full) -> None:
         answers = {"a": [seen.rewards], 1: None}
+
+    def guarantees(self, actions, rounds, setting):
+        return (none("Allocates", "nothing is proved of it"),)
 '''
 
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+from contextlib import closing
 from pathlib import Path
 
 from lewa.serve.store import open_store
@@ -26,9 +27,8 @@ def kill_often(url: str, folder: Path, times: int) -> None:
         asyncio.run(traffic.run([server.port], server.key, 8, 0.3))
         state = server.call("GET", "/v1/agents/router/state")[1]["sha256"]
         server.kill()
-        store = open_store(url)
-        assert audit(store, traffic) == state
-        store.close()
+        with closing(open_store(url)) as store:
+            assert audit(store, traffic) == state
         for line in server.log.read_text().splitlines():
             assert "event" in json.loads(line)
     assert len(traffic.decided) > 20 * times

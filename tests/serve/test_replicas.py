@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -96,9 +97,8 @@ def insist(server: Server, path: str, body: Any) -> Any:
 def sound(url: str, servers: list[Server], traffic: Traffic) -> None:
     """Compare the journal, what callers were told, and the state that is served."""
     state = owner(servers).call("GET", "/v1/agents/router/state")[1]["sha256"]
-    store = open_store(url)
-    assert audit(store, traffic) == state
-    store.close()
+    with closing(open_store(url)) as store:  # a connection that is left open fails the test after this one too
+        assert audit(store, traffic) == state
 
 
 def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-untyped-def]
@@ -151,12 +151,11 @@ def test_bills_told_to_several_replicas_add_up(replicas) -> None:  # type: ignor
         assert first <= {"learned", "same"}  # "same" if an agent changed hands and the call was sent again
         assert second == {"same"}
         total += sum(bill["cost"] for bill in bills)
-    store = open_store(url)
-    agent = next(one for one in store.agents() if one.name == "agent-1")
-    bodies = [json.loads(row.body) for row in store.rows(agent.id) if row.kind == "feedback"]
-    assert (len(bodies), sum(body["cost"] for body in bodies)) == (30, total)
-    assert verify(store, agent).sound
-    store.close()
+    with closing(open_store(url)) as store:
+        agent = next(one for one in store.agents() if one.name == "agent-1")
+        bodies = [json.loads(row.body) for row in store.rows(agent.id) if row.kind == "feedback"]
+        assert (len(bodies), sum(body["cost"] for body in bodies)) == (30, total)
+        assert verify(store, agent).sound
     for server in servers:
         answers_in_the_end(server, path)
         line = server.call("GET", f"{path}/status")[1]["lines"][0]

@@ -166,7 +166,7 @@ def examine(kind: object, name: str) -> None:
         feedback_kind(kind)
         for record in (kind, state_type(kind)):
             field_types(record)
-    except (TypeError, NameError) as error:  # an annotation that is missing, or names nothing
+    except (TypeError, ValueError) as error:  # an annotation that is missing, or names nothing
         raise ValueError(f"the learner {name} cannot be used: {error}") from None
 
 
