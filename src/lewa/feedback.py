@@ -1,7 +1,8 @@
 """What one round shows a learner: full information or bandit feedback."""
 
 from enum import StrEnum
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,10 +66,15 @@ def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -
 
 def feedback_kind(learner: type) -> Feedback:
     """Return what a class of learner needs to see: its attribute `feedback`, or what the annotations of its methods say."""
+    return _feedback_kind(learner)
+
+
+@cache
+def _feedback_kind(learner: Any) -> Feedback:
     declared: Feedback | None = getattr(learner, "feedback", None)
     if declared is not None:
         return declared
-    kind = annotations(learner.learn, f"{learner.__name__}.learn").get("seen")  # type: ignore[attr-defined]
+    kind = annotations(learner.learn, f"{learner.__name__}.learn").get("seen")
     if kind not in (Full, Bandit):
         raise ValueError(f"{learner.__name__}.learn must annotate its argument, `seen: Full` or `seen: Bandit`, got {kind}")
     if kind is Full:

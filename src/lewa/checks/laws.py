@@ -14,10 +14,13 @@ class Result(NamedTuple):
     sentence: str
 
 
-def hold(condition: object, sentence: str) -> None:
-    """Fail with the sentence unless the condition is true; unlike `assert` also under `python -O`."""
+def hold(condition: object, sentence: str, *values: object) -> None:
+    """Fail with the sentence unless the condition is true; unlike `assert` also under `python -O`.
+
+    The values take the places of `{}` in the sentence, which is only then written: arrays take long to print.
+    """
     if not condition:
-        raise AssertionError(sentence)
+        raise AssertionError(sentence.format(*values) if values else sentence)
 
 
 def refuse(nonsense: str, call: Callable[..., object], *arguments: object) -> None:

@@ -108,10 +108,7 @@ def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
     many = f"{many_rounds(learner):,}"
     for name, trace in extremes(learner, actions):
         for record in (trace.states[0], (play(learner, trace.states[0]),)):
-            hold(
-                np.isfinite(pack(record)).all(),
-                f"{many} rounds of {name} lead to {record}; it must be finite",
-            )
+            hold(np.isfinite(pack(record)).all(), "{} rounds of {} lead to {}; it must be finite", many, name, record)
 
 
 def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
@@ -125,7 +122,8 @@ def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
     for t, (first, other) in enumerate(zip(steps(learner, actions), walk(same, actions, there), strict=True)):
         hold(
             abs(first.play[order] - other.play).max() <= 1e-9,
-            f"after round {t} the play {first.play[order]} becomes {other.play} when the actions are relabelled by {order}",
+            "after round {} the play {} becomes {} when the actions are relabelled by {}",
+            *(t, first.play[order], other.play, order),
         )
 
 
@@ -156,7 +154,8 @@ def multiplier_stays_between_zero_and_its_cap(learner: Learner, actions: int) ->
         for mark, multiplier in zip(trace.marks, trace.multiplier[0], strict=True):
             hold(
                 ((multiplier >= 0) & (multiplier <= cap * (1 + 1e-9))).all(),
-                f"after {mark} rounds of {name} the multiplier is {multiplier}; it must lie between 0 and {cap}",
+                "after {} rounds of {} the multiplier is {}; it must lie between 0 and {}",
+                *(mark, name, multiplier, cap),
             )
 
 
@@ -171,9 +170,10 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
         return
     parent = free.parent or free
     for t, (now, then) in enumerate(zip(walk(free, actions), walk(parent, actions), strict=True)):
-        hold(not now.state.multiplier.any(), f"after round {t} with floor 0 the multiplier is {now.state.multiplier}, not 0")
-        gap = abs(now.play - then.play).max()
-        hold(gap <= ROUNDING, f"after round {t} with floor 0 the play is {now.play}; that of {parent} is {then.play}")
+        multiplier, gap = now.state.multiplier, abs(now.play - then.play).max()
+        hold(not multiplier.any(), "after round {} with floor 0 the multiplier is {}, not 0", t, multiplier)
+        sentence = "after round {} with floor 0 the play is {}; that of {} is {}"
+        hold(gap <= ROUNDING, sentence, t, now.play, parent, then.play)
 
 
 def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
@@ -232,7 +232,8 @@ def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
         if now.context.size:
             player.see(now.context)
         for who, other in (("single steps play", now.play), ("a Player plays", player.play())):
-            hold(abs(other - p).max() <= ROUNDING, f"after round {t} the loop plays {p}, {who} {other}; they must agree")
+            agree = abs(other - p).max() <= ROUNDING
+            hold(agree, "after round {} the loop plays {}, {} {}; they must agree", t, p, who, other)
         action, drawn = player.choose()[0], again.actions[t]
         hold(action == drawn, f"after round {t} the loop draws action {drawn}, a Player action {action}; they must agree")
         tell(player, now.seen)
@@ -243,7 +244,8 @@ def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
     for t, now in enumerate(walk(three, actions)):
         multiplier = getattr(now.state, "multiplier", three.floor)
-        hold(multiplier.size == 3, f"after round {t} with three floors the multiplier is {multiplier}; it must be three")
+        sentence = "after round {} with three floors the multiplier is {}; it must be three"
+        hold(multiplier.size == 3, sentence, t, multiplier)
 
 
 def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind
+from lewa.kernels import field_types, state_type
 from lewa.learners.base import Learner
 from lewa.types import Vector
 from lewa.validation import as_floats, in_unit, plain, short_repr
@@ -64,12 +65,13 @@ def check_distribution(play: object) -> Vector:
 
 def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     """Return what the learner charged at the draw; refuse another shape than that of its state, and what is not finite."""
-    expected: Vector = getattr(learner.start(actions), "charged", NOTHING)
+    charges = "charged" in field_types(state_type(type(learner)))
+    expected: Vector = learner.start(actions).charged if charges else NOTHING
     values = as_floats("charged", charged)
     if values.shape != expected.shape or not np.isfinite(values).all():
         raise ValueError(f"charged must be {expected.size} numbers, the charges at the draw, got {charged}")
-    charges: Vector = plain(values)
-    return charges
+    numbers: Vector = plain(values)
+    return numbers
 
 
 def check_features(expected: int, features: object) -> Vector:

@@ -10,7 +10,7 @@ from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake
 from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
-from lewa.kernels import DICE, keys, pack, uniform, unpack
+from lewa.kernels import DICE, keys, leaves, pack, uniform, unpack
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
 from lewa.validation import as_count, short_repr
@@ -47,7 +47,7 @@ class Session:
         kind = type(self.learner)
         first: State = self.learner.start(self.actions)  # also refuses parameters that break a law
         values = pack(self.learner, first if state is None else state)
-        if state is not None and values.size != pack(self.learner, first).size:
+        if state is not None and [np.size(leaf) for leaf in leaves(state)] != [np.size(leaf) for leaf in leaves(first)]:
             raise ValueError(
                 f"state must belong to {kind.__name__} with {self.actions} actions and {self.learner.floor.size} "
                 f"constraints, got {short_repr(state)}"

@@ -55,7 +55,7 @@ from lewa.kernels.projection import (
     temper,
 )
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
-from lewa.kernels.records import comparable, field_types, flat, state_type
+from lewa.kernels.records import comparable, field_types, flat, leaves, state_type
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.tilting import EMPTY, Tilt, no_tilt, rest
@@ -147,6 +147,7 @@ __all__ = [
     "keep_shares",
     "keys",
     "lazy_weights",
+    "leaves",
     "lift",
     "limit_now",
     "load",

@@ -84,7 +84,7 @@ def pack(*records: object) -> Vector:
     memory = np.empty(3 * len(arrays) + sum(array.size for array in arrays))
     start = 3 * len(arrays)
     for n, array in enumerate(arrays):
-        rows, columns = np.atleast_2d(array).shape
+        rows, columns = array.shape if array.ndim == 2 else (1, array.size)
         memory[3 * n : 3 * n + 3] = start, rows, columns
         memory[start : start + array.size] = array.ravel()
         start += array.size

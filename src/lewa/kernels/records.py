@@ -1,9 +1,10 @@
 """What a learner is made of: parameters in a dataclass, a state in a named tuple; their fields, types and numbers."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, TypeVar, get_origin
 
 import numpy as np
 
@@ -42,8 +43,36 @@ def is_record(kind: object) -> bool:
     return isinstance(kind, type) and (hasattr(kind, "_fields") or is_dataclass(kind))
 
 
-def leaves(record: object) -> Iterator[Any]:
-    """Yield the numbers and arrays of a record and of the records inside it, in order."""
+def leaves(record: object) -> Iterable[Any]:
+    """Return the numbers and arrays of a record and of the records inside it, in order."""
+    read = _leaf_reader(type(record))
+    return _walk(record) if read is None else read(record)
+
+
+@cache
+def _leaf_reader(kind: Any) -> Callable[[object], Iterable[Any]] | None:
+    """Return a function that reads the leaves of a record at once, or None if its annotations do not name them all."""
+    names = _leaf_names(kind) if is_record(kind) else None
+    if not names:
+        return None
+    read = attrgetter(*names)
+    return read if len(names) > 1 else lambda record: (read(record),)
+
+
+def _leaf_names(kind: Any) -> list[str] | None:
+    """Return the names of a record's leaves, such as "weights.log", in order."""
+    names: list[str] = []
+    for name, field in field_types(kind).items():
+        if field is float or get_origin(field) is np.ndarray:
+            names.append(name)
+        elif is_record(field) and (inside := _leaf_names(field)):
+            names += [f"{name}.{leaf}" for leaf in inside]
+        else:
+            return None
+    return names
+
+
+def _walk(record: object) -> Iterator[Any]:
     if is_record(type(record)):
         for name in field_types(type(record)):
             yield from leaves(getattr(record, name))

@@ -1,8 +1,9 @@
 """Who decides. `ALL` is the one registry: a new learner is one file here and one line there."""
 
+from collections.abc import Mapping
 from dataclasses import is_dataclass
-from functools import partial
-from inspect import signature
+from functools import cache, partial
+from inspect import Parameter, signature
 from numbers import Real
 from typing import Any
 
@@ -194,7 +195,7 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
         learner inside.
     """
     kind, known = find(name), settings_of(name)
-    arguments = signature(find(name.partition("+")[0]).tuned).parameters
+    arguments = _arguments(find(name.partition("+")[0]))
     if settings.get("tuning") == "recommended" and "tuning" not in arguments:
         del settings["tuning"]  # it is the only one
     for setting, value in settings.items():
@@ -232,12 +233,18 @@ def check_looks_at_features(name: str) -> None:
 def settings_of(name: str) -> list[str]:
     """Return what can be set: the arguments of the tuning, and the parameters; of a wrapper also those of what is inside."""
     kind, (inside, plus, _) = find(name), name.rpartition("+")
-    arguments = signature(kind.tuned).parameters.values()
+    arguments = _arguments(kind).values()
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
     known |= set(settings_of(inside) if plus else field_types(kind))
     if tuning := _tuning(name):
         known -= {"tuning", *kind.tunings[tuning].fixes}
     return sorted(known - {"actions", "horizon", "floor"})
+
+
+@cache
+def _arguments(kind: Any) -> Mapping[str, Parameter]:
+    """Return the arguments of a learner's tuning; to read them takes longer than to make the learner."""
+    return signature(kind.tuned).parameters
 
 
 def _tuning(name: str) -> str:

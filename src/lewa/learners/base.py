@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -219,9 +219,10 @@ def _text(value: object) -> str:
 def check_whole(**values: object) -> None:
     """Numbers of actions and of rounds."""
     for name, value in values.items():
-        whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
-        require(whole, f"{name} must be an integer of at least 1", **{name: value})
-        require(cast(int, value) <= LARGEST_WHOLE, f"{name} must be at most {LARGEST_WHOLE}", **{name: value})
+        if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
+            require(False, f"{name} must be an integer of at least 1", **{name: value})
+        elif int(value) > LARGEST_WHOLE:
+            require(False, f"{name} must be at most {LARGEST_WHOLE}", **{name: value})
 
 
 def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:
@@ -235,7 +236,8 @@ def check_problem(actions: int, horizon: int, floor: object, means: object = Non
 def check_positive(**values: float) -> None:
     """Step sizes and their like."""
     for name, value in values.items():
-        require(0 < value <= LARGEST, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
+        if not 0 < value <= LARGEST:
+            require(False, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
 
 
 def check_dual(delta: float, mu: float) -> None:
@@ -307,7 +309,8 @@ def _with_checked_sizes(guarantees: Callable[..., tuple[Guarantee, ...]]) -> Cal
 
 
 def _number(name: str, value: object) -> float:
-    require(isinstance(value, Real), f"{name} must be a number", **{name: short_repr(value)})
+    if not isinstance(value, Real):
+        require(False, f"{name} must be a number", **{name: short_repr(value)})
     try:
         return float(value)  # type: ignore[arg-type]
     except OverflowError:
