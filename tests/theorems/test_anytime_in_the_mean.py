@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import HUNT
+from tests.theorems.instances import HUNT, some
 
 import lewa
 
@@ -16,7 +16,7 @@ FLOOR = (0.55, 0.5)
 @pytest.mark.parametrize("rounds", [300, 20_000])
 def test_means_over_seeds_keep_the_bounds_in_expectation(name: str, rounds: int) -> None:
     learner = lewa.learners.make(name, 3, rounds, FLOOR)
-    trace = lewa.play(learner, GAME, rounds, seeds=40)
+    trace = lewa.play(learner, GAME, rounds, seeds=some(40))
     said = lewa.guarantee(learner, 3, rounds)
     if said.regret is None:
         assert "gives only the trivial bounds" in said.reason

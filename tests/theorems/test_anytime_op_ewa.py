@@ -18,6 +18,7 @@ from tests.theorems.instances import (
     rounds,
     run,
     scales,
+    some,
 )
 from tests.theorems.test_expected import GAMES, SOME
 from tests.theorems.test_projected_every_path import keeps, means, slack
@@ -30,7 +31,7 @@ from lewa.types import Matrix, Vector
 
 ANY = st.sampled_from(["", *VARYING])
 LEVEL = scales(-6, 3)
-EPSILON, SEEDS = 0.2, 30
+EPSILON, SEEDS = 0.2, some(30)
 
 
 def hedge(x: Instance) -> Vector:

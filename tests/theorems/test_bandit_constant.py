@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import some
 
 import lewa
 from lewa.learners import BanditOpEwa
 from lewa.theory.guarantees import EXPECTED_INSIDE, PROBABLE, Setting
 
-EPSILON, SEEDS = 0.2, 40
+EPSILON, SEEDS = 0.2, some(40)
 WORLDS: dict[str, tuple[list[float], list[list[float]], tuple[float, ...]]] = {
     "one action is good": ([1.0] + [0.0] * 9, [[0.0] * 9 + [1.0]], (1.0,)),
     "all that pays is bad": ([1.0] * 9 + [0.0], [[0.0] * 9 + [0.6]], (0.6,)),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, run
+from tests.theorems.instances import Instance, corners, run, some
 from tests.theorems.test_expected import GAMES, SOME, above
 
 import lewa
@@ -22,7 +22,7 @@ def test_losses_keep_their_bounds_in_expectation(name: str, kind: Any) -> None:
     game, floor = GAMES[name]
     T = 10_000
     learner = kind.tuned(game.actions, T, floor)
-    trace = lewa.play(learner, game, T, seeds=40)
+    trace = lewa.play(learner, game, T, seeds=some(40))
     of_the_mean, mean_of_the_positive = learner.guarantees(game.actions, T, lewa.Setting())
     assert above(lewa.regret(trace), of_the_mean.regret) < 3
     assert (above(trace.shortfall[:, -1], of_the_mean.violation) < 3).all()
@@ -34,7 +34,7 @@ def test_so_does_the_loss_form_that_trades_regret_for_violation(name: str) -> No
     game, floor = GAMES[name]
     T = 100_000
     learner = LossBanditLewa.tuned(game.actions, T, floor, b=2 / 3)
-    trace = lewa.play(learner, game, T, seeds=20)
+    trace = lewa.play(learner, game, T, seeds=some(20))
     promised = lewa.guarantee(learner, game.actions, T)
     assert above(lewa.regret(trace), promised.regret) < 3
     assert (above(trace.shortfall[:, -1], promised.violation) < 3).all()
@@ -51,7 +51,7 @@ def test_also_where_the_best_action_changes(length: int, kind: Any) -> None:
     promised = lewa.guarantee(learner, K, T)
     best = rewards.sum(axis=0) @ corners(Instance(T, (tuple(means),), (0.6,), 1, 1, 1, "still")).T
     found = []
-    for seed in range(40):
+    for seed in range(some(40)):
         game = Table(rewards, (rng.random((T, K, 1)) < means[:, np.newaxis]).astype(float))
         trace: Any = lewa.play(learner, game, T, seeds=[seed], every_round=True)
         found.append([best.max() - trace.reward[0, -1], (0.6 - means[trace.actions[0]]).sum()])
@@ -66,7 +66,7 @@ def test_where_rewards_react_ix_keeps_its_regret_and_all_keep_their_violation(re
         learner = kind.tuned(2, T, floor)
         promised = lewa.guarantee(learner, 2, T, adversary="adaptive")
         found = []
-        for seed in range(20):
+        for seed in range(some(20)):
             x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
             r = run(kind, x)
             best = (r.rewards.sum(axis=0) @ corners(x).T).max()
@@ -83,7 +83,7 @@ def test_stochastic_rewards_and_slack_leave_a_violation_of_order_sqrt_t(kind: An
     plain, _, sharper = learner.guarantees(2, T, lewa.Setting(slater=0.6))
     assert sharper.source.endswith("stochastic rewards")
     assert sharper.violation[0] < plain.violation[0]
-    assert (above(lewa.play(learner, game, T, seeds=20).shortfall[:, -1], sharper.violation) < 3).all()
+    assert (above(lewa.play(learner, game, T, seeds=some(20)).shortfall[:, -1], sharper.violation) < 3).all()
 
 
 @pytest.mark.parametrize("kind", LOSSES)
@@ -92,7 +92,7 @@ def test_corrupted_rounds_cost_no_more_than_is_said(kind: Any) -> None:
     rng = np.random.default_rng(0)
     learner, found = kind.tuned(2, T, 0.5), []
     promised = lewa.guarantee(learner, 2, T, corruption=0.6 * n)
-    for seed in range(20):
+    for seed in range(some(20)):
         coins = (rng.random((T, 2, 1)) < means[:, np.newaxis]).astype(float)
         coins[:n] = (rng.random((n, 2, 1)) < means[::-1, np.newaxis]).astype(float)  # the two change places
         trace: Any = lewa.play(learner, Table([[1.0, 0.0]] * T, coins), T, seeds=[seed], every_round=True)
@@ -126,9 +126,9 @@ def test_regret_grows_as_t_to_a_half_and_violation_as_t_to_three_quarters_on_the
     regret, violation = [], []
     for T in HORIZONS:
         learner = kind.tuned(2, T, 0.5)
-        regret.append(float(lewa.regret(lewa.play(learner, Counterexample(), T, seeds=16)).mean()))
+        regret.append(float(lewa.regret(lewa.play(learner, Counterexample(), T, seeds=some(16))).mean()))
         burn = SlowBurn(0.5, float(1 / np.sqrt(learner.mu * T)))
-        violation.append(float(lewa.violation(lewa.play(learner, burn, T, seeds=16)).mean()))
+        violation.append(float(lewa.violation(lewa.play(learner, burn, T, seeds=some(16))).mean()))
     slow, fast = fit_rate(HORIZONS, regret), fit_rate(HORIZONS, violation)
     assert slow is not None
     assert fast is not None

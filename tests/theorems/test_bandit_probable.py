@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, run
+from tests.theorems.instances import Instance, corners, run, some
 from tests.theorems.test_expected import GAMES
 
 import lewa
@@ -49,7 +49,7 @@ def test_long_runs_keep_bounds_on_violation_that_say_something(kind: Any) -> Non
         promised = lewa.guarantee(learner, 2, T, epsilon=EPSILON)
         assert promised.violation is not None
         assert promised.violation[0] < 0.5 * T
-        broken = lewa.play(learner, game, T, seeds=30).shortfall[:, -1, 0] > promised.violation[0]
+        broken = lewa.play(learner, game, T, seeds=some(30)).shortfall[:, -1, 0] > promised.violation[0]
         assert broken.mean() <= EPSILON
 
 
@@ -63,7 +63,7 @@ def test_ix_and_ucb_keep_their_regret_where_rewards_react(rewards: str) -> None:
         promised = lewa.guarantee(learner, 2, T, epsilon=EPSILON, adversary="adaptive")
         assert promised.regret is not None
         broken = 0
-        for seed in range(20):
+        for seed in range(some(20)):
             x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
             r = run(kind, x, **level)
             broken += (r.rewards.sum(axis=0) @ corners(x).T).max() - r.trace.reward[0, -1] > promised.regret

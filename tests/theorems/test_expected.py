@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import HUNT, Instance, corners, regrets, run
+from tests.theorems.instances import HUNT, Instance, corners, regrets, run, some
 
 import lewa
 from lewa.games import Bernoulli, Counterexample
@@ -34,7 +34,7 @@ def test_lewa_keeps_theorem_1_in_expectation(name: str, settings: dict[str, Any]
     game, floor = GAMES[name]
     T = 2000
     learner = Lewa.tuned(game.actions, T, floor, **settings)
-    trace = lewa.play(learner, game, T, seeds=50)
+    trace = lewa.play(learner, game, T, seeds=some(50))
     of_the_mean, mean_of_the_positive = learner.guarantees(game.actions, T, lewa.Setting("iid", "oblivious"))
     assert above(lewa.regret(trace), of_the_mean.regret) < 3
     assert (above(trace.shortfall[:, -1], of_the_mean.violation) < 3).all()
@@ -46,7 +46,7 @@ def test_bandit_lewa_keeps_theorem_3_repaired_in_expectation(name: str) -> None:
     game, floor = GAMES[name]
     T = 100_000
     learner = BanditLewa.tuned(game.actions, T, floor)
-    trace = lewa.play(learner, game, T, seeds=20)
+    trace = lewa.play(learner, game, T, seeds=some(20))
     promised = lewa.guarantee(learner, game.actions, T)
     assert above(lewa.regret(trace), promised.regret) < 3
     assert (above(trace.shortfall[:, -1], promised.violation) < 3).all()
@@ -55,7 +55,7 @@ def test_bandit_lewa_keeps_theorem_3_repaired_in_expectation(name: str) -> None:
 def test_its_regret_bound_is_nearly_attained_where_nothing_binds() -> None:
     T = 100_000
     learner = BanditLewa.tuned(2, T, 0.5)
-    regret = lewa.regret(lewa.play(learner, Counterexample(), T, seeds=20))
+    regret = lewa.regret(lewa.play(learner, Counterexample(), T, seeds=some(20)))
     promised = lewa.guarantee(learner, 2, T).regret
     assert promised is not None
     assert 0.95 * promised < regret.mean() < promised
@@ -67,7 +67,7 @@ def test_doubled_shrinkage_keeps_the_expected_regret_where_rewards_react(rewards
     learner = Lewa.tuned(4, T, floor).replace(delta=2 * Lewa.tuned(4, T, floor).delta)
     promised = lewa.guarantee(learner, 4, T, adversary="adaptive")
     measured = []
-    for seed in range(40):
+    for seed in range(some(40)):
         x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
         r = run(Lewa, x)
         missed = (np.array(floor) - r.plays @ np.array(c).T).sum()

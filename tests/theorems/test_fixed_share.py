@@ -24,6 +24,7 @@ from tests.theorems.instances import (
     run,
     scales,
     shortfalls,
+    some,
     squares,
     width,
 )
@@ -218,7 +219,7 @@ def test_under_noise_it_keeps_what_slack_promises_often_enough_and_in_the_mean(n
     (game, floor), S, T = GAMES[name], SLACK[name], 2000
     assert lewa.games.facts(game, floor, T).slater >= S - 1e-9  # type: ignore[operator]
     learner = FixedShareLewa.tuned(game.actions, T, floor, epsilon=epsilon)
-    trace = lewa.play(learner, game, T, seeds=60)
+    trace = lewa.play(learner, game, T, seeds=some(60))
     promised = learner.guarantees(game.actions, T, lewa.Setting(epsilon=EPSILON, slater=S))
     probable = next(g for g in promised if g.source == "Fixed-share LEWA, Slater, high probability")
     assert kept(lewa.regret(trace), trace.shortfall[:, -1], probable) >= 1 - EPSILON
@@ -235,7 +236,7 @@ def test_rewards_may_react(rewards: str) -> None:
     promised = lewa.guarantee(learner, 4, T, epsilon=EPSILON, adversary="adaptive", slater=0.45)
     assert promised.source == "Fixed-share LEWA, Slater, high probability"
     measured = []
-    for seed in range(50):
+    for seed in range(some(50)):
         x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
         r = run(FixedShareLewa, x, share=learner.share)
         measured.append([(regrets(r)[-1] @ corners(x).T).max(), (np.array(floor) - r.plays @ np.array(c).T).sum()])

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, regrets, run
+from tests.theorems.instances import Instance, corners, regrets, run, some
 from tests.theorems.test_expected import GAMES, SOME
 
 import lewa
@@ -25,7 +25,7 @@ def test_lewa_and_hp_lewa_keep_their_bounds_often_enough(name: str) -> None:
     game, floor = GAMES[name]
     for kind, T in ((Lewa, 2000), (HpLewa, 5000)):
         learner = kind.tuned(game.actions, T, floor, epsilon=EPSILON)
-        trace = lewa.play(learner, game, T, seeds=60)
+        trace = lewa.play(learner, game, T, seeds=some(60))
         promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
         assert kept(lewa.regret(trace), trace.shortfall[:, -1], promised) >= 1 - EPSILON
 
@@ -35,7 +35,7 @@ def test_hp_bandit_lewa_keeps_its_bounds_often_enough(name: str) -> None:
     game, floor = GAMES[name]
     T = 20_000
     learner = HpBanditLewa.tuned(game.actions, T, floor, epsilon=EPSILON)
-    trace = lewa.play(learner, game, T, seeds=60)
+    trace = lewa.play(learner, game, T, seeds=some(60))
     promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
     assert kept(lewa.regret(trace), trace.shortfall[:, -1], promised) >= 1 - EPSILON
 
@@ -45,7 +45,7 @@ def test_lewa_keeps_them_against_rewards_that_react(rewards: str) -> None:
     T, c, floor = 200, ((0.3, 0.5, 0.8, 0.6),), (0.6,)
     learner = Lewa.tuned(4, T, floor, epsilon=EPSILON)
     measured = []
-    for seed in range(100):
+    for seed in range(some(100)):
         x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
         r = run(Lewa, x)
         missed = (np.array(floor) - r.plays @ np.array(c).T).sum()

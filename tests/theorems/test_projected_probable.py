@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, regrets, run
+from tests.theorems.instances import Instance, corners, regrets, run, some
 from tests.theorems.test_expected import GAMES, SOME
 
 import lewa
@@ -18,7 +18,7 @@ from lewa.learners import (
     SafeMixing,
 )
 
-EPSILON, SEEDS = 0.2, 30
+EPSILON, SEEDS = 0.2, some(30)
 FULL: dict[str, tuple[Any, dict[str, float]]] = {
     "optimistic": (OpEwa, {}),
     "with a share": (OpEwa, {"share": 0.001}),

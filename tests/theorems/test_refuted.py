@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import some
 
 import lewa
 from lewa.games import Bernoulli, Counterexample
@@ -15,7 +16,7 @@ from lewa.learners import BanditLewa, HpBanditLewa, PrintedHpBanditLewa
 
 PrintedBanditLewa = SimpleNamespace(tuned=partial(BanditLewa.tuned, tuning="printed"))
 HORIZONS = (10**3, 10**4, 10**5)
-SEEDS = 20
+SEEDS = some(20)
 LOWER = Bernoulli([0, 0], [[1, 0]])  # nothing to earn; only the first action meets a floor
 DEAR = Bernoulli([0, 1], [[1, 0]])  # the action that misses the floor pays
 NOISY = Bernoulli([0.8, 0.3, 0.5], [[0.2, 0.9, 0.5]])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.theorems.instances import Instance, few, instances, law, never_above, regrets, rounds, run
+from tests.theorems.instances import Instance, few, instances, law, never_above, regrets, rounds, run, some
 from tests.theorems.test_expected import GAMES, SOME, above
 from tests.theorems.test_projected_probable import EPSILON, SEEDS, kept
 
@@ -100,7 +100,7 @@ HARD: dict[str, Any] = {
 def test_exp3_keeps_two_point_six_three_roots_in_the_mean(name: str) -> None:
     game, T = HARD[name], 3000
     learner = Exp3.tuned(game.actions, T, [0.0] * game.constraints)
-    regret = lewa.regret(lewa.play(learner, game, T, seeds=60))
+    regret = lewa.regret(lewa.play(learner, game, T, seeds=some(60)))
     promised = lewa.guarantee(learner, game.actions, T).regret
     assert promised is not None
     assert promised == pytest.approx(2 * sqrt(e - 1) * sqrt(T * game.actions * log(game.actions)))
@@ -126,7 +126,7 @@ def test_exp3_p_keeps_its_bound_in_all_but_few_runs_and_the_published_one_is_lar
 def test_ucb1_grows_with_the_logarithm_of_t_on_a_stationary_game() -> None:
     gaps = np.array([0.2, 0.3])
     game, marks = Bernoulli([0.8, *(0.8 - gaps)], [[0.5] * 3]), (1_000, 10_000, 100_000)
-    runs = [lewa.play(Ucb1(np.array([0.0])), game, T, seeds=40) for T in marks]
+    runs = [lewa.play(Ucb1(np.array([0.0])), game, T, seeds=some(40)) for T in marks]
     means = [float(lewa.regret(trace).mean()) for trace in runs]
     for T, mean in zip(marks, means):
         assert mean <= (8 * log(T) / gaps + (1 + pi**2 / 3) * gaps).sum()
