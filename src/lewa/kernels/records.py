@@ -45,7 +45,8 @@ def is_record(kind: object) -> bool:
 
 def leaves(record: object) -> Iterable[Any]:
     """Return the numbers and arrays of a record and of the records inside it, in order."""
-    read = _leaf_reader(type(record))
+    kind: Any = type(record)  # mypy takes the hash of a class for that of its objects
+    read = _leaf_reader(kind)
     return _walk(record) if read is None else read(record)
 
 

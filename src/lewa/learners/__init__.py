@@ -241,9 +241,13 @@ def settings_of(name: str) -> list[str]:
     return sorted(known - {"actions", "horizon", "floor"})
 
 
-@cache
 def _arguments(kind: Any) -> Mapping[str, Parameter]:
-    """Return the arguments of a learner's tuning; to read them takes longer than to make the learner."""
+    """Return the arguments of a learner's tuning, once read: to read them takes longer than to make the learner."""
+    return _read_arguments(kind)
+
+
+@cache
+def _read_arguments(kind: Any) -> Mapping[str, Parameter]:
     return signature(kind.tuned).parameters
 
 
