@@ -24,7 +24,7 @@ SHORT = 300  # rounds: every study is run, none takes long
 # A league of everybody in every game is what tests/test_matrix.py plays; here a small one is enough.
 PLAYERS, WORLDS = ("ewa", "lewa", "bandit-lewa"), ("bernoulli", "ads")
 # These take some seconds together; all of them take minutes, so the other rows of the tables are not measured again here.
-CHEAP = ("tight", "ewa", "fixed-penalty", "gated-penalty", "theorem-3")
+CHEAP = ("tight", "ewa", "gated-penalty", "theorem-3")
 
 
 # The studies -------------------------------------------------------------------------------------------------------------
