@@ -144,6 +144,11 @@ def test_a_formula_becomes_tex(text: str, formula: str) -> None:
     assert tex(inline(text)) == formula
 
 
+def test_words_that_end_like_a_hat_stay_words() -> None:
+    assert tex("what the step saw", words=True) == r"\text{what} \text{the} \text{step} \text{saw}"
+    assert tex("that chat", words=True) == r"\text{that} \hat{c}"
+
+
 @pytest.mark.parametrize(
     "text", ["hp-lewa", "kappa=0", "source", "best_fixed_play", "lewa.guarantee", "LEWA (a)", "sqrt(T", "p_"]
 )
