@@ -124,6 +124,12 @@ def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
     ]
 
 
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)
+def test_every_example_is_in_a_fence(page: Path) -> None:
+    outside = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert ">>>" not in outside  # Markdown would show it as a quotation
+
+
 # Formulas ----------------------------------------------------------------------------------------------------------------
 
 
