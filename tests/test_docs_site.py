@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tools.site.mathematics import GREEK, NotAFormulaError, inline, tex, typeset
-from tools.site.prose import markdown
+from tools.site.prose import markdown, wrap_output
 
 import lewa
 from lewa.game import Game
@@ -122,6 +122,16 @@ def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
         "q = p\n```",
         "```pycon\n>>> 1 + 1\n2\n```",
     ]
+
+
+def test_a_long_sentence_of_an_example_is_wrapped_and_a_table_is_not() -> None:
+    code, table = ">>> print(" + "x" * 100 + ")", " a" + " " * 100 + "b"
+    page = f"```pycon\n{code}\n{'word ' * 30}\n{table}\n\n```\n"
+    lines = wrap_output(page).splitlines()
+    assert lines[1] == code
+    assert table in lines
+    assert max(len(line) for line in lines if "word" in line) <= 88
+    assert wrap_output(page).split() == page.split()
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)
