@@ -132,6 +132,7 @@ def test_a_long_sentence_of_an_example_is_wrapped_and_a_table_is_not() -> None:
     assert table in lines
     assert max(len(line) for line in lines if "word" in line) <= 88
     assert wrap_output(page).split() == page.split()
+    assert wrap_output("```pycon\n>>> f()  # doctest: +ELLIPSIS\n1\n```") == "```pycon\n>>> f()\n1\n```"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)

@@ -8,6 +8,7 @@ from typing import Any
 from griffe import Attribute, Class, Extension, Object
 
 EXAMPLE = re.compile(r"^```pycon\n.*?^```", re.DOTALL | re.MULTILINE)
+DIRECTIVE = re.compile(r"\s*# doctest: .*$")
 WIDTH = 88  # characters of an example that fit beside the two columns of links
 CODE = re.compile(r"(`+[^`]+`+)")
 COMMENT = re.compile(r"^\s*\w+\s*:[^#]*#\s*(?P<said>.+)$")
@@ -75,10 +76,11 @@ def fields(kind: Class) -> str:
 
 
 def wrap_output(markdown: str) -> str:
-    """Wrap the sentences that examples print to the width of the page; tables and code stay as they are."""
+    """Wrap the sentences that examples print to the width of the page, and leave out what only doctest reads."""
 
     def wrapped(text: str) -> str:
-        fixed = text.startswith((">>>", "...", "```")) or "  " in text
-        return text if fixed else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        if text.startswith((">>>", "...")):
+            return DIRECTIVE.sub("", text)
+        return text if "  " in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
     return EXAMPLE.sub(lambda example: "\n".join(map(wrapped, example[0].splitlines())), markdown)
