@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tools.site.mathematics import GREEK, NotAFormulaError, inline, tex, typeset
-from tools.site.prose import markdown
+from tools.site.prose import markdown, wrap_output
 
 import lewa
 from lewa.game import Game
@@ -124,6 +124,23 @@ def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
     ]
 
 
+def test_a_long_sentence_of_an_example_is_wrapped_and_a_table_is_not() -> None:
+    code, table = ">>> print(" + "x" * 100 + ")", " a" + " " * 100 + "b"
+    page = f"```pycon\n{code}\n{'word ' * 30}\n{table}\n\n```\n"
+    lines = wrap_output(page).splitlines()
+    assert lines[1] == code
+    assert table in lines
+    assert max(len(line) for line in lines if "word" in line) <= 88
+    assert wrap_output(page).split() == page.split()
+    assert wrap_output("```pycon\n>>> f()  # doctest: +ELLIPSIS\n1\n```") == "```pycon\n>>> f()\n1\n```"
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)
+def test_every_example_is_in_a_fence(page: Path) -> None:
+    outside = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    assert ">>>" not in outside  # Markdown would show it as a quotation
+
+
 # Formulas ----------------------------------------------------------------------------------------------------------------
 
 
@@ -142,6 +159,11 @@ def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
 )
 def test_a_formula_becomes_tex(text: str, formula: str) -> None:
     assert tex(inline(text)) == formula
+
+
+def test_words_that_end_like_a_hat_stay_words() -> None:
+    assert tex("what the step saw", words=True) == r"\text{what} \text{the} \text{step} \text{saw}"
+    assert tex("that chat", words=True) == r"\text{that} \hat{c}"
 
 
 @pytest.mark.parametrize(

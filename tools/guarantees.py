@@ -253,9 +253,9 @@ is evaluated.
 Each entry has three numbers: regret/T, net violation/T and violation of every round/T, in per cent at the reference
 numbers. An empty entry or a dash means that no bound is proved, or only a trivial one; the net violation of
 `exp-bandit-lewa` has a dash, since its theorem compares with mixtures of actions that each meet the floors in every round.
-Of several tunings the best is shown. Learners that ignore constraints, penalties, the printed boxes and the rivals are left
-out, because their violation has no bound or a worse one than that of a listed learner. Learners that need a safe action
-are in the table above.
+Of several tunings the best is shown. Learners that ignore constraints, penalties, the printed boxes and learners of
+other papers (docs/theory_rivals.md) are left out, because their violation has no bound or a worse one than that of a
+listed learner. Learners that need a safe action are in the table above.
 
 ### {FEEDBACK["full"]}
 

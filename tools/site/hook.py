@@ -12,6 +12,7 @@ from mkdocs.structure.files import File, Files
 
 from lewa.report.page import NAMED
 from tools.site import learner_pages, mathematics, reference
+from tools.site.prose import wrap_output
 
 ROOT = Path(__file__).parents[2]
 # Files outside of docs/ that are pages here; nothing is copied.
@@ -63,7 +64,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             place = reference.home(inside.removeprefix("src/").removesuffix(".py").replace("/", "."))
         return f"]({os.path.relpath(place, Path(page.file.src_uri).parent)}{link['place'] or ''})" if place else link[0]
 
-    return LINK.sub(led, TEST.sub(r"\1", markdown).replace("```python\n>>>", "```pycon\n>>>"))
+    return LINK.sub(led, wrap_output(TEST.sub(r"\1", markdown).replace("```python\n>>>", "```pycon\n>>>")))
 
 
 def on_page_content(html: str, page: Any, **_: Any) -> str:

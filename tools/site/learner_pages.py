@@ -74,18 +74,22 @@ def index() -> str:
             for name in names
         ]
         parts.append("\n".join((f"## {title}\n", head("name", "what it is", "fixed mean", "arbitrary"), *rows)))
-    parts.append("## Inside another\n\nA name and a wrapper, `NAME+WRAPPER`, is a learner too.")
+    parts.append("## Wrappers\n\nA wrapper changes a learner: `NAME+WRAPPER` is the name of a learner too.")
     parts += [f"### {name}\n\n{body(str(wrapper.__doc__))}" for name, wrapper in WRAPPERS.items()]
     return "\n\n".join(parts)
 
 
 INTRODUCTION = f"""# Learners
 
-Each is one short file that reads like its box. Take one by name, `lewa.learners.make("lewa", 3, 10_000, floor=0.6)`, or by
-class, `lewa.learners.Lewa.tuned(...)`; `lewa.advise` says [which](../guarantees.md). The last two columns say how the bound
-on its violation holds, for constraints that have a fixed mean and for arbitrary ones, at K = {ACTIONS}, T = {ROUNDS:,},
-floor {FLOOR:g} with the recommended tuning: *pathwise* on every run, *expected* on average, *high probability* for a
-single run with probability {1 - EPSILON:g}. Where there is no word, nothing but the trivial bound is proved."""
+A learner is an algorithm that chooses actions. Each learner is one short file. Make one by name,
+`lewa.learners.make("lewa", 3, 10_000, floor=0.6)`, or by class, `lewa.learners.Lewa.tuned(...)`. `lewa.advise` recommends
+one for your problem; [guarantees by setting](../guarantees.md) compares their bounds.
+
+The last two columns give the kind of bound that is proved for the violation, for constraints with a fixed mean and for
+arbitrary constraints. *Pathwise* bounds hold in every run, *expected* bounds hold on average over runs, and *high
+probability* bounds hold in a single run with probability {1 - EPSILON:g}. An empty cell means that only the trivial bound is
+known. The numbers behind the table are K = {ACTIONS} actions, T = {ROUNDS:,} rounds and floor {FLOOR:g}, with the
+recommended tuning."""
 
 
 def kind_proved(name: str, *asked: str) -> str:
@@ -223,15 +227,20 @@ def proofs(name: str) -> str:
             line(asked, number(said.regret), number(max(said.violation)), each, prose(f"{said.source} ({said.kind})"))
         )
         notes += [note for note in said.assumptions if note not in notes]
-    assumed = f"\n\nAssumed there: {'; '.join(notes)}." if notes else ""
-    columns = head("constraints that", "regret at most", "violation at most", "of every round", "by")
+    assumed = f"\n\nAssumptions: {'; '.join(notes)}." if notes else ""
+    columns = head(
+        "if constraints", "regret at most", "violation at most", "positive violation at most", "theorem (kind), or reason"
+    )
     table = "\n".join((columns, *rows))
-    told = f" It is told that action {SAFE} exceeds the floor by {MARGIN:g}." if "safe" in settings_of(name) else ""
-    return f"""At K = {ACTIONS} actions, T = {ROUNDS:,} rounds and a floor of {FLOOR:g}, with the recommended tuning. The
-trivial bounds are {ROUNDS:,} and {FLOOR * ROUNDS:,.0f}. An empty cell is empty: nothing is proved there.{told}
+    told = f" The learner knows that action {SAFE} exceeds the floor by {MARGIN:g}." if "safe" in settings_of(name) else ""
+    return f"""These bounds are for K = {ACTIONS} actions, T = {ROUNDS:,} rounds and a floor of {FLOOR:g}, with the
+recommended tuning. The trivial bounds are {ROUNDS:,} for the regret and {FLOOR * ROUNDS:,.0f} for the violation. Nothing is
+proved where a cell is empty.{told}
 
-{table}{prose(assumed)} `lewa guarantee {name} --actions 3 --rounds 10000 --floor 0.5` has it for numbers of your own,
-[what is proved](../guarantees.md) for all learners side by side."""
+{table}{prose(assumed)}
+
+`lewa guarantee {name} --actions 3 --rounds 10000 --floor 0.5` prints the bounds for other numbers.
+[Guarantees by setting](../guarantees.md) compares all learners."""
 
 
 # Pictures ----------------------------------------------------------------------------------------------------------------
@@ -265,14 +274,15 @@ def draw(name: str) -> str:
     ]
     pieces = page.inline(charts.draw(drawing, name, files=False), [panel.title for panel in drawing])
     rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.mean_constraints[0]))
-    ends = [f"regret is {whole(regret[-1])}", f"violation {whole(max(shortfall[-1], 0))}"]
+    ends = [f"the regret is {whole(regret[-1])}", f"the violation is {whole(max(shortfall[-1], 0))}"]
     if said.regret is not None and said.violation is not None:
         ends[0] += f" (proved at most {whole(said.regret)})"
         ends[1] += f" (proved at most {whole(said.violation[0])})"
     return f"""<div class="panels">{"".join(pieces)}</div>
 
-One run against coins: three actions with mean rewards {rewards} and mean constraints {kept}, floor {FLOOR:g}, {SHORT:,}
-rounds. After the last of them {" and ".join(ends)}; the best fixed play earns {lewa.hindsight(trace)[0].value:.2f} a round.
+One run of the game `bernoulli`: three actions with mean rewards {rewards} and mean constraints {kept}, floor {FLOOR:g},
+{SHORT:,} rounds. After the last round {" and ".join(ends)}. The best fixed play earns {lewa.hindsight(trace)[0].value:.2f}
+per round.
 {{ .caption }}"""
 
 

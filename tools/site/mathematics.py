@@ -120,7 +120,7 @@ class _Reader:
             return token
         if token in NAMES:
             return NAMES[token] + " "
-        if hat := HAT.fullmatch(token):
+        if (hat := HAT.fullmatch(token)) and token not in ("that", "what"):
             return rf"\{hat['kind']}{{{hat['letter']}}}"
         if not self.words and token in WORDS and len(self.tokens) > 3:
             more = "".join(self.tokens[self.at : self.at + 2]).strip() in WORDS

@@ -2,10 +2,14 @@
 
 import re
 from inspect import cleandoc
+from textwrap import fill
 from typing import Any
 
 from griffe import Attribute, Class, Extension, Object
 
+EXAMPLE = re.compile(r"^```pycon\n.*?^```", re.DOTALL | re.MULTILINE)
+DIRECTIVE = re.compile(r"\s*# doctest: .*$")
+WIDTH = 88  # characters of an example that fit beside the two columns of links
 CODE = re.compile(r"(`+[^`]+`+)")
 COMMENT = re.compile(r"^\s*\w+\s*:[^#]*#\s*(?P<said>.+)$")
 
@@ -69,3 +73,14 @@ def fields(kind: Class) -> str:
             said = prose(comment["said"]).replace("|", r"\|") if comment else ""
             rows.append(f"| `{name}` | `{one.annotation}` | {said} |")
     return "\n".join(("| field | type | what it is |", "|---|---|---|", *rows))
+
+
+def wrap_output(markdown: str) -> str:
+    """Wrap the sentences that examples print to the width of the page, and leave out what only doctest reads."""
+
+    def wrapped(text: str) -> str:
+        if text.startswith((">>>", "...")):
+            return DIRECTIVE.sub("", text)
+        return text if "  " in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+    return EXAMPLE.sub(lambda example: "\n".join(map(wrapped, example[0].splitlines())), markdown)
