@@ -37,10 +37,13 @@ def see(learner: Learner, state: State, features: ArrayLike) -> State:
     return session.state
 
 
-def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> Full:
-    """Return what a learner with full information sees of a round: rewards (K,), constraints (m, K), and its own play."""
+def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: ArrayLike = ()) -> Full:
+    """Return what a learner with full information sees of a round: rewards (K,), constraints (m, K), and its own play.
+
+    A learner that quotes its prices at the draw gets them back in `charged`: see `charge`.
+    """
     r, c, p = (as_floats(*item) for item in (("rewards", rewards), ("constraints", constraints), ("play", play)))
-    return feedback.full_feedback(r, c, p)
+    return feedback.full_feedback(r, c, p, as_floats("charged", charged))
 
 
 def play(learner: Learner, state: State) -> Vector:

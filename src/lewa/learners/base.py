@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias, cast
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, checked
 from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, in_unit, short_repr
+
+Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
 
 
 class Tuning(NamedTuple):
@@ -181,7 +183,7 @@ class Learner:
         return self, s
 
     @classmethod
-    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+    def upgrade(cls, plain: Saved) -> Saved:
         """Return the parameters that an earlier version saved as this version saves them."""
         return plain
 
