@@ -83,6 +83,7 @@ class LateBanditLewa(Learner):
 
     reads_play = False
     quotes_prices = True
+    proved_with_shares = True
 
     @classmethod
     def tuned(

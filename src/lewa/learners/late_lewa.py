@@ -74,6 +74,7 @@ class LateLewa(Learner):
     floor: Vector
 
     quotes_prices = True
+    proved_with_shares = True
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, delay: float = 0.0, means: object = None) -> Self:

@@ -228,7 +228,9 @@ def loss_bandit_lewa(
     if bound is None:
         least = 2 * m * learner.eta * (actions + late.partners)
         needs = f"needs delta >= 2*m*eta*(K + G) with G = {late.partners} decisions open together"
-        return (none(source, f"{needs}; got delta={learner.delta:.6g} where it is {least:.6g}"),)
+        hint = one_very_late(rounds, late)
+        end = f"; {hint}" if hint else ""
+        return (none(source, f"{needs}; got delta={learner.delta:.6g} where it is {least:.6g}{end}"),)
     return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
 
 
@@ -302,4 +304,20 @@ def _conclude(
     T, lost, waiting = rounds, late.missing, 0 if start is None else start.waiting
     V = sqrt(bound.A * (T + bound.B))
     total = Bound(bound.B + lost, tuple(V + c0 * lost + (1 - c0) * waiting for c0 in floor.tolist()))
-    return conclude(total, T + lost, floor, kind, source, world)
+    statement, hint = conclude(total, T + lost, floor, kind, source, world), one_very_late(T, late)
+    if hint and statement.regret is None:
+        return statement._replace(reason=f"{statement.reason}; {hint}")
+    if hint and statement.regret == T + lost:
+        return statement._replace(assumptions=(*statement.assumptions, f"regret: only the trivial bound, as {hint}"))
+    return statement
+
+
+def one_very_late(rounds: int, late: Delays) -> str:
+    """Say what to do if few answers that came very late make the bounds large; nothing if delays are alike."""
+    average = 2 * late.total / rounds
+    if late.partners <= 20 * (1 + average):
+        return ""
+    return (
+        f"the latest answer was open together with {late.partners} other decisions, the average one with {average:.3g}; with "
+        "expire_after=h that number is at most 2 h"
+    )
