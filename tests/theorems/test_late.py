@@ -1,5 +1,5 @@
 """Late answers: what holds on every path, whatever the order in which answers come, and, in `make falsify`, the bounds on
-expectations. docs/theory_delay.md, 2 to 5."""
+expectations. docs/theory_delay.md, 2 to 6."""
 
 from math import log, sqrt
 from typing import Any, NamedTuple

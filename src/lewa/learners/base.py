@@ -48,9 +48,7 @@ class Learner:
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
     proved_with_masks: ClassVar[bool] = False  # whether its bounds hold where actions are missing, see `MISSING`
-    proved_with_shares: ClassVar[bool] = (
-        False  # whether its bounds hold where fixed shares are added to its play, see `SHARES`
-    )
+    proved_with_shares: ClassVar[bool] = False  # whether they hold where shares are added to its play, see `SHARES`
     quotes_prices: ClassVar[bool] = False  # whether what it charges at the draw is its prices, and no forecast of the costs
 
     def __init_subclass__(cls) -> None:

@@ -1,5 +1,6 @@
 """Late BanditLEWA: the loss form with steps that follow its prices and the delays, for answers that come late."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, exp, log, log2, sqrt
 from typing import NamedTuple, Self
@@ -7,14 +8,17 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
+from lewa.kernels import Weights, comparable, normalize, ones, play_one, positive, rule, set_weights
 from lewa.learners.base import Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
+from lewa.learners.safe_mixing import UNKNOWN, check_safe
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
+from lewa.theory.governed import price_capped
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
 ANSWERS, SPENT, OPEN, SQUARES, STEP = 0, 1, 2, 3, 4  # places in `totals`
+SAFE = -1.0  # in the place of b, of a decision for the safe action
 
 
 @comparable
@@ -50,10 +54,13 @@ class LateBanditLewa(Learner):
         eta_t = sqrt(sqrt(2) ln K/N),   N = the least power of 2 that is at least n;   W_t = sum exp(-eta_t Lhat) at the draw
         p_{t,i} becomes 1 if eta has changed since the draw, else min(1, p_{t,i} W_t/W), W = sum exp(-eta_t Lhat) at learning
 
+    If a safe action is named, it is played while cap_slack pi_{t,j} > 1 for some j, and its answer counts in Q and s only.
+
     Order: an answer is learned at the price and at the chance of its own draw, whenever it comes and in whatever order; both
     travel with the decision. A decision that is closed without an answer is open no more, and s counts it.
 
-    Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; any_arrivals, 0 or 1.
+    Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; any_arrivals, 0 or 1; cap_action, the number
+    of a safe action, or -1 if none is named; cap_slack, by how much it surely exceeds every floor.
 
     Reading: `anytime-bandit-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its
     proof needs delta >= 4 m eta K; with late answers that would be 4 m eta (K + G), G the most decisions that one was open
@@ -62,7 +69,9 @@ class LateBanditLewa(Learner):
     of `anytime-bandit-lewa` for m = 1, and 1.37 for more. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`,
     the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret
     and a larger one on violation. When answers come may not depend on what they say (Th7), unless any_arrivals = 1: then it
-    may depend on anything, for a bound that is larger (Th8). The proofs are in docs/theory_delay.md, 6.
+    may depend on anything, for a bound that is larger (Th8). The proofs are in docs/theory_delay.md, 6. With a safe action
+    and answers at once the bound on regret is the same, and after t rounds no debt is more than
+    delta sqrt(t)/cap_slack + c0, on every path (G7, docs/theory_delay.md, 1).
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -80,6 +89,8 @@ class LateBanditLewa(Learner):
     delta: float
     floor: Vector
     any_arrivals: float = 0.0
+    cap_action: float = UNKNOWN
+    cap_slack: float = 0.0
 
     reads_play = False
     quotes_prices = True
@@ -94,15 +105,20 @@ class LateBanditLewa(Learner):
         delay: float = 0.0,
         any_arrivals: float = 0.0,
         means: object = None,
+        cap_action: float = UNKNOWN,
+        cap_slack: float = 0.0,
     ) -> Self:
         """delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K)), for every horizon."""
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
-        return cls(sqrt(2 * floor.size * (4 * K * log_actions(K) + 1) * (1 + 2 * delay / K)), floor, any_arrivals)
+        delta = sqrt(2 * floor.size * (4 * K * log_actions(K) + 1) * (1 + 2 * delay / K))
+        return cls(delta, floor, any_arrivals, cap_action, cap_slack)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4), (cls.tuned(4, 100, 0.6, any_arrivals=1), 4)]
+        capped = cls(0.5, np.array([0.6]), 0.0, 2.0, 0.4)
+        others = [cls.tuned(4, 100, 0.6, delay=20), cls.tuned(4, 100, 0.6, any_arrivals=1), capped]
+        return [*super().examples(), *((learner, 4) for learner in others)]
 
     def check(self) -> None:
         check_positive(delta=self.delta)
@@ -110,17 +126,25 @@ class LateBanditLewa(Learner):
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
-        return {"any_arrivals": 0.0, **plain}
+        return {"any_arrivals": 0.0, "cap_action": UNKNOWN, "cap_slack": 0.0, **plain}
 
     def start(self, actions: int) -> LateBanditLewaState:
         K, m = self.sizes(actions)
+        check_safe(self.cap_action, self.cap_slack, self.floor, K)
         totals, charged = (np.zeros(5), np.zeros(m + 3)) if self.any_arrivals else (np.zeros(4), np.zeros(m + 1))
         return LateBanditLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), totals, charged)
 
     def play(self, s: LateBanditLewaState, p: Vector) -> None:
-        normalize(s.weights, p)  # p = w / sum w
+        if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
+            play_one(p, int(self.cap_action))
+        else:
+            normalize(s.weights, p)  # p = w / sum w
 
     def charge(self, s: LateBanditLewaState, action: int) -> None:
+        if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
+            s.charged[:] = 0.0
+            s.charged[s.multiplier.size] = SAFE
+            return
         b = 1.0
         for j in range(s.multiplier.size):
             s.charged[j] = s.multiplier[j]  # pi_t
@@ -144,7 +168,8 @@ class LateBanditLewa(Learner):
         chance = seen.propensity
         if self.any_arrivals > 0 and quoted:
             chance = effective_chance(s, chance, seen.charged)
-        s.losses[seen.action] += loss / chance
+        if seen.charged[s.queue.size] != SAFE:
+            s.losses[seen.action] += loss / chance
         end(s, self.delta, self.any_arrivals, seen.charged)
 
     def release(self, s: LateBanditLewaState, charged: Vector) -> None:
@@ -159,14 +184,27 @@ class LateBanditLewa(Learner):
         charged[j] /= ratio
         return self, state._replace(queue=queue, charged=charged)
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether a safe action is played where prices are high."""
+        return self.cap_action >= 0 and self.cap_slack > 0
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(cap_action=float(list(order).index(int(self.cap_action)))) if self.cap_action >= 0 else self
+
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.late_bandit_lewa(self, actions, rounds, setting, bool(self.any_arrivals))
+        statements = bandit.late_bandit_lewa(self, actions, rounds, setting, bool(self.any_arrivals))
+        if not self.is_capped or actions == 1:
+            return statements
+        return price_capped(statements, rounds, self.floor, self.delta, (self.cap_action, self.cap_slack))
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        if self.is_capped:
+            return ()
         return delayed.late_bandit_lewa(self, actions, rounds, late, any_arrivals=bool(self.any_arrivals))
 
     def stands(self, s: LateBanditLewaState, start: Start) -> Start:
-        if self.any_arrivals:
+        if self.any_arrivals or self.is_capped:
             return start
         answers, spent, waiting, squares = s.totals.tolist()
         log_weights = -sqrt(log(s.losses.size) / (spent + cost(s, 0.0))) * s.losses
@@ -178,6 +216,15 @@ class LateBanditLewa(Learner):
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         return delayed.late_bandit_lewa(self, actions, rounds, late, start) if start.totals else ()
+
+
+@rule
+def too_dear(multiplier: Vector, slack: float) -> bool:
+    """Whether slack pi_j > 1 for some j"""
+    for j in range(multiplier.size):  # noqa: SIM110 (Numba compiles no generator)
+        if slack * multiplier[j] > 1:
+            return True
+    return False
 
 
 @rule

@@ -75,7 +75,7 @@ def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int,
 def late_bandit_lewa(
     learner: parameters.Delta, actions: int, rounds: int, setting: Setting, any_arrivals: bool = False
 ) -> tuple[Guarantee, ...]:
-    """The same with steps that follow the prices, for any delta (docs/theory_delay.md, 5), where no answer is late."""
+    """The same with steps that follow the prices, for any delta (docs/theory_delay.md, 6), where no answer is late."""
     floor, T = learner.floor, rounds
     if actions == 1:
         return one_action(floor)

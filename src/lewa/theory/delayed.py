@@ -318,6 +318,6 @@ def one_very_late(rounds: int, late: Delays) -> str:
     if late.partners <= 20 * (1 + average):
         return ""
     return (
-        f"the latest answer was open together with {late.partners} other decisions, the average one with {average:.3g}; with "
-        "expire_after=h that number is at most 2 h"
+        f"the latest answer was open together with {late.partners} other decisions, the average one with {average:.3g}; "
+        "with expire_after=h that number is at most 2 h"
     )
