@@ -9,8 +9,8 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, normalize, ones, play_one, positive, rule, set_weights
-from lewa.learners.base import Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
-from lewa.learners.safe_mixing import UNKNOWN, check_safe
+from lewa.learners.base import LARGEST, Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
+from lewa.learners.safe_mixing import UNKNOWN
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.governed import price_capped
@@ -123,6 +123,14 @@ class LateBanditLewa(Learner):
     def check(self) -> None:
         check_positive(delta=self.delta)
         require(self.any_arrivals in (0, 1), "any_arrivals must be 0 or 1", any_arrivals=self.any_arrivals)
+        index = 0 <= self.cap_action < LARGEST and self.cap_action % 1 == 0
+        require(index or self.cap_action == UNKNOWN, "cap_action must be the index of an action", cap_action=self.cap_action)
+        most = 1 - float(self.floor.max())
+        require(
+            0 <= self.cap_slack <= most + 1e-12,
+            f"cap_slack must lie between 0 and 1 - floor = {most:.6g}",
+            cap_slack=self.cap_slack,
+        )
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
@@ -130,7 +138,7 @@ class LateBanditLewa(Learner):
 
     def start(self, actions: int) -> LateBanditLewaState:
         K, m = self.sizes(actions)
-        check_safe(self.cap_action, self.cap_slack, self.floor, K)
+        require(self.cap_action < K, f"cap_action must be the index of an action, 0 .. {K - 1}", cap_action=self.cap_action)
         totals, charged = (np.zeros(5), np.zeros(m + 3)) if self.any_arrivals else (np.zeros(4), np.zeros(m + 1))
         return LateBanditLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), totals, charged)
 

@@ -126,12 +126,12 @@ def price_capped(
         if statement.regret is None or statement.violation is None:
             return statement
         noise = sqrt(rounds) / 2 if statement.kind == EXPECTED_INSIDE and not statement.every_round else 0.0
-        less = tuple(min(v, b + noise) for v, b in zip(statement.violation, debt.tolist(), strict=True))
         fixed = MEAN in statement.assumptions or CONSTANT in statement.assumptions or statement.every_round
-        kept = {"violation": less} if fixed else {}  # with corruption only the observed constraints are bounded so
-        return statement._replace(
-            source=f"{statement.source}, governed (G7)", assumptions=(*statement.assumptions, *world), safe=safe, **kept
-        )
+        violation = statement.violation
+        if fixed:  # with corruption only the observed constraints are bounded so
+            violation = tuple(min(v, b + noise) for v, b in zip(violation, debt.tolist(), strict=True))
+        source, assumptions = f"{statement.source}, governed (G7)", (*statement.assumptions, *world)
+        return statement._replace(source=source, assumptions=assumptions, safe=safe, violation=violation)
 
     return tuple(map(capped, statements))
 
