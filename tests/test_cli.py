@@ -115,7 +115,7 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
         assert (status, first["source"][-5:]) == (0, source)
         learner = make_learner(name, 3, 10**6, 0.5)
         assert first["regret"] == learner.late_guarantees(3, 10**6, most_late(10**6, 20))[0].regret
-    _, printed, _ = lewa_("guarantee", "lewa-ix", *words)
+    _, printed, _ = lewa_("guarantee", "anytime-lewa", *words)
     assert json.loads(printed)["reason"] == "nothing is proved for this learner with late answers"
     status, _, error = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
     assert (status, "delay cannot be combined with epsilon" in error) == (2, True)
