@@ -120,7 +120,17 @@ class Player:
     ) -> None:
         """Learn what every action earned and met, for the play that is answered.
 
-        `charged` is what the learner charged at the draw: only for learners that do, if another action was drawn since.
+        Parameters
+        ----------
+        rewards : array_like, shape (K,)
+            The reward of every action, in [0, 1].
+        constraints : array_like, shape (m, K)
+            The constraint values of every action, in [0, 1].
+        play : array_like, shape (K,)
+            The play that is answered.
+        charged : array_like, optional
+            The prices that the learner quoted at the draw. Only learners that quote prices need them, and only if another
+            action was drawn since.
         """
         session = self._session
         if session.feedback is not Feedback.FULL:
