@@ -18,9 +18,11 @@ from lewa import checks, cli
 from lewa.data.files import read
 from lewa.games import Table, make
 from lewa.learners import Lewa
+from lewa.learners import make as make_learner
 from lewa.measures import hindsight, positive_violation, regret, violation
 from lewa.report.tables import Sheet, table
 from lewa.simulate.run import play
+from lewa.theory.delayed import most_late
 
 
 @pytest.fixture
@@ -103,6 +105,20 @@ def test_guarantee_of_the_papers_tuning_is_two_root_t_ln_k(lewa_: Any) -> None:
     assert len(found["violation"]) == 1
     status, printed, _ = lewa_("guarantee", "lewa@printed", *words[1:7], "--json")
     assert json.loads(printed)["regret"] == found["regret"]
+
+
+def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -> None:
+    words = ("--actions", 3, "--rounds", 10**6, "--floor", 0.5, "--delay", 20, "--json")
+    for name, source in (("late-lewa", "(Th2)"), ("late-bandit-lewa", "(Th7)")):
+        status, printed, _ = lewa_("guarantee", name, *words)
+        first = json.loads(printed)
+        assert (status, first["source"][-5:]) == (0, source)
+        learner = make_learner(name, 3, 10**6, 0.5)
+        assert first["regret"] == learner.late_guarantees(3, 10**6, most_late(10**6, 20))[0].regret
+    _, printed, _ = lewa_("guarantee", "anytime-lewa", *words)
+    assert json.loads(printed)["reason"] == "nothing is proved for this learner with late answers"
+    status, _, error = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
+    assert (status, "delay cannot be combined with epsilon" in error) == (2, True)
 
 
 def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:

@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from lewa import learners
 from lewa.advice import PRACTICE, advise
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import most_late
 from lewa.theory.guarantees import Setting
 from lewa.validation import as_count, short_repr
 
@@ -142,13 +142,10 @@ def choose_for_late_answers(
     LearnerChoice(name='late-bandit-lewa', settings={})
     """
     T, d = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0)
-    if feedback == "full" and horizon is None:
-        raise ValueError("with full information a proved bound for late answers needs a horizon, got horizon=None")
-    late, foreseen = Delays(d * T, 2 * d, 2 * d, d + 1), {"delay": float(d)}
-    choices = [LearnerChoice("lewa", foreseen)]
-    if feedback == "bandit":
-        choices = [LearnerChoice("late-bandit-lewa", {}), LearnerChoice("late-bandit-lewa", foreseen)]
-        choices += [] if horizon is None else [LearnerChoice("loss-bandit-lewa", foreseen)]
+    late, foreseen = most_late(T, d), {"delay": float(d)}
+    name, with_horizon = ("late-bandit-lewa", "loss-bandit-lewa") if feedback == "bandit" else ("late-lewa", "lewa")
+    choices = [LearnerChoice(name, {}), LearnerChoice(name, foreseen)]
+    choices += [] if horizon is None else [LearnerChoice(with_horizon, foreseen)]
 
     def size(choice: LearnerChoice) -> float:
         learner = learners.make(choice.name, actions, T, floor, **choice.settings)

@@ -9,17 +9,20 @@ from numpy.typing import ArrayLike
 
 from lewa.types import Matrix, Vector, annotations
 
+NOTHING: Vector = np.zeros(0)
+
 
 class Full(NamedTuple):
-    """Full information: rewards and constraints of every action, and what the play met."""
+    """Full information: rewards and constraints of every action, and what the play met.
+
+    A learner that quotes its prices at the draw finds them in ``charged``.
+    """
 
     rewards: Vector  # (K,)    r_t
     constraints: Matrix  # (m, K)  c_t
     met: Vector  # (m,)    p_t . c_t
     play: Vector  # (K,)    p_t
-
-
-NOTHING: Vector = np.zeros(0)
+    charged: Vector = NOTHING  # what `Learner.charge` wrote at the draw, or (0,)
 
 
 class Bandit(NamedTuple):
@@ -56,12 +59,12 @@ class Feedback(StrEnum):
         return self is not Feedback.FULL
 
 
-def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> Full:
+def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: Vector = NOTHING) -> Full:
     """Return full-information feedback for a play: `met` is p . c, held to [0, 1] against rounding."""
     c, p = np.atleast_2d(np.asarray(constraints, dtype=np.float64)), np.asarray(play, dtype=np.float64)
     if p.ndim != 1 or c.shape[1:] != p.shape:
         raise ValueError(f"constraints must have the shape (m, {p.size}) to match the play, got {c.shape}")
-    return Full(np.asarray(rewards, dtype=np.float64), c, np.clip(c @ p, 0, 1), p)
+    return Full(np.asarray(rewards, dtype=np.float64), c, np.clip(c @ p, 0, 1), p, charged)
 
 
 def feedback_kind(learner: type) -> Feedback:

@@ -37,10 +37,22 @@ def see(learner: Learner, state: State, features: ArrayLike) -> State:
     return session.state
 
 
-def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> Full:
-    """Return what a learner with full information sees of a round: rewards (K,), constraints (m, K), and its own play."""
+def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: ArrayLike = ()) -> Full:
+    """Return what a learner with full information sees of a round.
+
+    Parameters
+    ----------
+    rewards : array_like, shape (K,)
+        What every action earned.
+    constraints : array_like, shape (m, K)
+        The constraint values of every action.
+    play : array_like, shape (K,)
+        The play that is answered.
+    charged : array_like, optional
+        `charged` of the state after `charge`. Only learners that quote their prices at the draw need it.
+    """
     r, c, p = (as_floats(*item) for item in (("rewards", rewards), ("constraints", constraints), ("play", play)))
-    return feedback.full_feedback(r, c, p)
+    return feedback.full_feedback(r, c, p, as_floats("charged", charged))
 
 
 def play(learner: Learner, state: State) -> Vector:

@@ -15,8 +15,7 @@ from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
 
 QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
 LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300
-APART = {"ucb1"}  # it looks at no constraint, and tries what it does not know fifty times
-BANDIT = sorted({name for name in ALL if feedback_kind(ALL[name]).is_bandit} - APART)
+BANDIT = sorted(name for name in ALL if feedback_kind(ALL[name]).is_bandit)
 KNOW_MASKS = {name for name in BANDIT if "available" in state_type(ALL[name])._fields}
 AT_LIMIT = KNOW_MASKS - {"anytime-proved-squarecb-lewa"}  # a theorem's price rises slowly: it overspends at first anyhow
 

@@ -1,5 +1,5 @@
 """Late answers: what holds on every path, whatever the order in which answers come, and, in `make falsify`, the bounds on
-expectations. docs/theory_delay.md, 2 to 5."""
+expectations. docs/theory_delay.md, 2 to 6."""
 
 from math import log, sqrt
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ class Late(NamedTuple):
     seed: int
     draws: str = "dice"  # or "first", "likely", "unlikely": what holds on every path holds for any draws
     pays: str = "dice"  # or "nothing", "unlikely": what the actions pay and keep
+    any_arrivals: int = 0
 
     @property
     def rounds(self) -> int:
@@ -69,21 +70,27 @@ class Path(NamedTuple):
     queues: list[Vector]  # before each answer, and after the last
     steps: list[float]  # eta, of each decision
     known: list[int]  # the answers learned before each decision
+    spent: list[float]  # n, at each decision
+    estimates: Vector  # (T,)  the estimated loss of each decision's action
 
 
 def play_late(x: Late) -> Path:
     """Play coins or hostile rounds; arrivals are as drawn."""
     dice, K, m, T = np.random.default_rng(x.seed), x.actions, len(x.floor), x.rounds
-    learner = LateBanditLewa(x.delta, np.array(x.floor))
-    session = Session(learner, K)
-    path = Path(np.zeros((T, K)), [], np.zeros((T, m)), np.zeros((T, K)), np.zeros((T, m, K)), [], [], [], [], [], [])
+    learner = LateBanditLewa(x.delta, np.array(x.floor), x.any_arrivals)
+    session, nothing = Session(learner, K), np.zeros(T)
+    path = Path(
+        np.zeros((T, K)), [], np.zeros((T, m)), np.zeros((T, K)), np.zeros((T, m, K)), [], [], [], [], [], [], [], nothing
+    )
     before, between, waiting = dict[int, int](), dict[int, int](), dict[int, Bandit]()
 
     def tell(t: int) -> None:
         path.queues.append(session.state.queue.copy())
         between[t] = len(path.learned) - before[t]
         path.learned.append(t)
+        former = session.state.losses[path.actions[t]]
         session.learn(waiting.pop(t))
+        path.estimates[t] = session.state.losses[path.actions[t]] - former
 
     for t, place in enumerate(x.order):
         path.seen.append(set(waiting))
@@ -93,7 +100,8 @@ def play_late(x: Late) -> Path:
         drawn = {"dice": int(dice.choice(K, p=p / p.sum())), "first": 0, "likely": int(p.argmax()), "unlikely": unlikely}
         i = drawn[x.draws] if p[drawn[x.draws]] > 1e-3 else int(p.argmax())
         charged = session.charge(i)
-        path.steps.append(sqrt(log(K) / session.state.totals[1]))
+        path.spent.append(float(session.state.totals[1]))
+        path.steps.append(float(charged[m + 1]) if x.any_arrivals else sqrt(log(K) / path.spent[-1]))
         coins = dice.random((1 + m, K)) < 0.5
         outcomes = {"dice": coins, "nothing": np.zeros((1 + m, K)), "unlikely": np.tile(p < 1 / K, (1 + m, 1))}[x.pays]
         path.rewards[t], path.constraints[t] = outcomes[0], outcomes[1:]
@@ -169,7 +177,7 @@ def test_on_every_path_and_for_any_delays_late_bandit_lewa_obeys_the_inequality_
         s = sums(x, path, tau)
         assert (s.left <= s.right + 1e-9 * (1 + abs(s.left) + abs(s.right))).all()
         # What is not random of it is at most what the bound has.
-        bound = delayed.price_of_the_draw(learner, K, T - tau, s.late, s.start if tau else None)
+        bound = delayed.price_of_the_draw(learner, K, T - tau, s.late, delayed.bandit_form(K), s.start if tau else None)
         paid = (s.start.entropy - log(K)) / path.steps[tau] + sqrt(log(K)) * (2 * sqrt(s.spent) - sqrt(s.before))
         assert paid + s.start.totals[3] + s.dual - s.shrunk <= bound.B * (1 + 1e-9)
         # The violation is at most the queue, less what it was.

@@ -10,7 +10,7 @@ from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
 from lewa.measures import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
-from lewa.theory.guarantees import MISSING, Guarantee, Setting, guarantee, none, unproved
+from lewa.theory.guarantees import MISSING, SHARES, Guarantee, Setting, guarantee, none, unproved
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
@@ -148,8 +148,12 @@ def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
     exposure = state.exposure
     if beginning.waiting == UNKNOWN:
         return "it was saved by a version that did not note where its learner stood then"
-    if not (exposure.plain_play and exposure.learns):
+    if exposure.plain_play and exposure.learns:
+        return ""
+    if not exposure.adds_shares:
         return "since then its learner does not play and learn as the theorems assume"
+    if not state.setup.learner.proved_with_shares:
+        return "nothing is proved for its learner where minimum shares or an exposure are added to its play"
     return ""
 
 
@@ -218,8 +222,9 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
             item._replace(assumptions=tuple(AT_CLOSE if text == APART else text for text in item.assumptions))
             for item in statements
         )
-    if counts["masked"]:
-        statements = tuple(item._replace(assumptions=(*item.assumptions, MISSING)) for item in statements)
+    for happened, text in ((counts["masked"], MISSING), (state.exposure.adds_shares, SHARES)):
+        if happened:
+            statements = tuple(item._replace(assumptions=(*item.assumptions, text)) for item in statements)
     floor, rounds = setup.learner.floor, made + late.missing + safe
     governed = [with_safe_rounds(statement, floor, rounds, safe) for statement in statements]
     return tuple(item for item in governed if item.regret is not None) or (governed[0],)

@@ -133,11 +133,11 @@ class Driver(Session):
         answer = Bandit(pending.action, pending.propensity, units.item(0), units[1:], play, pending.charged)
         self.learn(answer, there, [k for k in pending.asleep if seen[k] == 0])
 
-    def learn_all(self, units: Matrix, play: Vector) -> None:
+    def learn_all(self, units: Matrix, play: Vector, charged: Vector) -> None:
         """Learn the units of every action: the rewards, then one row per constraint."""
         constraints = units[1:]
         met = constraints @ play if self.learner.unbounded else np.clip(constraints @ play, 0, 1)
-        self.steps.learn_full(self.memory, units[0], constraints, met, play)
+        self.steps.learn_full(self.memory, units[0], constraints, met, play, charged)
 
     def plain(self) -> Plain:
         """Return the learner's state as JSON has it."""

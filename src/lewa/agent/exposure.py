@@ -35,6 +35,11 @@ class Exposure(NamedTuple):
         return self.mode in ("live", "frozen") and self.share == 1.0 and not self.minimum and not self.entering
 
     @property
+    def adds_shares(self) -> bool:
+        """Whether fixed shares, and no more, are added to the learner's play: minimum shares, or that of the fallback."""
+        return self.mode == "live" and self.share > 0 and not self.entering and not self.plain_play
+
+    @property
     def learns(self) -> bool:
         """Whether answers are learned."""
         return self.mode in ("live", "shadow")

@@ -374,7 +374,7 @@ class AgentState:
             return
         self.driver.see(pending.features)
         if self.sees_all and pending.play is not None:
-            self.driver.learn_all(units, pending.play)  # type: ignore[arg-type]  # one row per field
+            self.driver.learn_all(units, pending.play, pending.charged)  # type: ignore[arg-type]  # one row per field
         elif pending.asleep:
             self.driver.learn_among(pending, units, self.statistics.action_count[0])  # type: ignore[arg-type]
         else:

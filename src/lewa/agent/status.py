@@ -77,6 +77,7 @@ class Status(NamedTuple):
     governor: GovernorStatus | None  # None: nothing holds the debts to bounds
     segments: tuple[Segment, ...]  # between changes, with what is proved of each; empty if nothing was changed
     guarantees: tuple[Guarantee, ...]  # all that is proved of the same decisions, under other assumptions; `guarantee` first
+    agent: str | None = None  # the agent's name
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
@@ -132,11 +133,11 @@ class Status(NamedTuple):
         lists["codes"] = [warning.code for warning in self.warnings]
         lists["guarantees"] = [statement._asdict() for statement in self.guarantees]
         status = {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
-        return {name: _finite(value) for name, value in status.items()}
+        return {name: _finite(value) for name, value in status.items() if name != "agent"}  # the records have it
 
-    def metrics(self, agent: str = "") -> str:
-        """Return the status as Prometheus reads it, with the agent's name as a label."""
-        return metrics_text(self, agent)
+    def metrics(self, agent: str | None = None) -> str:
+        """Return the status as Prometheus reads it, with the agent's name, or another one, as a label."""
+        return metrics_text(self, (self.agent or "") if agent is None else agent)
 
     def __str__(self) -> str:
         counts = {name: getattr(self, name) for name in ("answered", "open", "charged", "expired", "late", "masked")}
@@ -201,6 +202,7 @@ def report(state: AgentState, misfits: Misfits | None = None) -> Status:
         governor=governor_status(state.ledger, state.rounds),
         segments=all_segments(state),
         guarantees=statements,
+        agent=setup.agent_name,
     )
 
 

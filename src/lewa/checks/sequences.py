@@ -66,7 +66,7 @@ def feedback_of(
     """Return what the learner sees of a round that answers the play p."""
     p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
     if feedback_kind(type(learner)) is Feedback.FULL:
-        return full_feedback(rewards, constraints, p)
+        return full_feedback(rewards, constraints, p, charged)
     return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p, charged)
 
 
@@ -106,7 +106,7 @@ def _drawable(p: Vector, action: int) -> int:
 def tell(player: Player, seen: Full | Bandit) -> None:
     """Pass the same feedback to an application's player."""
     if isinstance(seen, Full):
-        player.learn_all(seen.rewards, seen.constraints, seen.play)
+        player.learn_all(seen.rewards, seen.constraints, seen.play, seen.charged)
     else:
         met = seen.constraints
         player.learn(

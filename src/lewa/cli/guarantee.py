@@ -11,10 +11,12 @@ from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, note, out, print_json
 from lewa.feedback import feedback_kind
 from lewa.formatting import number, numbers
+from lewa.learners.base import Learner
 from lewa.report.summary import guarantee_of
 from lewa.report.tables import table
 from lewa.schema import GuaranteeReport
-from lewa.theory.guarantees import Setting, applicable, checked
+from lewa.theory.delayed import most_late
+from lewa.theory.guarantees import Guarantee, Setting, applicable, checked, none
 from lewa.theory.realised import subject
 
 
@@ -34,6 +36,10 @@ def guarantee(
     ] = "iid",
     adversary: Annotated[str, typer.Option(help="oblivious, or adaptive: rewards may react to the learner.")] = "oblivious",
     corruption: Annotated[float | None, typer.Option(help="The total amount by which constraints are corrupted.")] = None,
+    delay: Annotated[
+        int | None,
+        typer.Option(help="The most decisions by which an answer is late.", parser=whole_number, metavar="INTEGER"),
+    ] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,
 ) -> None:
@@ -41,7 +47,10 @@ def guarantee(
     setting = checked(Setting(constraints, adversary, epsilon, slater, variation, corruption))
     values = _with_epsilon(learner, parse_settings(settings), epsilon)
     player = next(iter(make_learners([learner], Problem(actions, rounds, floor), values).values()))
-    proved = [applicable(statement, setting) for statement in player.guarantees(actions, rounds, setting)]
+    if delay:
+        proved = _with_late_answers(player, learner, actions, rounds, setting, delay)
+    else:
+        proved = [applicable(statement, setting) for statement in player.guarantees(actions, rounds, setting)]
     statements = [guarantee_of(statement) for statement in proved]
     parameters = {name: np.asarray(value).tolist() for name, value in player.parameters.items()}
     report: GuaranteeReport = {
@@ -66,6 +75,16 @@ def guarantee(
             "reward of any fixed play, minus the regret against plays that meet the floors in every round "
             "(docs/theory_adversarial.md, 2.3)."
         )
+
+
+def _with_late_answers(
+    player: Learner, name: str, actions: int, rounds: int, setting: Setting, delay: int
+) -> list[Guarantee]:
+    """Return what is proved if every answer is at most `delay` decisions late."""
+    if setting != Setting():
+        raise ValueError("delay cannot be combined with epsilon, slater, variation, constraints, adversary or corruption")
+    statements = player.late_guarantees(actions, rounds, most_late(rounds, delay))
+    return list(statements) or [none(name, "nothing is proved for this learner with late answers")]
 
 
 def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values:

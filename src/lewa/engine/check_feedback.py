@@ -22,7 +22,8 @@ def _full(learner: Learner, actions: int, seen: Full) -> Full:
     rewards, constraints = in_unit("rewards", seen.rewards), in_unit("constraints", seen.constraints)
     met, play = in_unit("met", seen.met), check_distribution(seen.play)
     _check_shapes(rewards=(rewards, (K,)), constraints=(constraints, (m, K)), met=(met, (m,)), play=(play, (K,)))
-    return Full(plain(rewards), plain(constraints), plain(met), plain(play))
+    charged = check_charged(learner, actions, seen.charged)
+    return Full(plain(rewards), plain(constraints), plain(met), plain(play), charged)
 
 
 def _bandit(learner: Learner, actions: int, seen: Bandit) -> Bandit:

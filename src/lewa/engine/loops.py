@@ -26,7 +26,7 @@ from lewa.engine.outcomes import (
 from lewa.engine.records import Record, Window
 from lewa.feedback import Bandit, Feedback, Full
 from lewa.kernels import means, observe, pick, uniform, unpack
-from lewa.kernels.dispatch import charge, choose, learn, learn_now, play
+from lewa.kernels.dispatch import charge, choose, learn, learn_all_now, learn_now, play, quote
 from lewa.learners.base import Learner
 from lewa.types import Vector
 
@@ -39,14 +39,16 @@ def full_loop(learner: type[Learner]) -> Loop:
     def run(memory: Vector, nature: Block, window: Window, record: Record) -> None:
         sums, history, p, met = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
+        nothing = p[:0]
         for t in range(window.rounds):
             see_context(s, nature, t)
             play(self, s, p)
             add_multiplier(s, t, sums, history)
-            seen = Full(nature.rewards[t], nature.constraints[t], met, p)
+            quote(self, s)
+            seen = Full(nature.rewards[t], nature.constraints[t], met, p, nothing)
             add_reward(sums, observe(p, seen))
             add_observed_shortfall(sums, self.floor, met)
-            learn(self, s, seen)
+            learn_all_now(self, s, seen)
             if record.mean_constraints.shape[0] > 0:
                 means(p, record.mean_constraints, met)
             add_shortfall(sums, self.floor, met)

@@ -164,7 +164,7 @@ class Session:
         """Return what a choice teaches in a round with these rewards and constraints, in arrays that are kept."""
         i, play = choice.action, self.play_to_learn(choice.play, choice.available)
         if self.feedback is Feedback.FULL:
-            return full_feedback(rewards.copy(), constraints.copy(), play)
+            return full_feedback(rewards.copy(), constraints.copy(), play, choice.charged)
         return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play, choice.charged)
 
     def learn(self, seen: Full | Bandit, available: ArrayLike | None = None, unknown: Sequence[int] = ()) -> None:

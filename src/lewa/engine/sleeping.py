@@ -4,7 +4,8 @@ Only what is there is charged and compared. A learner with weights plays, projec
 actions alone, and the share of those that sleep stays what it was (Y. Freund, R. Schapire, Y. Singer, M. Warmuth, Using and
 combining predictors that specialize, STOC 1997). Where losses or gains are added up, an action that sleeps is charged what
 the play lost. An action of which nothing is known yet loses its first share bit by bit while it sleeps, so that it enters
-with a small one.
+with a small one. UCB1 has no shares: an unknown action enters with the index of the best one, known well enough that a
+few bad answers lower it.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ def hide(s: State, there: Vector) -> None:
     if hasattr(s, "book"):  # statistics for a budget: what is not there costs more than there is
         s.book.drawn[gone] = s.book.drawn.max() + 1
         s.book.reward[gone], s.book.cost[gone] = WORST, -WORST
-    elif hasattr(s, "drawn") and getattr(s, "mean", NOTHING).shape == there.shape:  # means of rewards, as UCB1 has them
+    elif _has_means(s, there.size):
         s.drawn[gone] = np.maximum(s.drawn[gone], 1.0)
         s.mean[gone] = WORST
 
@@ -66,6 +67,8 @@ def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[i
         s.weights.log[gone] = np.maximum(before.weights.log[gone] + growth, HIDDEN)
         _fade(s.weights.log, gone, unknown)
         weigh(s.weights)
+    elif _has_means(s, gone.size) and s.drawn[~gone].min() > 0:
+        _hope_no_more(s, gone, unknown)
 
 
 def project(play: Vector, s: State, floor: Vector) -> Vector:
@@ -128,6 +131,11 @@ def _has_weights(s: Any, actions: int) -> bool:
     return hasattr(s, "weights") and hasattr(s.weights, "log") and bool(s.weights.log.size == actions)
 
 
+def _has_means(s: Any, actions: int) -> bool:
+    """Whether it has means of rewards and an index of these, as UCB1."""
+    return hasattr(s, "drawn") and getattr(s, "mean", NOTHING).shape == (actions,)
+
+
 def _adds_estimates(s: Any, name: str, actions: int) -> bool:
     """Whether this array adds up estimates of each action that were divided by propensities."""
     if getattr(s, name).shape[-1:] != (actions,):  # of policies
@@ -154,6 +162,15 @@ def _fade(log: Vector, gone: Flags, unknown: Sequence[int]) -> None:
     least = log_sum(log[~gone]) + np.log(ENTRY / (1 - ENTRY))
     for k in unknown:
         log[k] = min(log[k], max(log[k] + np.log(FADE), least))
+
+
+def _hope_no_more(s: Any, gone: Flags, unknown: Sequence[int]) -> None:
+    """Give unknown actions the largest index mean + sqrt(2 ln n/N) of the others, known as if drawn 1/ENTRY times."""
+    if unknown:
+        s.drawn[list(unknown)] = 1 / ENTRY
+        level = 2 * np.log(s.drawn.sum())
+        largest = (s.mean + np.sqrt(level / np.maximum(s.drawn, 1)))[~gone].max()
+        s.mean[list(unknown)] = largest - np.sqrt(level * ENTRY)
 
 
 def log_sum(logs: Vector) -> float:

@@ -12,7 +12,9 @@ from lewa.types import Indices, Matrix, Vector, Words
 
 PlayStep: TypeAlias = Callable[[Vector, Vector], None]  # the play of the buffer's learner, into an array
 ChooseStep: TypeAlias = Callable[..., tuple[int, float]]  # an action and its propensity, by the dice of round t
-LearnFull: TypeAlias = Callable[[Vector, Vector, Matrix, Vector, Vector], None]  # the buffer, and the fields of `Full`
+LearnFull: TypeAlias = Callable[
+    [Vector, Vector, Matrix, Vector, Vector, Vector], None
+]  # the buffer, and the fields of `Full`
 ChargeStep: TypeAlias = Callable[[Vector, int], None]  # of the action drawn
 ReleaseStep: TypeAlias = Callable[[Vector, Vector], None]  # the buffer, and what was charged
 LearnBandit: TypeAlias = Callable[
@@ -86,9 +88,9 @@ def release_step(learner: type[Learner]) -> ReleaseStep:
 def learn_full_step(learner: type[Learner]) -> LearnFull:
     """Make the step that learns from full information."""
 
-    def step(memory: Vector, rewards: Vector, constraints: Matrix, met: Vector, p: Vector) -> None:
+    def step(memory: Vector, rewards: Vector, constraints: Matrix, met: Vector, p: Vector, charged: Vector) -> None:
         self, s = unpack(learner, memory)
-        learn(self, s, Full(rewards, constraints, met, p))
+        learn(self, s, Full(rewards, constraints, met, p, charged))
 
     return step
 

@@ -44,6 +44,7 @@ from lewa.learners.hp_bandit_lewa_printed import PrintedHpBanditLewa
 from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
 from lewa.learners.late_bandit_lewa import LateBanditLewa
+from lewa.learners.late_lewa import LateLewa
 from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
@@ -66,6 +67,7 @@ ALL: dict[str, type[Learner]] = {
     "ewa": Ewa,
     "lewa": Lewa,
     "anytime-lewa": AnytimeLewa,
+    "late-lewa": LateLewa,
     "hp-lewa": HpLewa,
     "bandit-lewa": BanditLewa,
     "bandit-lewa@printed": BanditLewa,
@@ -294,6 +296,7 @@ __all__ = [
     "HpLewa",
     "Kube",
     "LateBanditLewa",
+    "LateLewa",
     "Learner",
     "Lewa",
     "LewaIx",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from lewa.feedback import Bandit
 from lewa.kernels import dot, draw, dual_step_one, grow_one, mix, ones
 from lewa.learners.base import (
     PrimalDual,
+    Saved,
     Tuning,
     check_gamma,
     check_positive,
@@ -151,6 +152,6 @@ class BanditLewa(PrimalDual):
         return paper.bandit_lewa(self, actions, rounds, setting)
 
     @classmethod
-    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+    def upgrade(cls, plain: Saved) -> Saved:
         """Version 1 saved the printed box without the delta and the mu that it does not have."""
         return {"delta": plain["gamma"], "mu": plain["eta"], **plain} if set(plain) == {"eta", "gamma", "floor"} else plain

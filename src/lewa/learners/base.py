@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from numbers import Integral, Real
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, checked
 from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, in_unit, short_repr
+
+Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
 
 
 class Tuning(NamedTuple):
@@ -46,6 +48,7 @@ class Learner:
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
     reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
     proved_with_masks: ClassVar[bool] = False  # whether its bounds hold where actions are missing, see `MISSING`
+    proved_with_shares: ClassVar[bool] = False  # whether they hold where shares are added to its play, see `SHARES`
     quotes_prices: ClassVar[bool] = False  # whether what it charges at the draw is its prices, and no forecast of the costs
 
     def __init_subclass__(cls) -> None:
@@ -181,7 +184,7 @@ class Learner:
         return self, s
 
     @classmethod
-    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+    def upgrade(cls, plain: Saved) -> Saved:
         """Return the parameters that an earlier version saved as this version saves them."""
         return plain
 

@@ -75,6 +75,8 @@ class FixedShareLewa(PrimalDual):
     share: float
     floor: Vector
 
+    proved_with_shares = True
+
     @classmethod
     def tuned(
         cls,

@@ -1,20 +1,24 @@
 """Late BanditLEWA: the loss form with steps that follow its prices and the delays, for answers that come late."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log, sqrt
+from math import ceil, exp, log, log2, sqrt
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
-from lewa.learners.base import Learner, check_delay, check_positive, check_problem, log_actions
+from lewa.kernels import Weights, comparable, normalize, ones, play_one, positive, rule, set_weights
+from lewa.learners.base import LARGEST, Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
+from lewa.learners.safe_mixing import UNKNOWN
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
+from lewa.theory.governed import price_capped
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
 
-ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
+ANSWERS, SPENT, OPEN, SQUARES, STEP = 0, 1, 2, 3, 4  # places in `totals`
+SAFE = -1.0  # in the place of b, of a decision for the safe action
 
 
 @comparable
@@ -25,6 +29,7 @@ class LateBanditLewaState(NamedTuple):
     queue: Vector  # (m,)    Q
     totals: Vector  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
     charged: Vector  # (m+1,)  pi and b, of the last decision
+    # With any_arrivals, totals also has the step eta of the last decision, and charged its eta and ln W.
 
 
 @dataclass(frozen=True)
@@ -44,10 +49,18 @@ class LateBanditLewa(Learner):
         Lhat_i = Lhat_i + ((1 - r_t) + sum_j pi_{t,j} (1 - c_{t,j}))/p_{t,i}               (the others stay)
         Q_j    = [Q_j + c0_j - c_{t,j}]+,   s = s + 1
 
+    With any_arrivals = 1 every sum over the open decisions counts twice, and the step and the chance are::
+
+        eta_t = sqrt(sqrt(2) ln K/N),   N = the least power of 2 that is at least n;   W_t = sum exp(-eta_t Lhat) at the draw
+        p_{t,i} becomes 1 if eta has changed since the draw, else min(1, p_{t,i} W_t/W), W = sum exp(-eta_t Lhat) at learning
+
+    If a safe action is named, it is played while cap_slack pi_{t,j} > 1 for some j, and its answer counts in Q and s only.
+
     Order: an answer is learned at the price and at the chance of its own draw, whenever it comes and in whatever order; both
     travel with the decision. A decision that is closed without an answer is open no more, and s counts it.
 
-    Parameters: delta = delta > 0; c0 = floor, each in [0, 1].
+    Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; any_arrivals, 0 or 1; cap_action, the number
+    of a safe action, or -1 if none is named; cap_slack, by how much it surely exceeds every floor.
 
     Reading: `anytime-bandit-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its
     proof needs delta >= 4 m eta K; with late answers that would be 4 m eta (K + G), G the most decisions that one was open
@@ -55,8 +68,10 @@ class LateBanditLewa(Learner):
     regret is at most 2 sqrt(K T ln K) + (4 m K ln K + m) sqrt(T)/delta, which at the same delta is at most 1.21 times that
     of `anytime-bandit-lewa` for m = 1, and 1.37 for more. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`,
     the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret
-    and a larger one on violation. When answers come may not depend on what they say. The proof is in docs/theory_delay.md,
-    5.
+    and a larger one on violation. When answers come may not depend on what they say (Th7), unless any_arrivals = 1: then it
+    may depend on anything, for a bound that is larger (Th8). The proofs are in docs/theory_delay.md, 6. With a safe action
+    and answers at once the bound on regret is the same, and after t rounds no debt is more than
+    delta sqrt(t)/cap_slack + c0, on every path (G7, docs/theory_delay.md, 1).
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -73,41 +88,84 @@ class LateBanditLewa(Learner):
 
     delta: float
     floor: Vector
+    any_arrivals: float = 0.0
+    cap_action: float = UNKNOWN
+    cap_slack: float = 0.0
 
     reads_play = False
     quotes_prices = True
+    proved_with_shares = True
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, delay: float = 0.0, means: object = None) -> Self:
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        delay: float = 0.0,
+        any_arrivals: float = 0.0,
+        means: object = None,
+        cap_action: float = UNKNOWN,
+        cap_slack: float = 0.0,
+    ) -> Self:
         """delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K)), for every horizon."""
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
-        return cls(sqrt(2 * floor.size * (4 * K * log_actions(K) + 1) * (1 + 2 * delay / K)), floor)
+        delta = sqrt(2 * floor.size * (4 * K * log_actions(K) + 1) * (1 + 2 * delay / K))
+        return cls(delta, floor, any_arrivals, cap_action, cap_slack)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
+        capped = cls(0.5, np.array([0.6]), 0.0, 2.0, 0.4)
+        others = [cls.tuned(4, 100, 0.6, delay=20), cls.tuned(4, 100, 0.6, any_arrivals=1), capped]
+        return [*super().examples(), *((learner, 4) for learner in others)]
 
     def check(self) -> None:
         check_positive(delta=self.delta)
+        require(self.any_arrivals in (0, 1), "any_arrivals must be 0 or 1", any_arrivals=self.any_arrivals)
+        index = 0 <= self.cap_action < LARGEST and self.cap_action % 1 == 0
+        require(index or self.cap_action == UNKNOWN, "cap_action must be the index of an action", cap_action=self.cap_action)
+        most = 1 - float(self.floor.max())
+        require(
+            0 <= self.cap_slack <= most + 1e-12,
+            f"cap_slack must lie between 0 and 1 - floor = {most:.6g}",
+            cap_slack=self.cap_slack,
+        )
+
+    @classmethod
+    def upgrade(cls, plain: Saved) -> Saved:
+        return {"any_arrivals": 0.0, "cap_action": UNKNOWN, "cap_slack": 0.0, **plain}
 
     def start(self, actions: int) -> LateBanditLewaState:
         K, m = self.sizes(actions)
-        return LateBanditLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), np.zeros(4), np.zeros(m + 1))
+        require(self.cap_action < K, f"cap_action must be the index of an action, 0 .. {K - 1}", cap_action=self.cap_action)
+        totals, charged = (np.zeros(5), np.zeros(m + 3)) if self.any_arrivals else (np.zeros(4), np.zeros(m + 1))
+        return LateBanditLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), totals, charged)
 
     def play(self, s: LateBanditLewaState, p: Vector) -> None:
-        normalize(s.weights, p)  # p = w / sum w
+        if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
+            play_one(p, int(self.cap_action))
+        else:
+            normalize(s.weights, p)  # p = w / sum w
 
     def charge(self, s: LateBanditLewaState, action: int) -> None:
+        if self.cap_action >= 0 and too_dear(s.multiplier, self.cap_slack):
+            s.charged[:] = 0.0
+            s.charged[s.multiplier.size] = SAFE
+            return
         b = 1.0
         for j in range(s.multiplier.size):
             s.charged[j] = s.multiplier[j]  # pi_t
             b += s.multiplier[j]
         s.charged[s.multiplier.size] = b
-        s.totals[SPENT] += cost(s)  # n
+        s.totals[SPENT] += cost(s, self.any_arrivals)  # n
+        if self.any_arrivals > 0:
+            s.totals[STEP] = step(s.losses.size, s.totals[SPENT], self.any_arrivals)  # eta_t
+            s.charged[s.multiplier.size + 1] = s.totals[STEP]
+            s.charged[s.multiplier.size + 2] = log_total(s.losses, s.totals[STEP])  # ln W_t
         s.totals[OPEN] += 1
         s.totals[SQUARES] += b * b
-        weigh(s)
+        weigh(s, self.any_arrivals)
 
     def learn(self, s: LateBanditLewaState, seen: Bandit) -> None:
         quoted = seen.charged[s.queue.size] > 0
@@ -115,14 +173,18 @@ class LateBanditLewa(Learner):
         for j in range(s.queue.size):  # L = (1 - r) + pi (1 - c), Q <- [Q + c0 - c]+
             loss += (seen.charged[j] if quoted else s.multiplier[j]) * (1 - seen.constraints[j])
             s.queue[j] = positive(s.queue[j] + self.floor[j] - seen.constraints[j])
-        s.losses[seen.action] += loss / seen.propensity
-        end(s, self.delta, seen.charged)
+        chance = seen.propensity
+        if self.any_arrivals > 0 and quoted:
+            chance = effective_chance(s, chance, seen.charged)
+        if seen.charged[s.queue.size] != SAFE:
+            s.losses[seen.action] += loss / chance
+        end(s, self.delta, self.any_arrivals, seen.charged)
 
     def release(self, s: LateBanditLewaState, charged: Vector) -> None:
         if charged[s.queue.size] > 0:
-            end(s, self.delta, charged)
+            end(s, self.delta, self.any_arrivals, charged)
         else:  # no decision of the learner: parameters or actions may have changed
-            weigh(s)
+            weigh(s, self.any_arrivals)
 
     def rescaled(self, s: LateBanditLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateBanditLewaState]:
         queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
@@ -130,42 +192,94 @@ class LateBanditLewa(Learner):
         charged[j] /= ratio
         return self, state._replace(queue=queue, charged=charged)
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether a safe action is played where prices are high."""
+        return self.cap_action >= 0 and self.cap_slack > 0
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(cap_action=float(list(order).index(int(self.cap_action)))) if self.cap_action >= 0 else self
+
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.late_bandit_lewa(self, actions, rounds, setting)
+        statements = bandit.late_bandit_lewa(self, actions, rounds, setting, bool(self.any_arrivals))
+        if not self.is_capped or actions == 1:
+            return statements
+        return price_capped(statements, rounds, self.floor, self.delta, (self.cap_action, self.cap_slack))
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        return delayed.late_bandit_lewa(self, actions, rounds, late)
+        if self.is_capped:
+            return ()
+        return delayed.late_bandit_lewa(self, actions, rounds, late, any_arrivals=bool(self.any_arrivals))
 
     def stands(self, s: LateBanditLewaState, start: Start) -> Start:
+        if self.any_arrivals or self.is_capped:
+            return start
         answers, spent, waiting, squares = s.totals.tolist()
-        log_weights = -sqrt(log(s.losses.size) / (spent + cost(s))) * s.losses
+        log_weights = -sqrt(log(s.losses.size) / (spent + cost(s, 0.0))) * s.losses
         apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the losses, nothing is proved
         if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
             return start
         prices = sqrt(waiting * squares)  # at least the sum of b over what is open
-        return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
+        return start._replace(totals=(answers, spent, cost(s, 0.0), prices, *s.queue.tolist()))
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         return delayed.late_bandit_lewa(self, actions, rounds, late, start) if start.totals else ()
 
 
 @rule
-def cost(s: LateBanditLewaState) -> float:
-    """K b^2 + sum (b^2 + b_u^2) over the open decisions u, with b = 1 + sum_j pi_j of the next decision"""
-    b = 1.0
+def too_dear(multiplier: Vector, slack: float) -> bool:
+    """Whether slack pi_j > 1 for some j"""
+    for j in range(multiplier.size):  # noqa: SIM110 (Numba compiles no generator)
+        if slack * multiplier[j] > 1:
+            return True
+    return False
+
+
+@rule
+def cost(s: LateBanditLewaState, any_arrivals: float) -> float:
+    """K b^2 + sum (b^2 + b_u^2) over the open decisions u, twice that sum for any arrivals; b that of the next decision"""
+    b, pairs = 1.0, 1.0 + any_arrivals
     for j in range(s.multiplier.size):
         b += s.multiplier[j]
-    return float((s.losses.size + s.totals[OPEN]) * b * b + s.totals[SQUARES])
+    return float((s.losses.size + pairs * s.totals[OPEN]) * b * b + pairs * s.totals[SQUARES])
 
 
 @rule
-def weigh(s: LateBanditLewaState) -> None:
+def step(actions: int, n: float, any_arrivals: float) -> float:
+    """eta = sqrt(ln K/n); for any arrivals sqrt(sqrt(2) ln K/N), N the least power of 2 that is at least n"""
+    if any_arrivals > 0:
+        return sqrt(sqrt(2.0) * log(actions) / 2.0 ** ceil(log2(n)))
+    return sqrt(log(actions) / n)
+
+
+@rule
+def weigh(s: LateBanditLewaState, any_arrivals: float) -> None:
     """w <- exp(-eta Lhat), eta the step of the next decision"""
-    set_weights(s.weights, -sqrt(log(s.losses.size) / (s.totals[SPENT] + cost(s))), s.losses)
+    set_weights(s.weights, -step(s.losses.size, s.totals[SPENT] + cost(s, any_arrivals), any_arrivals), s.losses)
 
 
 @rule
-def end(s: LateBanditLewaState, delta: float, charged: Vector) -> None:
+def log_total(losses: Vector, eta: float) -> float:
+    """ln W, W = sum_i exp(-eta Lhat_i)"""
+    least, total = losses[0], 0.0
+    for i in range(losses.size):
+        least = min(least, losses[i])
+    for i in range(losses.size):
+        total += exp(-eta * (losses[i] - least))
+    return float(log(total) - eta * least)
+
+
+@rule
+def effective_chance(s: LateBanditLewaState, chance: float, charged: Vector) -> float:
+    """1 if the step has changed since the draw, else min(1, p W_t/W), and never less than p"""
+    eta, before = charged[s.queue.size + 1], charged[s.queue.size + 2]
+    if eta != s.totals[STEP]:
+        return 1.0
+    return min(1.0, chance * exp(max(before - log_total(s.losses, eta), 0.0)))
+
+
+@rule
+def end(s: LateBanditLewaState, delta: float, any_arrivals: float, charged: Vector) -> None:
     """End a decision: s <- s + 1, pi <- Q/(delta sqrt(s + 1)); if its price was quoted, it was open"""
     b = charged[s.queue.size]
     if b > 0:
@@ -174,4 +288,4 @@ def end(s: LateBanditLewaState, delta: float, charged: Vector) -> None:
     s.totals[ANSWERS] += 1
     for j in range(s.queue.size):
         s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
-    weigh(s)
+    weigh(s, any_arrivals)

@@ -74,6 +74,7 @@ class Lewa(PrimalDual):
     mu: float
     floor: Vector
 
+    proved_with_shares = True
     tunings = {
         "recommended": Tuning(),
         "paper": Tuning(),

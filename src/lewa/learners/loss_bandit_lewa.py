@@ -62,6 +62,8 @@ class LossBanditLewa(PrimalDual):
     mu: float
     floor: Vector
 
+    proved_with_shares = True
+
     @classmethod
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, delay: float = 0.0
@@ -140,6 +142,8 @@ class LewaIx(LossBanditLewa):
     Reference: docs/theory_bandit.md; implicit exploration is G. Neu, Explore no more: improved high-probability regret
     bounds for non-stochastic bandits, NIPS 2015.
     """
+
+    proved_with_shares = False
 
     @classmethod
     def tuned(

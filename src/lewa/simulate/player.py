@@ -115,10 +115,26 @@ class Player:
         seen = Bandit(action, propensity, reward, met, NO_PLAY if play is None else play, booked)  # type: ignore[arg-type]
         session.learn(check_feedback(self.learner, self.actions, seen))
 
-    def learn_all(self, rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike) -> None:
-        """Learn what every action earned and met, for the play that is answered."""
+    def learn_all(
+        self, rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: ArrayLike | None = None
+    ) -> None:
+        """Learn what every action earned and met, for the play that is answered.
+
+        Parameters
+        ----------
+        rewards : array_like, shape (K,)
+            The reward of every action, in [0, 1].
+        constraints : array_like, shape (m, K)
+            The constraint values of every action, in [0, 1].
+        play : array_like, shape (K,)
+            The play that is answered.
+        charged : array_like, optional
+            The prices that the learner quoted at the draw. Only learners that quote prices need them, and only if another
+            action was drawn since.
+        """
         session = self._session
         if session.feedback is not Feedback.FULL:
             raise TypeError(f"{type(self.learner).__name__} learns from the one action that was drawn: use learn")
-        seen = full_feedback(in_unit("rewards", rewards), in_unit("constraints", constraints), in_unit("play", play))
+        values = in_unit("rewards", rewards), in_unit("constraints", constraints), in_unit("play", play)
+        seen = full_feedback(*values, session.charged if charged is None else charged)  # type: ignore[arg-type]
         session.learn(check_feedback(self.learner, self.actions, seen))

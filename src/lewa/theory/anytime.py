@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from math import exp, fsum, inf, log, sqrt
 from typing import Any
 
-from lewa.theory import paper, parameters, projected
+from lewa.theory import delayed, paper, parameters, projected
 from lewa.theory.guarantees import (
     EACH_ACTION,
     EVERY_ROUND,
@@ -52,6 +52,19 @@ def _of_anytime(statement: Guarantee, needs: str) -> Guarantee:
     trivial = "regret: only the trivial bound, as (d) "
     assumptions = tuple(trivial + needs if text.startswith(trivial) else text for text in statement.assumptions)
     return statement._replace(reason=reason, assumptions=assumptions)
+
+
+def late_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """Late LEWA where no answer is late (docs/theory_delay.md, 5): LEWA's consequences at every T, for any delta."""
+    floor, T, m, delta = learner.floor, rounds, learner.floor.size, learner.delta
+    if actions == 1:
+        return one_action(floor)
+    B, A = delayed.price_of_the_draw(learner, actions, T, delayed.NO_DELAY, delayed.full_form(actions))
+    root = sqrt(T)
+    inequality = paper.Inequality(
+        B, A, float(floor.sum()) * root / delta, delta / (m * root), m * log(actions) * root / delta
+    )
+    return paper.consequences(inequality, actions, T, floor, setting, "Late LEWA")
 
 
 PACE = 1.2  # as in kernels/projection.py: from one epoch of a radius that covers all rounds to the next

@@ -7,7 +7,7 @@ from math import exp, inf, log, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
-from lewa.theory.delayed import NO_DELAY, price_of_the_draw
+from lewa.theory.delayed import NO_DELAY, bandit_form, price_of_the_draw
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
@@ -72,12 +72,14 @@ def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int,
     return _only_expected(source, Averaged(B, A, float(floor.sum()) * sqrt(T) / delta), T, floor, setting)
 
 
-def late_bandit_lewa(learner: parameters.Delta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """The same with steps that follow the prices, for any delta (docs/theory_delay.md, 5), where no answer is late."""
+def late_bandit_lewa(
+    learner: parameters.Delta, actions: int, rounds: int, setting: Setting, any_arrivals: bool = False
+) -> tuple[Guarantee, ...]:
+    """The same with steps that follow the prices, for any delta (docs/theory_delay.md, 6), where no answer is late."""
     floor, T = learner.floor, rounds
     if actions == 1:
         return one_action(floor)
-    bound = price_of_the_draw(learner, actions, T, NO_DELAY)
+    bound = price_of_the_draw(learner, actions, T, NO_DELAY, bandit_form(actions, any_arrivals))
     price = float(floor.sum()) * sqrt(T) / learner.delta
     return _only_expected("Late BanditLEWA", Averaged(*bound, price), T, floor, setting)
 

@@ -1,10 +1,10 @@
-"""The bounds with late answers; docs/theory_delay.md, 2 to 5, has the statements and their proofs.
+"""The bounds with late answers; docs/theory_delay.md, 2 to 6, has the statements and their proofs.
 
 K actions, T decisions, m constraints with floors c0; eta, delta, mu as in the learners' boxes. A bound is B and A: regret is
 at most B, and each net violation of the decisions made at most sqrt(A (T + B)), in the sense of its theorem.
 """
 
-from math import log, log1p, sqrt
+from math import log, log1p, log2, sqrt
 from typing import NamedTuple
 
 from lewa.theory import parameters
@@ -53,6 +53,11 @@ class Delays(NamedTuple):
 
 
 NO_DELAY = Delays()
+
+
+def most_late(rounds: int, delay: int) -> Delays:
+    """Return how late answers are at most if each comes within so many decisions."""
+    return Delays(delay * rounds, 2 * delay, 2 * delay, delay + 1)
 
 
 class Start(NamedTuple):
@@ -127,10 +132,34 @@ def price_of_learning(
     return Late(B + begin.open_cost(mu, learner.floor, late.between), width(delta, mu, steps))
 
 
+class Form(NamedTuple):
+    """What the step of a learner follows: n = sum_t (single + pairs g_t) b_t^2, and all steps cost at most c sqrt(n)."""
+
+    single: float
+    pairs: float
+    c: float
+
+    def lasts(self, late: Delays) -> float:
+        """Return the most that one decision has in n, at the price 0."""
+        return self.single + self.pairs * late.partners
+
+
+def full_form(actions: int) -> Form:
+    """Late LEWA (Th2): the covariance of two gains is at most a quarter of their prices."""
+    return Form(1.0, 1.0, sqrt(log(actions)))
+
+
+def bandit_form(actions: int, any_arrivals: bool = False) -> Form:
+    """Late BanditLEWA (Th7); where arrivals may depend on anything each pair counts twice, and steps are halved (Th8)."""
+    if any_arrivals:
+        return Form(actions, 2.0, 2**1.25 * sqrt(log(actions)))
+    return Form(actions, 1.0, 2 * sqrt(log(actions)))
+
+
 def price_of_the_draw(
-    learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
+    learner: parameters.Delta, actions: int, rounds: int, late: Delays, form: Form, start: Start | None = None
 ) -> Late:
-    """Late BanditLEWA (Th7), from any start: the price of the draw, and a step that follows prices and delays; any delta."""
+    """Late LEWA and Late BanditLEWA, from any start: the price of the draw, and steps that follow it and the delays."""
     K, m, delta, D, e = actions, learner.floor.size, learner.delta, late.total, late.between
     T, before, moved, extra = rounds, 0.0, 1.0, 0.0
     if start is not None:
@@ -138,14 +167,28 @@ def price_of_the_draw(
         pairs = list(zip(queue, learner.floor.tolist(), strict=True))
         moved += max([0.5, *(max(q / (before + 1) - c0, 0.0) / 2 for q, c0 in pairs)])
         dearest = sum(c0 * (q + c0 * e) for q, c0 in pairs) / (delta * sqrt(before + 1))
-        extra = (start.entropy - log(K)) * sqrt((spent + first) / log(K)) + sqrt(log(K) * spent)
+        extra = form.c / 2 * ((start.entropy - log(K)) / log(K) * sqrt(spent + first) + sqrt(spent))
         extra += prices + start.waiting * dearest
         extra += sum(q * q for q in queue) / (2 * delta * sqrt(max(before, 1.0)))
-    most, end, y = K + late.partners, sqrt(before + T), moved * m * e / delta
+    most, end, y = form.lasts(late), sqrt(before + T), moved * m * e / delta
     passed = end - sqrt(before)
-    n = K * T + 2 * D + most * (4 * y * passed + y * y * (1 + log(T)))  # at least sum_t (K + g_t) beta_t^2
-    B = 2 * sqrt(log(K) * n) + 4 * m * log(K) * most * end / delta + m / delta * (passed + 2 * moved * sqrt(e * D))
+    n = (
+        form.single * T + 2 * form.pairs * D + most * (4 * y * passed + y * y * (1 + log(T)))
+    )  # at least that of the prices beta
+    B = form.c * sqrt(n) + form.c**2 * m * most * end / delta + m / delta * (passed + 2 * moved * sqrt(e * D))
     return Late(B + extra, 2 * delta * end)
+
+
+def changed_steps(learner: parameters.Delta, actions: int, rounds: int, late: Delays) -> float:
+    """Return what the decisions cost that are open when the step changes (Th8): R o (1 + S)."""
+    T, o = rounds, max(late.most_open - 1, 0)
+    dearest = 1 + float(learner.floor.sum()) * sqrt(T) / learner.delta
+    return (1 + log2((actions * T + 4 * late.total) * dearest**2 / actions)) * o * dearest
+
+
+def lost_at_a_price(learner: parameters.Delta, rounds: int) -> float:
+    """Return what a lost answer costs besides 1 where its loss may depend on its outcome: sum_j pi_j (1 - c0_j), at most."""
+    return sum(c0 * (1 - c0) for c0 in learner.floor.tolist()) * sqrt(rounds) / learner.delta
 
 
 # Statements --------------------------------------------------------------------------------------------------------------
@@ -185,19 +228,58 @@ def loss_bandit_lewa(
     if bound is None:
         least = 2 * m * learner.eta * (actions + late.partners)
         needs = f"needs delta >= 2*m*eta*(K + G) with G = {late.partners} decisions open together"
-        return (none(source, f"{needs}; got delta={learner.delta:.6g} where it is {least:.6g}"),)
+        hint = one_very_late(rounds, late)
+        end = f"; {hint}" if hint else ""
+        return (none(source, f"{needs}; got delta={learner.delta:.6g} where it is {least:.6g}{end}"),)
     return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
+
+
+def late_lewa(
+    learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
+) -> tuple[Guarantee, ...]:
+    """Th2: in expectation for constraints of a fixed mean, and on every path against plays that meet every floor."""
+    if actions == 1:
+        return one_action(learner.floor)
+    T = rounds + late.missing  # a decision without an answer is a round in which nothing is gained
+    bound = price_of_the_draw(learner, actions, T, late, full_form(actions), start)
+    source = f"Late LEWA, {LATE if start is None else CHANGED} (Th2)"
+    world = (FEASIBLE, MEAN, OBLIVIOUS, no_later(late), *(() if start is None else (PAST,)))
+    lost = bound._replace(B=bound.B + late.missing * lost_at_a_price(learner, T))
+    return (
+        _conclude(lost, rounds, learner.floor, late, EXPECTED, source, world, start),
+        _conclude(bound, rounds, learner.floor, late, PATHWISE, source, (EVERY_ROUND, ANY), start),
+    )
 
 
 def late_bandit_lewa(
-    learner: parameters.Delta, actions: int, rounds: int, late: Delays, start: Start | None = None
+    learner: parameters.Delta,
+    actions: int,
+    rounds: int,
+    late: Delays,
+    start: Start | None = None,
+    any_arrivals: bool = False,
 ) -> tuple[Guarantee, ...]:
-    """Th7, in expectation; its clock counts decisions without an answer too, as rounds that lose nothing."""
+    """Th7 or Th8, in expectation; the clock counts decisions without an answer too, as rounds that lose nothing."""
     if actions == 1:
         return one_action(learner.floor)
-    bound = price_of_the_draw(learner, actions, rounds + late.missing, late, start)
-    source = f"Late BanditLEWA, {LATE if start is None else CHANGED} (Th7)"
-    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, _bandit_world(start), start),)
+    T = rounds + late.missing
+    bound = price_of_the_draw(learner, actions, T, late, bandit_form(actions, any_arrivals), start)
+    source = f"Late BanditLEWA, {LATE if start is None else CHANGED} ({'Th8' if any_arrivals else 'Th7'})"
+    world = _bandit_world(start)
+    if any_arrivals:
+        lost = changed_steps(learner, actions, T, late) + late.missing * lost_at_a_price(learner, T)
+        bound = bound._replace(B=bound.B + lost)
+        world = tuple(no_later(late) if text == APART else text for text in world)
+    return (_conclude(bound, rounds, learner.floor, late, EXPECTED, source, world, start),)
+
+
+def no_later(late: Delays) -> str:
+    """Say what is assumed where arrivals may depend on anything, but a bound on an expectation is at given delays."""
+    return (
+        "whether and when an answer arrives may depend on anything, as long as the delays are never longer: "
+        f"D <= {late.total}, G <= {late.partners}, e <= {late.between}, at most {late.most_open} decisions open, "
+        f"at most {late.missing} lost"
+    )
 
 
 def _bandit_world(start: Start | None) -> tuple[str, ...]:
@@ -222,4 +304,20 @@ def _conclude(
     T, lost, waiting = rounds, late.missing, 0 if start is None else start.waiting
     V = sqrt(bound.A * (T + bound.B))
     total = Bound(bound.B + lost, tuple(V + c0 * lost + (1 - c0) * waiting for c0 in floor.tolist()))
-    return conclude(total, T + lost, floor, kind, source, world)
+    statement, hint = conclude(total, T + lost, floor, kind, source, world), one_very_late(T, late)
+    if hint and statement.regret is None:
+        return statement._replace(reason=f"{statement.reason}; {hint}")
+    if hint and statement.regret == T + lost:
+        return statement._replace(assumptions=(*statement.assumptions, f"regret: only the trivial bound, as {hint}"))
+    return statement
+
+
+def one_very_late(rounds: int, late: Delays) -> str:
+    """Say what to do if few answers that came very late make the bounds large; nothing if delays are alike."""
+    average = 2 * late.total / rounds
+    if late.partners <= 20 * (1 + average):
+        return ""
+    return (
+        f"the latest answer was open together with {late.partners} other decisions, the average one with {average:.3g}; "
+        "with expire_after=h that number is at most 2 h"
+    )

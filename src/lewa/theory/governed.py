@@ -9,8 +9,11 @@ from math import inf, log, sqrt
 import numpy as np
 
 from lewa.theory.guarantees import (
+    CONSTANT,
     EVERY_ROUND,
     EXPECTED,
+    EXPECTED_INSIDE,
+    MEAN,
     PATHWISE,
     PROBABLE,
     UNSEEN,
@@ -47,8 +50,7 @@ def governed(
             statement._replace(source=f"{statement.source}, not governed")
             for statement in inner.guarantees(actions, rounds, setting)
         )
-    sure = f"action {action:g} exceeds the floor of every constraint by at least {slack:g} in every round"
-    world = [sure, _never_more(debt, bandit)]
+    world = [_surely(action, slack), _never_more(debt, bandit)]
     inside = _of_every_path(inner, actions, rounds, setting)
     if inside is not None and inside.violation is not None and inside.regret is not None:
         helps = max(
@@ -107,6 +109,35 @@ def _net(rounds: int, floor: Vector, debt: Vector, bandit: bool, setting: Settin
     bound = Bound(inf, tuple(b + luck + off for b in debt.tolist()))
     epsilon = setting.epsilon if kind == PROBABLE else None
     return conclude(bound, rounds, floor, kind, "governed (G1)", tuple(premises), epsilon)
+
+
+def price_capped(
+    statements: tuple[Guarantee, ...], rounds: int, floor: Vector, delta: float, safe: tuple[float, float]
+) -> tuple[Guarantee, ...]:
+    """Late BanditLEWA with a safe action that is played while a price is above 1/slack (G7), where no answer is late.
+
+    Its bounds on regret are unchanged. No debt of the actions drawn passes delta sqrt(t)/slack + c0, on any path.
+    """
+    action, slack = safe
+    debt = delta * sqrt(rounds) / slack + floor
+    world = (_surely(action, slack), _never_more(debt, bandit=True))
+
+    def capped(statement: Guarantee) -> Guarantee:
+        if statement.regret is None or statement.violation is None:
+            return statement
+        noise = sqrt(rounds) / 2 if statement.kind == EXPECTED_INSIDE and not statement.every_round else 0.0
+        fixed = MEAN in statement.assumptions or CONSTANT in statement.assumptions or statement.every_round
+        violation = statement.violation
+        if fixed:  # with corruption only the observed constraints are bounded so
+            violation = tuple(min(v, b + noise) for v, b in zip(violation, debt.tolist(), strict=True))
+        source, assumptions = f"{statement.source}, governed (G7)", (*statement.assumptions, *world)
+        return statement._replace(source=source, assumptions=assumptions, safe=safe, violation=violation)
+
+    return tuple(map(capped, statements))
+
+
+def _surely(action: float, slack: float) -> str:
+    return f"action {action:g} exceeds the floor of every constraint by at least {slack:g} in every round"
 
 
 def safe_rounds(violation: float, open_most: int, debt: float, floor: float, slack: float) -> float:

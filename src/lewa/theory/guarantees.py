@@ -26,6 +26,10 @@ UNSEEN = "given the past, rewards and constraints do not depend on the action dr
 MISSING = (
     "where actions are missing, regret is relative to policies that do not take them, and some of these meet the floors"
 )
+SHARES = (
+    "regret is relative to plays that contain the shares that are added to the learner's play, and some of these meet the "
+    "floors"
+)
 EVERY_ROUND = (
     "against plays that meet the floors in every round, of which at least one exists; violation of the observed constraints"
 )

@@ -4,6 +4,7 @@ K actions, T rounds, m constraints with floors c0; eta, delta, mu, gamma as in t
 """
 
 from math import e, exp, inf, log, sqrt
+from typing import NamedTuple
 
 from lewa.theory import parameters
 from lewa.theory.guarantees import (
@@ -74,25 +75,45 @@ def lewa(
     B, with_f = budget(actions, T, floor, eta, delta, mu, moving)
     A = width(delta, mu, T)
     theta = 4 * (delta / m - eta / 2)  # the largest that delta >= m eta/2 + m theta/4 allows
-    absorbs = theta > 1e-12 * eta
+    absorbs = theta > 1e-12 * eta and not with_f
+    cap = sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())
+    lacks = "" if absorbs else f"got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}"
+    return consequences(Inequality(B, A, cap, theta, 0.0, lacks, with_f), actions, T, floor, setting, name)
 
+
+class Inequality(NamedTuple):
+    """Regret(p) + sum_j V_j^2/A <= B + what the play p misses of the floors at the multipliers, on every path."""
+
+    B: float
+    A: float
+    cap: float  # of the sum of the multipliers
+    theta: float  # the shrinkage absorbs (theta/8) times the squared sums of multipliers besides
+    spare: float = 0.0  # added to B, if it is to do that
+    lacks: str = ""  # the values for which it does not do that
+    with_f: str = ""  # that the multipliers' cap pays for what the shrinkage does not absorb
+
+
+def consequences(
+    inequality: Inequality, actions: int, rounds: int, floor: Vector, setting: Setting, name: str
+) -> tuple[Guarantee, ...]:
+    """All that follows from the inequality."""
+    (B, A, cap, theta, spare, lacks, with_f), T, m = inequality, rounds, floor.size
     if setting.constraints == "arbitrary":
         nothing, every_round = _where_constraints_vary(A, B, T, floor, name, with_f)
         return nothing, with_share(every_round, floor, setting)
     C = setting.corruption or 0.0
-    B += C * sum(min(c0 / delta, mu * c0 * T) for c0 in floor.tolist())  # a corrupted round costs at most the multipliers
+    B += C * cap  # a corrupted round costs at most the multipliers
     V = sqrt(A * (T + B)) + C
     fixed = steady(setting)
-    values = f"got {delta=:.6g} and m*eta/2={m * eta / 2:.6g}"
     statements: list[Guarantee] = []
     if setting.epsilon is not None and setting.constraints != "constant":  # there every path keeps the bound
         epsilon, source = setting.epsilon, f"{name}, high probability"
-        if absorbs and not with_f:
-            Bp = B + log(2 * actions / epsilon) / theta
+        if not lacks:
+            Bp = B + spare + log(2 * actions / epsilon) / theta
             Vp = sqrt(A * (T + Bp)) + C + sqrt(T / 2 * log(2 * m / epsilon))
             statements.append(conclude(Bound(Bp, Vp), T, floor, PROBABLE, source, (FEASIBLE, fixed), epsilon))
         else:
-            reason = f"needs delta > m*eta/2 to absorb the noise, {values}; tuned(..., epsilon=...) sets it so"
+            reason = f"needs delta > m*eta/2 to absorb the noise, {lacks}; tuned(..., epsilon=...) sets it so"
             statements.append(none(source, reason))
     first = len(statements)  # what the setting names stands first
     if setting.constraints == "constant":
@@ -101,11 +122,11 @@ def lewa(
         world = (FEASIBLE, fixed, OBLIVIOUS)
         statements.append(conclude(Bound(B, V), T, floor, EXPECTED, f"{name} (a), (b){with_f}", world))
         statements.append(conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, f"{name} (a), (c){with_f}", world))
-    elif absorbs and not with_f:
-        bound = Bound(B + log(actions) / theta, V)
+    elif not lacks:
+        bound = Bound(B + spare + log(actions) / theta, V)
         statements.append(conclude(bound, T, floor, EXPECTED, f"{name} (b), (d)", (FEASIBLE, fixed)))
     else:
-        trivial = f"regret: only the trivial bound, as (d) needs delta > m*eta/2, {values}"
+        trivial = f"regret: only the trivial bound, as (d) needs delta > m*eta/2, {lacks}"
         statements.append(conclude(Bound(inf, V), T, floor, EXPECTED, f"{name} (b){with_f}", (FEASIBLE, fixed, trivial)))
     check_slater(floor, setting)
     if setting.slater and setting.adversary == "oblivious":

@@ -1,0 +1,178 @@
+"""Late LEWA: LEWA with steps that follow its prices and the delays, for answers that come late."""
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lewa.feedback import Full
+from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
+from lewa.learners.base import Learner, check_delay, check_positive, check_problem, log_actions
+from lewa.theory import anytime, delayed
+from lewa.theory.delayed import Delays, Start
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
+
+ANSWERS, SPENT, OPEN, SQUARES = 0, 1, 2, 3  # places in `totals`
+
+
+@comparable
+class LateLewaState(NamedTuple):
+    weights: Weights  # w, of the next decision
+    multiplier: Vector  # (m,)    pi, of the next decision
+    gains: Vector  # (K,)    G
+    queue: Vector  # (m,)    Q
+    totals: Vector  # (4,)    s, answers learned; n; decisions that are open; the sum of their b^2
+    charged: Vector  # (m+1,)  pi and b, of the last decision
+
+
+@dataclass(frozen=True)
+class LateLewa(Learner):
+    """Late LEWA: full information, an unknown horizon, and answers that come late, at any time.
+
+    LEWA whose step follows the prices and the number of open decisions, so the shrinkage may be any.
+
+    No box of the paper. With G = 0, Q = 0, s = 0 and n = 0 at first, at decision t::
+
+        pi_t  = Q/(delta sqrt(s + 1)),   b_t = 1 + sum_j pi_{t,j}
+        n     = n + b_t^2 + sum (b_t^2 + b_u^2) over the decisions u that are open,   eta_t = 2 sqrt(ln K/n)
+        p_t   = w / sum w,   w = exp(eta_t G)
+
+    when the answer to decision t comes::
+
+        G     = G + r_t + sum_j pi_{t,j} c_{t,j}
+        Q_j   = [Q_j + c0_j - p_t.c_{t,j}]+,   s = s + 1
+
+    Order: an answer is learned at the price and for the play of its own decision, whenever it comes and in whatever order;
+    both travel with the decision. A decision that is closed without an answer is open no more, and s counts it.
+
+    Parameters: delta = delta > 0; c0 = floor, each in [0, 1].
+
+    Reading: `anytime-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its proof
+    needs delta >= m eta; with late answers that would be m eta (1 + G), G the most decisions that one was open together
+    with. Here n grows by what the proof has to pay. Without delay regret is at most
+    sqrt(T ln K) + m (ln K + 1) sqrt(T)/delta. The tuning is delta = sqrt(2 m (ln K + 1)), that of `anytime-lewa`; with
+    `delay`, the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay) times that: a smaller bound on
+    regret and a larger one on violation. The bounds hold on every path, whatever the delays depend on, against plays that
+    meet the floors in every round, and in expectation where the constraints have a fixed mean. The proof is in
+    docs/theory_delay.md, 5.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.LateLewa.tuned(actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
+    >>> trace = lewa.play(learner, game, rounds=10_000, seeds=1)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=10_000)
+    >>> f"violation {lewa.violation(trace)[0, 0]:.0f} (bound {bound.violation[0]:.0f}, without learning 3000)"
+    'violation 94 (bound 1935, without learning 3000)'
+
+    Reference: docs/theory_delay.md; P. Joulani, A. György, C. Szepesvári, Delay-tolerant online convex optimization, AAAI
+    2016, for steps that follow the number of open decisions, without constraints.
+    """
+
+    delta: float
+    floor: Vector
+
+    quotes_prices = True
+    proved_with_shares = True
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, delay: float = 0.0, means: object = None) -> Self:
+        """delta = sqrt(2 m (ln K + 1) (1 + 2 delay)), for every horizon."""
+        K, _, floor = check_problem(actions, horizon, floor, means)
+        check_delay(delay)
+        return cls(sqrt(2 * floor.size * (log_actions(K) + 1) * (1 + 2 * delay)), floor)
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
+
+    def check(self) -> None:
+        check_positive(delta=self.delta)
+
+    def start(self, actions: int) -> LateLewaState:
+        K, m = self.sizes(actions)
+        return LateLewaState(ones(K), np.zeros(m), np.zeros(K), np.zeros(m), np.zeros(4), np.zeros(m + 1))
+
+    def play(self, s: LateLewaState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def charge(self, s: LateLewaState, action: int) -> None:
+        b = 1.0
+        for j in range(s.multiplier.size):
+            s.charged[j] = s.multiplier[j]  # pi_t
+            b += s.multiplier[j]
+        s.charged[s.multiplier.size] = b
+        s.totals[SPENT] += cost(s)  # n
+        s.totals[OPEN] += 1
+        s.totals[SQUARES] += b * b
+        weigh(s)
+
+    def learn(self, s: LateLewaState, seen: Full) -> None:
+        quoted = seen.charged[s.queue.size] > 0
+        for i in range(s.gains.size):
+            s.gains[i] += seen.rewards[i]
+        for j in range(s.queue.size):  # G <- G + r + pi c, Q <- [Q + c0 - p.c]+
+            price = seen.charged[j] if quoted else s.multiplier[j]
+            for i in range(s.gains.size):
+                s.gains[i] += price * seen.constraints[j, i]
+            s.queue[j] = positive(s.queue[j] + self.floor[j] - seen.met[j])
+        end(s, self.delta, seen.charged)
+
+    def release(self, s: LateLewaState, charged: Vector) -> None:
+        if charged[s.queue.size] > 0:
+            end(s, self.delta, charged)
+        else:  # no decision of the learner: parameters or actions may have changed
+            weigh(s)
+
+    def rescaled(self, s: LateLewaState, j: int, ratio: float, shift: float) -> tuple[Self, LateLewaState]:
+        queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
+        queue[j] /= ratio
+        charged[j] /= ratio
+        return self, state._replace(queue=queue, charged=charged)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return anytime.late_lewa(self, actions, rounds, setting)
+
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        return delayed.late_lewa(self, actions, rounds, late)
+
+    def stands(self, s: LateLewaState, start: Start) -> Start:
+        answers, spent, waiting, squares = s.totals.tolist()
+        log_weights = 2 * sqrt(log(s.gains.size) / (spent + cost(s))) * s.gains
+        apart = np.ptp(s.weights.log - log_weights)  # where weights are not those of the gains, nothing is proved
+        if waiting != start.waiting or apart > 1e-9 * (1 + np.ptp(log_weights)):
+            return start
+        prices = sqrt(waiting * squares)  # at least the sum of b over what is open
+        return start._replace(totals=(answers, spent, cost(s), prices, *s.queue.tolist()))
+
+    def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
+        return delayed.late_lewa(self, actions, rounds, late, start) if start.totals else ()
+
+
+@rule
+def cost(s: LateLewaState) -> float:
+    """b^2 + sum (b^2 + b_u^2) over the open decisions u, with b = 1 + sum_j pi_j of the next decision"""
+    b = 1.0
+    for j in range(s.multiplier.size):
+        b += s.multiplier[j]
+    return float((1 + s.totals[OPEN]) * b * b + s.totals[SQUARES])
+
+
+@rule
+def weigh(s: LateLewaState) -> None:
+    """w <- exp(eta G), eta the step of the next decision"""
+    set_weights(s.weights, 2 * sqrt(log(s.gains.size) / (s.totals[SPENT] + cost(s))), s.gains)
+
+
+@rule
+def end(s: LateLewaState, delta: float, charged: Vector) -> None:
+    """End a decision: s <- s + 1, pi <- Q/(delta sqrt(s + 1)); if its price was quoted, it was open"""
+    b = charged[s.queue.size]
+    if b > 0:
+        s.totals[OPEN] = max(s.totals[OPEN] - 1, 0.0)
+        s.totals[SQUARES] = max(s.totals[SQUARES] - b * b, 0.0) if s.totals[OPEN] > 0 else 0.0
+    s.totals[ANSWERS] += 1
+    for j in range(s.queue.size):
+        s.multiplier[j] = s.queue[j] / (delta * sqrt(s.totals[ANSWERS] + 1))
+    weigh(s)

@@ -1,0 +1,152 @@
+"""Late answers without a horizon, arrivals that depend on anything, and shares beside the play: what the status prints."""
+
+import json
+from math import sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.agent.test_late import answer_late
+
+from lewa import Agent, at_least
+from lewa.choice import choose_for_late_answers
+from lewa.learners import make
+from lewa.theory import delayed
+from lewa.theory.delayed import Delays
+from lewa.theory.guarantees import EVERY_ROUND, SHARES
+
+LINES = [at_least("c", 0.5)]
+
+
+def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
+    agent = Agent(["a", "b"], LINES, learner="late-lewa", settings={"delta": 20.0}, unanswered="expire")
+    answer_late(agent, 150, 1, vector=True)
+    agent.close(agent.pull())
+    status, late = agent.status(), agent._state.delays.so_far()
+    learner: Any = agent.setup.learner
+    assert (late.missing, agent._state.delays.made) == (1, 150)
+    assert status.guarantees == learner.late_guarantees(2, 150, late)
+    expected, sure = status.guarantees
+    assert expected.source == sure.source == "Late LEWA, late answers (Th2)"
+    assert delayed.no_later(late) in expected.assumptions
+    assert sure.assumptions == (EVERY_ROUND, delayed.ANY)
+    B = delayed.price_of_the_draw(learner, 2, 151, late, delayed.full_form(2)).B
+    assert sure.regret == pytest.approx(B + 1)  # one answer is lost
+    assert expected.regret == pytest.approx(B + 1 + 0.25 * sqrt(151) / 20)
+    assert Agent.restore(json.loads(json.dumps(agent.snapshot()))).status().guarantees == status.guarantees
+    agent.set_limit("c", 0.4)
+    answer_late(agent, 150, 1, vector=True)
+    later = agent.status().guarantee
+    assert later.source == "Late LEWA, from the last change on (Th2)"
+    assert "the latest answer was open together with" in later.reason  # one from before the change
+
+
+def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:
+    bounds = []
+    for name, settings in (("Th7", {"delta": 60.0}), ("Th8", {"delta": 60.0, "any_arrivals": 1})):
+        agent = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings=settings)
+        answer_late(agent, 300, 1, vector=False)
+        statement = agent.status().guarantee
+        assert statement.source == f"Late BanditLEWA, late answers ({name})"
+        assert Agent.restore(json.loads(json.dumps(agent.snapshot()))).pull() == agent.pull()
+        bounds.append(statement)
+    assert bounds[0].regret is not None
+    assert bounds[1].regret is not None
+    assert bounds[0].regret < bounds[1].regret < 300
+    assert delayed.APART in bounds[0].assumptions
+    assert delayed.APART not in bounds[1].assumptions
+    assert any("may depend on anything, as long as the delays are never longer" in text for text in bounds[1].assumptions)
+
+
+def test_the_bound_of_any_arrivals_is_the_formula() -> None:
+    agent = Agent(["a", "b", "c"], LINES, learner="late-bandit-lewa", settings={"any_arrivals": 1})
+    learner: Any = agent.setup.learner
+    T, K, D, G, e, o, delta = 10**6, 3, 2 * 10**6, 9, 7, 4, learner.delta
+    S, c, y = 0.5 * sqrt(T) / delta, sqrt(4 * sqrt(2) * np.log(K)), e / delta
+    B = c * sqrt(K * T + 4 * D + (K + 2 * G) * (4 * y * sqrt(T) + y * y * (1 + np.log(T))))
+    B += c * c * (K + 2 * G) * sqrt(T) / delta + (sqrt(T) + 2 * sqrt(e * D)) / delta
+    B += (1 + np.log2((K * T + 4 * D) * (1 + S) ** 2 / K)) * o * (1 + S)
+    statement = learner.late_guarantees(K, T, Delays(D, G, e, o + 1))[0]
+    assert statement.regret == pytest.approx(B)
+    assert statement.violation == pytest.approx([sqrt(2 * delta * sqrt(T) * (T + B))])
+    lost = learner.late_guarantees(K, T - 5, Delays(D, G, e, o + 1, 5))[0]
+    assert lost.regret == pytest.approx(B + 5 * (1 + 0.25 * sqrt(T) / delta))
+
+
+def test_one_very_late_answer_is_named_as_the_reason_for_a_trivial_bound() -> None:
+    T = 10_000
+    for name in ("late-lewa", "late-bandit-lewa", "loss-bandit-lewa"):
+        learner = make(name, 2, T, 0.5)
+        statement = learner.late_guarantees(2, T, Delays(T, T - 1, T - 1, 2))[0]  # the first answer comes last
+        text = "; ".join((*statement.assumptions, statement.reason))
+        assert "the latest answer was open together with 9999 other decisions, the average one with 2" in text
+        assert "with expire_after=h that number is at most 2 h" in text
+        assert "expire_after" not in str(learner.late_guarantees(2, T, Delays(9 * T, 18, 18, 10))[0])
+
+
+def test_without_a_horizon_the_choice_for_late_answers_with_full_information_is_late_lewa() -> None:
+    assert choose_for_late_answers("full", 10, None, 0.6, delay=20).name == "late-lewa"
+    agent = Agent(["a", "b"], LINES, feedback="full", goal="proved", settings={"delay": 5})
+    assert agent.setup.learner_name == "late-lewa"
+
+
+# Shares beside the play ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["lewa", "late-lewa", "fixed-share-lewa"])
+@pytest.mark.parametrize("exposure", [1.0, 0.8])
+def test_with_shares_beside_the_play_the_bound_holds_against_plays_that_contain_them(learner: str, exposure: float) -> None:
+    """On every path: rewards look at the play, and the shares go to an action that pays nothing and is dear."""
+    steps: dict[str, Any] = {"settings": {"delta": 20.0}}
+    if learner != "late-lewa":
+        steps = {"horizon": 300, "settings": {"eta": 0.05, "delta": 0.5, "mu": 0.3}}
+    dice, agent = np.random.default_rng(1), Agent(list("abc"), LINES, learner=learner, **steps)
+    if exposure < 1:
+        agent.set_fallback("a")
+        agent.set_exposure(exposure)
+    else:
+        agent.set_share("a", 0.2)
+    fixed = np.array([0.2, 0.0, 0.0])
+    waiting: list[Any] = []
+    regret, short = np.zeros(3), 0.0
+    for t in range(300):
+        decision = agent.pull()
+        p = np.array(decision.play)
+        assert p[0] >= 0.2
+        r, c = np.clip(1 - p, 0, 1), np.array([0.1, 0.2 * dice.random(), 0.7])
+        r[0], r[2] = 0.0, 1.0
+        plays = fixed + 0.8 * np.eye(3)  # one for each action, with the shares
+        regret, short = regret + plays @ r - p @ r, short + 0.5 - p @ c
+        assert plays[2] @ c >= 0.5
+        waiting.append((decision, r, c))
+        for item in [item for item in waiting if dice.random() < 0.4 or t == 299]:
+            waiting.remove(item)
+            agent.update(item[0], reward=item[1].tolist(), c=item[2].tolist())
+    sure = next(item for item in agent.status().guarantees if EVERY_ROUND in item.assumptions)
+    assert SHARES in sure.assumptions
+    assert sure.regret is not None
+    assert sure.violation is not None
+    assert regret[2] <= sure.regret
+    assert short <= sure.violation[0]
+
+
+def test_where_nothing_is_proved_with_shares_the_status_says_why() -> None:
+    agent = Agent(["a", "b"], LINES, learner="lewa-ix", horizon=3000)
+    agent.set_share("a", 0.1)
+    answer_late(agent, 50, 0, vector=False)
+    assert "minimum shares or an exposure are added to its play" in agent.status().guarantee.reason
+    bandit = Agent(["a", "b"], LINES, learner="late-bandit-lewa", settings={"delta": 60.0})
+    bandit.set_share("a", 0.1)
+    answer_late(bandit, 200, 0, vector=False)
+    assert bandit.status().guarantee.regret is not None
+    assert SHARES in bandit.status().guarantee.assumptions
+    bandit.set_fallback("b")
+    bandit.set_mode("shadow")
+    answer_late(bandit, 5, 0, vector=False)
+    assert "does not play and learn as the theorems assume" in bandit.status().guarantee.reason
+
+
+def test_the_metrics_of_a_named_agent_have_its_name() -> None:
+    agent = Agent(["a", "b"], LINES, name="router")
+    assert 'lewa_decisions_total{agent="router"} 0' in agent.status().metrics()
+    assert 'lewa_decisions_total{agent="other"} 0' in agent.status().metrics("other")
