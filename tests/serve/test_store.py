@@ -185,7 +185,7 @@ def test_a_second_server_process_is_refused_in_one_sentence(tmp_path: Path) -> N
     with running(url, tmp_path) as server:
         assert stat.S_IMODE(server.key_file.stat().st_mode) == 0o600
         command = [sys.executable, "-m", "lewa", "serve", "--store", url, "--port", "0"]
-        second = subprocess.run(command, capture_output=True, text=True, env=server.environment)
+        second = subprocess.run(command, capture_output=True, text=True)
         assert second.returncode == 2
         assert second.stderr.strip().count("\n") == 0
         assert "another server has" in second.stderr
