@@ -1,5 +1,6 @@
 """What a restart must not lose, and what it must not take from a clock that was wrong."""
 
+import asyncio
 import os
 import time
 from pathlib import Path
@@ -55,6 +56,26 @@ def test_the_page_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert [mark["why"] for mark in before["marks"]] == ["dear"]
         assert shares(web) == drawn
         assert web.app.host.agents["router"].hosted.recent.reward() == reward
+
+
+def test_an_agent_that_comes_back_is_drawn_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who began to listen while another replica had it would hear nothing of it until its next record."""
+    monkeypatch.setattr("lewa.serve.events.EVERY", 0.01)
+    with service(tmp_path) as web:
+        web.call("POST", "/v1/agents", SETUP)
+
+        async def listen() -> list[str]:
+            queue: asyncio.Queue[Any] = asyncio.Queue()
+            web.app.events._listeners.add(queue)
+            heard = []
+            for _ in range(2):
+                web.app.host.agents["router"].epoch += 1  # the same records, a new lease
+                heard.append((await asyncio.wait_for(queue.get(), 60))["agent"])
+            web.app.events._listeners.discard(queue)
+            return heard
+
+        assert web.client.portal is not None
+        assert web.client.portal.call(listen) == ["router", "router"]
 
 
 def test_without_a_snapshot_the_journal_gives_the_page_again(tmp_path: Path) -> None:

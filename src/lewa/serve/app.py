@@ -29,6 +29,7 @@ from lewa.serve.log import log
 from lewa.serve.metrics import Agents, Statuses, exposition
 from lewa.serve.openapi import description
 from lewa.serve.routes import Call, Json, Route, json_response
+from lewa.serve.schema import in_words
 from lewa.serve.service import Service
 from lewa.serve.store import StoreError
 
@@ -207,8 +208,8 @@ def refusal(error: Exception, request: Request) -> Response:
     retry = None
     if isinstance(error, RequestError):
         status, sentence, retry = error.status, error.sentence, error.retry_after
-    elif isinstance(error, msgspec.MsgspecError):
-        status, sentence = 400, f"the body does not fit: {error}"
+    elif isinstance(error, msgspec.MsgspecError | UnicodeDecodeError):
+        status, sentence = 400, f"the body does not fit: {in_words(error)}"
     elif isinstance(error, RecursionError):
         status, sentence = 400, "the body is nested too deep"
     elif isinstance(error, StoreError):
