@@ -22,6 +22,7 @@
           { label: "limit", stroke: css("--bad"), width: 1.4, dash: [6, 4] },
         ],
         bands: [{ series: [2, 1], fill: css("--band") }],
+        range: scaleOfLine,
       };
     if (kind === "shares")
       return {
@@ -43,6 +44,19 @@
       data: [times, at((point) => point.open), at((point) => point.charged), at((point) => point.late)],
       series: ["open", "charged", "late"].map((label, n) => ({ label, stroke: colour(n), width: 1.6 })),
     };
+  }
+
+  // The first answers swing widely, and their band is wide: the scale of a line is that of the later ones, and of its limit.
+  function scaleOfLine(plot) {
+    const [, low, high, average, recent, limit] = plot.data;
+    const [first, last] = plot.series[0].idxs || [0, limit.length - 1];
+    const later = (values, share) => values.slice(Math.ceil(first + share * (last - first)), last + 1);
+    const shown = [...later(limit, 0), ...later(average, 0.1), ...later(recent, 0.1), ...later(low, 0.5), ...later(high, 0.5)];
+    const known = shown.filter((x) => x !== null && x !== undefined);
+    if (!known.length) return [0, 1];
+    const least = Math.min(...known), most = Math.max(...known);
+    const margin = 0.1 * (most - least) || 0.1 * Math.abs(most) || 1;
+    return [least - margin, most + margin];
   }
 
   function clock(_, ticks) {
