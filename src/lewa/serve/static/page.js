@@ -188,11 +188,18 @@
     output.replaceChildren(...parts);
   }
 
+  // A value of a record in few digits; the journal has all of them.
+  function brief(value) {
+    if (Array.isArray(value)) return `[${value.map(brief).join(", ")}]`;
+    if (value !== null && typeof value === "object") return Object.entries(value).map(([name, part]) => `${name} ${brief(part)}`).join(" ");
+    return typeof value === "number" ? short(value) : String(value);
+  }
+
   function told(story) {
     const table = document.createElement("table");
     for (const record of story.records) {
       const row = table.insertRow();
-      const body = Object.entries(record.body).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`);
+      const body = Object.entries(record.body).map(([name, value]) => `${name} ${brief(value)}`);
       for (const text of [new Date(record.at * 1000).toLocaleString(), `record ${record.seq}`, record.kind, body.join(", ")])
         row.insertCell().textContent = text;
     }
