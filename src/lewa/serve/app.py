@@ -129,7 +129,8 @@ class App:
             message = await request.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            body = body + message.get("body", b"") if body else message.get("body", b"")
+            part: bytes = message.get("body", b"")
+            body = body + part if body else part
             if len(body) > most:
                 raise RequestError(413, f"a body has at most {most} bytes")
             if not message.get("more_body"):
