@@ -14,7 +14,7 @@ from lewa.serve.fold import Fold
 from lewa.serve.schema import Cap
 from lewa.serve.served import load
 from lewa.serve.sqlite import Claim
-from lewa.serve.store import BusyError, open_store
+from lewa.serve.store import BusyError, StoreError, open_store
 from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
@@ -215,6 +215,15 @@ def test_a_store_with_two_names_is_refused(tmp_path: Path, serving: bool) -> Non
     store.close()
     (tmp_path / "other.sqlite3").unlink()
     open_store(f"sqlite:///{tmp_path}/store.sqlite3", serving=serving).close()
+
+
+def test_what_is_no_store_is_not_claimed(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("this is no database, but a text that is longer than the header of one\n" * 9)
+    for _ in range(2):
+        with pytest.raises(StoreError, match="is no store"):
+            open_store(f"sqlite:///{tmp_path}/text", serving=True)
+    with pytest.raises((StoreError, OSError), match=r"is no store|directory"):
+        open_store(f"sqlite:///{tmp_path}", serving=True)
 
 
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="it reads the locks of a file, as Linux lists them")

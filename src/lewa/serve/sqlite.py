@@ -43,7 +43,11 @@ class SQLiteStore:
             self._write, self._read = self._connect(), self._connect()
             with self._lock:
                 self._migrate()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError) as error:
+            if self._claim is not None:
+                self._claim.release()
+            if isinstance(error, ValueError):  # its tables are those of a newer lewa
+                raise
             raise StoreError(f"{self._path} is no store: {error}") from error
 
     def _connect(self) -> sqlite3.Connection:
@@ -245,7 +249,7 @@ class SQLiteStore:
 
 def _check_names(path: Path) -> None:
     """Refuse a file with a second name: SQLite writes its log beside the name, so under another name commits are missing."""
-    names = os.stat(path).st_nlink if path.exists() else 1
+    names = path.stat().st_nlink if path.is_file() else 1
     if names > 1:
         raise BusyError(f"{path} has {names} names (hard links): a SQLite store must have one, as its log lies beside it")
 
@@ -268,8 +272,10 @@ class Claim:
                     raise BlockingIOError
                 self._handles.append(os.open(name, os.O_CREAT | os.O_RDONLY, mode))
                 fcntl.flock(self._handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except OSError as error:
             self._close()
+            if not isinstance(error, BlockingIOError):
+                raise
             raise BusyError(f"another server has {path}: a SQLite store is served by one process") from None
         self._mine = {_inode(handle) for handle in self._handles}
         self._files.update(self._mine)
