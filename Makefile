@@ -90,7 +90,7 @@ falsify: $(VENV)/tested
 # Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
 # load, as often on SQLite, and a quarter as often on PostgreSQL.
 kill: $(VENV)/tested
-	NUMBA_DISABLE_JIT=1 LEWA_SERVICE=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q tests/agent/test_journal.py tests/serve/test_kill.py
+	NUMBA_DISABLE_JIT=1 LEWA_SERVICE=1 LEWA_KILLS=$${KILLS:-200} $(BIN)/python -m pytest -q -s tests/agent/test_journal.py tests/serve/test_kill.py
 
 # Hostile command lines, files and calls: CASES says how many, SEED which. Nothing is compiled, so that it takes minutes.
 fuzz: $(VENV)/tested

@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from lewa import Agent, at_least, at_most
 from lewa.agent import VerdictChange
+from lewa.agent.constraint import Constraint
 from lewa.agent.metrics import CODES
 from lewa.agent.recent import FALSE_ALARM, find_common_shift, find_shift
 from lewa.agent.statistics import STEP, WINDOW, Statistics, _add_value
+from lewa.agent.verdicts import quick_verdict, verdict_of
 from lewa.units import Scale
 
 
@@ -285,3 +288,19 @@ def test_expected_values_that_the_learner_does_not_start_from_are_warned_of() ->
     for learner, codes in (("auto", []), ("lewa-ix", ["no-effect"]), ("anytime-bandit-lewa", ["no-effect"])):
         agent = Agent(["a", "b"], [at_most("cost", 0.4)], learner=learner, horizon=9, expected={"cost": [0.1, 0.9]})
         assert [warning.code for warning in agent.status().warnings] == codes
+
+
+@pytest.mark.parametrize("sense", [at_most, at_least])
+@pytest.mark.parametrize("mean", [0.1, 0.45, 0.55, 0.9])
+def test_the_quick_verdict_is_the_verdict(sense: Callable[..., Constraint], mean: float) -> None:
+    """Near the limit and far from it, with values inside the range and beyond either end, after a change of the limit."""
+    draws = np.random.default_rng(int(100 * mean))
+    for beyond in ((), (-0.5,), (1.5,), (-0.5, 1.5)):
+        agent = Agent(["a", "b"], [sense("cost", 0.5)], seed=1)
+        for n in range(120):
+            values = [*beyond, float(draws.uniform(mean - 0.1, mean + 0.1))]
+            agent.update(agent.pull(), reward=0.5, cost=values[n % len(values)])
+            if n == 80:
+                agent.set_limit("cost", 0.4)
+            if n % 4 == 0:
+                assert quick_verdict(agent._state, 1) == verdict_of(agent._state, 1)[2]

@@ -2,10 +2,9 @@
 
 import asyncio
 import json
+import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -14,15 +13,20 @@ from typing import Any
 
 import pytest
 
+from lewa.plugins import allow_only
 from lewa.serve.loopback import Connection
+from lewa.serve.run import serve
 
 # Tests that start and kill many servers take minutes: `make test-service` runs them.
 long = pytest.mark.skipif(
     not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
 )
-# Servers start many times: without bytecode, most of a start is to parse the sources of libraries.
-BYTECODE = {"PYTHONPYCACHEPREFIX": str(Path(__file__).parents[2] / "build" / "bytecode")}
+# Most of a start is to import libraries: servers are forked from a process that has done so.
+forked = multiprocessing.get_context("forkserver")
+uvicorn = ["uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl"]
+forked.set_forkserver_preload(["lewa.serve.sqlite", "lewa.serve.postgres", *uvicorn, __name__])
 IDLE = 120.0  # seconds without any work after which a process that starts hangs
+WAIT = 30.0  # seconds after which a caller sends its call again
 LONGEST = 3600.0  # seconds, for one that works and is never ready
 SETUP = {
     "name": "router",
@@ -33,31 +37,60 @@ SETUP = {
 }
 
 
+def _serve(url: str, port: int, key_file: Path, lease: float, log: Path) -> None:
+    """Serve as `lewa serve` does, in a process that was forked for it."""
+    handle = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    for output in (1, 2):
+        os.dup2(handle, output)
+    os.chdir(log.parent)
+    allow_only([])
+    serve(url, port, key_file=key_file, lease=lease)
+
+
+class Process:
+    """A forked server, with what the tests need of a process."""
+
+    def __init__(self, *arguments: Any) -> None:
+        self._process = forked.Process(target=_serve, args=arguments, daemon=True)
+        self._process.start()
+        assert self._process.pid is not None
+        self.pid = self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, seconds: float | None = None) -> int:
+        self._process.join(seconds)
+        code = self._process.exitcode
+        assert code is not None, f"the server still runs after {seconds} seconds"
+        return code
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
 class Server:
-    """`lewa serve` on a free port of this machine."""
+    """A service on a free port of this machine."""
 
     def __init__(self, url: str, folder: Path, *, port: int = 0, lease: float | None = None) -> None:
         self.url, self.folder, self._port = url, folder, port
-        self.environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONWARNINGS": "ignore", **BYTECODE}
-        self.environment.pop("PYTHONDONTWRITEBYTECODE", None)
-        if lease is not None:
-            self.environment["LEWA_LEASE"] = str(lease)
+        self._lease = 3.0 if lease is None else lease
         self.key_file = folder / "admin.key"
         self.log = folder / f"server-{time.monotonic_ns()}.log"
         self.start()
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "lewa", "serve", "--store", self.url, "--port", str(self._port)]
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [*command, "--key-file", str(self.key_file)], stdout=log, stderr=log, env=self.environment, cwd=self.folder
-            )
+        self.process = Process(self.url, self._port, self.key_file, self._lease, self.log)
         self.port = self._port or self._logged_port()
         self._port = self.port
 
     def _logged_port(self) -> int:
         for _ in self._while_it_works():
-            for line in self.log.read_text().splitlines():
+            for line in self.log.read_text().splitlines() if self.log.exists() else ():
                 if '"starting"' in line:
                     return int(json.loads(line)["address"].rsplit(":", 1)[1])
         self.kill()
@@ -68,9 +101,10 @@ class Server:
         last, since, begun = (-1, ""), time.monotonic(), time.monotonic()
         while self.process.poll() is None and time.monotonic() - since < IDLE and time.monotonic() - begun < LONGEST:
             yield
-            if (work := (self.log.stat().st_size, _processor_time(self.process.pid))) != last:
+            written = self.log.stat().st_size if self.log.exists() else 0
+            if (work := (written, _processor_time(self.process.pid))) != last:
                 last, since = work, time.monotonic()
-            time.sleep(0.05)
+            time.sleep(0.01)
 
     @property
     def key(self) -> str:
@@ -90,17 +124,16 @@ class Server:
     def call(self, method: str, path: str, body: Any = None, headers: str = "") -> tuple[int, Any]:
         async def once() -> tuple[int, Any]:
             async with Connection(self.port, self.key) as connection:
-                return await asyncio.wait_for(connection.call(method, path, body, headers), 30)
+                return await asyncio.wait_for(connection.call(method, path, body, headers), IDLE)
 
         return asyncio.run(once())
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
+        self.process.kill()
         self.process.wait()
 
-    def stop(self, seconds: float = 20) -> int:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+    def stop(self, seconds: float = IDLE) -> int:
+        self.process.send_signal(signal.SIGTERM)
         return self.process.wait(seconds)
 
 
@@ -117,9 +150,8 @@ def running(url: str, folder: Path, **options: Any) -> Iterator[Server]:
     try:
         yield server.ready()
     finally:
-        if server.process.poll() is None:
-            server.process.send_signal(signal.SIGCONT)
-            server.kill()
+        server.process.send_signal(signal.SIGCONT)
+        server.kill()
 
 
 class Traffic:
@@ -141,7 +173,7 @@ class Traffic:
         while not self.ended and time.monotonic() < end:
             await asyncio.sleep(0.02)
         self.ended = True
-        await asyncio.wait(tasks, timeout=10)
+        await asyncio.wait(tasks, timeout=IDLE)
         for task in tasks:
             task.cancel()
             with suppress(asyncio.CancelledError, ConnectionError, OSError):
@@ -168,7 +200,7 @@ class Traffic:
         """Send the same call until it is acknowledged, as a client should."""
         while not self.ended:
             try:
-                status, answer = await asyncio.wait_for(connection.call("POST", f"{self.path}/{verb}", body), 10)
+                status, answer = await asyncio.wait_for(connection.call("POST", f"{self.path}/{verb}", body), WAIT)
             except (OSError, TimeoutError):
                 connection.close()
                 await asyncio.sleep(0.05)

@@ -151,7 +151,7 @@ def test_caps_hold_where_the_fallback_cannot_be_played(web: Client, mode: str) -
     assert web.call("POST", "/v1/agents", setup)[0] == 201
     without = {"available": ["medium", "large"]}
     first, second = (web.call("POST", f"{AGENT}/decide", without) for _ in range(2))
-    assert (first[0], first[1].get("by", "learner")) == (200, "learner")
+    assert (first[0], first[1]["by"]) == (200, "learner")
     assert (second[0], "a cap is spent" in second[1]["error"]) == (400, True)
     assert web.call("POST", f"{AGENT}/decide")[1]["by"] == "fallback"
 

@@ -33,7 +33,7 @@ def test_one_decision_from_draw_to_story(web: Client) -> None:
     assert made["decision"] == "router:1"
     assert made["action"] in SETUP["actions"]  # type: ignore[operator]
     assert 0 < made["probability"] <= 1
-    assert made["by" if "by" in made else "version"] in ("learner", 1)
+    assert (made["by"], made["version"]) == ("learner", 1)
     assert web.call("POST", f"{AGENT}/decide", {"key": "req-1"})[1] == made
     one, two = [{"decision": "router:1", "cost": 0.2}], [{"decision": "router:1", "reward": 1}]
     assert results(web.call("POST", f"{AGENT}/feedback", one)[1]) == ["kept"]
@@ -326,3 +326,28 @@ def test_rules_and_board_name_metrics_that_exist(web: Client) -> None:
     for file in (folder / "alerts.yml", folder / "grafana" / "lewa.json"):
         for name in set(re.findall(r"\blewa_[a-z_]+", file.read_text())):
             assert f"\n{name}" in text, f"{file.name} names {name}"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "sentence"),
+    [
+        ("/decide", b'{"key": "\xff"}', "the body does not fit: it is not UTF-8"),
+        ("/decide", b'{"key": "a\\nb"}', "the body does not fit: Expected `str` without control characters - at `$.key`"),
+        (
+            "",
+            {**SETUP, "name": "<script>"},
+            "of 1 to 64 letters, digits and . _ -, with a letter or a digit first - at `$.name`",
+        ),
+        ("", {**SETUP, "keys_for": "5y"}, "Expected `str` like 90s, 30m, 24h or 7d - at `$.keys_for`"),
+    ],
+)
+def test_what_does_not_fit_is_said_without_a_pattern(web: Client, path: str, body: Any, sentence: str) -> None:
+    status, answer = web.call("POST", f"{AGENT}{path}" if path else "/v1/agents", body)
+    assert status == 400
+    assert answer["error"].endswith(sentence)
+
+
+def test_an_entry_of_a_list_is_refused_without_a_pattern(web: Client) -> None:
+    made = web.call("POST", f"{AGENT}/decide", [{"key": "a\nb"}, {}])[1]["decisions"]
+    assert made[0] == {"refused": "Expected `str` without control characters - at `$.key`", "index": 0}
+    assert made[1]["decision"] == "router:1"

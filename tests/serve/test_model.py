@@ -133,7 +133,7 @@ class Surface(RuleBasedStateMachine):
             by, among = wanted
             number = self.decided(worst)
             assert made["decision"] == f"m:{number}"
-            assert (made.get("by", "learner"), made["action"] in among) == (by, True)
+            assert (made["by"], made["action"] in among) == (by, True)
             self.check_propensities(made, by, mask)
             if key is not None:
                 self.keys[key] = (number, (made["decision"], made["action"], made["probability"]))

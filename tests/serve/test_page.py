@@ -119,6 +119,8 @@ def test_the_page_as_people_use_it(browser: Any, server: Server) -> None:
     browser.find_element("css selector", "[data-form=story] button").click()
     until(lambda: "router:2" in text(browser, "output"))
     assert "answered" in text(browser, "output")
+    lines = "return [...document.querySelectorAll('output td:nth-child(3)')].map((cell) => cell.offsetHeight)"
+    assert all(height < 40 for height in browser.execute_script(lines))  # "decision" is not broken in two
 
     browser.find_element("css selector", ".admin summary").click()
     fill(browser, "timeout", close_after="45m")

@@ -17,7 +17,7 @@ from lewa.serve.archive import verify
 from lewa.serve.store import open_store
 from tests.serve.audits import audit
 from tests.serve.postgres import Cluster
-from tests.serve.running import SETUP, Server, Traffic, long, running
+from tests.serve.running import IDLE, SETUP, Server, Traffic, long, running
 
 T = TypeVar("T")
 LEASE = 2.0
@@ -117,12 +117,14 @@ def test_every_replica_shows_every_agent(replicas) -> None:  # type: ignore[no-u
                 assert "default-src 'none'" in page.headers["content-security-policy"]
             assert client.get("/agents/nobody").status_code == 404
             seen: set[str] = set()
+            end = time.monotonic() + IDLE  # a stream says something every two seconds
             with client.stream("GET", "/v1/events") as stream:
                 for line in stream.iter_lines():
                     if line.startswith("data: "):
                         seen.add(json.loads(line[6:])["agent"])
                     if seen == set(names):
                         break
+                    assert time.monotonic() < end, f"the events have {seen}"
             with client.stream("GET", "/v1/events?agent=agent-2") as stream:
                 first = next(line for line in stream.iter_lines() if line.startswith("data: "))
                 assert json.loads(first[6:])["agent"] == "agent-2"

@@ -63,7 +63,7 @@ def test_every_mode_is_in_the_propensity_and_in_the_journal(web: Client, tmp_pat
         if mode != "shadow":
             assert change(web, safety={"mode": mode}, why=f"try {mode}")["setup"]["safety"].get("mode", "live") == mode
         made = decide(web, 5)
-        assert all(one.get("by", "learner") == by for one in made)
+        assert all(one["by"] == by for one in made)
         if by == "fallback":
             assert {(one["action"], one["probability"]) for one in made} == {("small", 1.0)}
         play = web.call("GET", f"{AGENT}/play")[1]
@@ -126,7 +126,7 @@ def test_the_bills_of_a_period_never_come_to_more_than_the_cap(web: Client, tmp_
     waiting: list[Any] = []
     for _ in range(15):
         made = decide(web, rng.randrange(1, 6))
-        by |= {one.get("by", "learner") for one in made}
+        by |= {one["by"] for one in made}
         waiting += made
         rng.shuffle(waiting)
         some, waiting = waiting[:3], waiting[3:]
@@ -143,13 +143,13 @@ def test_the_bills_of_a_period_never_come_to_more_than_the_cap(web: Client, tmp_
     change(web, caps=[{**cap, "total": 1000}], why="more money")
     [stands] = web.call("GET", f"{AGENT}/status")[1]["caps"]
     assert stands["spent"] == pytest.approx(told)  # a larger cap forgets nothing
-    assert {one.get("by", "learner") for one in decide(web, 20)} == {"learner"}
+    assert {one["by"] for one in decide(web, 20)} == {"learner"}
 
 
 def test_a_reservation_counts_until_the_bill_comes(web: Client) -> None:
     assert web.call("POST", "/v1/agents", {**SAFE, "caps": [{"line": "cost", "total": 1, "per": "day"}]})[0] == 201
     made = decide(web, 2, reserve={"cost": 0.5})
-    assert [one.get("by", "learner") for one in [*made, *decide(web)]] == ["learner", "learner", "cap"]
+    assert [one["by"] for one in [*made, *decide(web)]] == ["learner", "learner", "cap"]
     web.call("POST", f"{AGENT}/feedback", [{"decision": made[0]["decision"], "cost": 0.1}])
     [stands] = web.call("GET", f"{AGENT}/status")[1]["caps"]
     assert (stands["spent"], stands["reserved"]) == (pytest.approx(0.1), pytest.approx(1.5))  # the cap's own decision too

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ from lewa.serve.served import Served, load
 from lewa.serve.service import Service
 from lewa.serve.sqlite import SQLiteStore
 from lewa.serve.store import BusyError, Store, StoreError, open_store
+from lewa.serve.writer import Writer
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, running
 
@@ -185,7 +187,7 @@ def test_a_second_server_process_is_refused_in_one_sentence(tmp_path: Path) -> N
     with running(url, tmp_path) as server:
         assert stat.S_IMODE(server.key_file.stat().st_mode) == 0o600
         command = [sys.executable, "-m", "lewa", "serve", "--store", url, "--port", "0"]
-        second = subprocess.run(command, capture_output=True, text=True, env=server.environment)
+        second = subprocess.run(command, capture_output=True, text=True)
         assert second.returncode == 2
         assert second.stderr.strip().count("\n") == 0
         assert "another server has" in second.stderr
@@ -314,3 +316,28 @@ def test_full_information_agents_are_hosted_too(tmp_path: Path) -> None:
     assert verify(store, store.agents()[0]).sha256 == state
     assert Hosted.begin(next(store.rows(1))).decisions == 0
     store.close()
+
+
+def test_a_batch_waits_for_those_who_were_answered_and_those_who_came_meanwhile() -> None:
+    """The caller of the batch before comes back about now, and two called while it was written: three are expected."""
+    begun, free = Semaphore(0), Semaphore(0)
+    seen: list[tuple[int, int]] = []  # rows of a batch, and how many calls were expected to be in it
+
+    async def write() -> None:
+        class Slow:
+            def commit(self, batch: Batch) -> frozenset[int]:
+                seen.append((len(batch.rows), writer._expected))
+                begun.release()
+                free.acquire()
+                return frozenset()
+
+        writer = Writer(Slow(), print, print, lambda rows, seconds: None)  # type: ignore[arg-type]
+        first = writer.append([Row(1, 1, "decision", 1, 1, "{}")], 0)
+        await asyncio.to_thread(begun.acquire)
+        others = [writer.append([Row(1, n, "decision", 1, n, "{}")], 0) for n in (2, 3)]
+        free.release(2)
+        await asyncio.gather(first, *others)  # the third does not come, and is not waited for long
+        writer.stop()
+
+    asyncio.run(write())
+    assert seen == [(1, 1), (2, 3)]

@@ -8,7 +8,9 @@ import numpy as np
 from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import LEVEL
 from lewa.agent.state import AgentState
-from lewa.measures.confidence_sequence import interval
+from lewa.measures.confidence_sequence import interval, least_reach, most_reach
+
+SLACK = 1 - 1e-9  # of a bound from below, for the rounding of what it bounds
 
 
 @np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
@@ -17,12 +19,37 @@ def verdict_of(state: AgentState, f: int) -> tuple[float | None, float | None, s
 
     An end is None where clipped values say nothing of it.
     """
-    statistics, constraint, m = state.statistics, state.setup.constraints[f - 1], len(state.setup.constraints)
+    statistics, m = state.statistics, len(state.setup.constraints)
     n = statistics.count[f]
     if not n:
         return None, None, "undecided"
-    ends = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
-    least, most = sorted(constraint.scale.to_user(float(end)) for end in ends)
+    low, high = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
+    return _judge(state, f, float(low), float(high))
+
+
+@np.errstate(all="ignore")
+def quick_verdict(state: AgentState, f: int) -> str:
+    """Return the verdict alone: mostly a band that is too wide for sure, or too narrow, settles it at little cost."""
+    statistics, m = state.statistics, len(state.setup.constraints)
+    n = float(statistics.count[f])
+    if not n:
+        return "undecided"
+    mean, spread, alpha = float(statistics.unit_sum[f]) / n, float(statistics.spread[f]), (1 - LEVEL) / m / 2
+    wide = _judge(state, f, *_ends(mean, most_reach(spread, alpha) / n))[2]
+    if wide != "undecided":
+        return wide
+    narrow = _judge(state, f, *_ends(mean, SLACK * least_reach(spread, alpha) / n))[2]
+    return "undecided" if narrow == "undecided" else verdict_of(state, f)[2]
+
+
+def _ends(mean: float, width: float) -> tuple[float, float]:
+    return min(max(mean - width, 0.0), 1.0), min(max(mean + width, 0.0), 1.0)
+
+
+def _judge(state: AgentState, f: int, low_end: float, high_end: float) -> tuple[float | None, float | None, str]:
+    """Return a band in the user's units, without the ends that clipped values say nothing of, and its verdict."""
+    statistics, constraint = state.statistics, state.setup.constraints[f - 1]
+    least, most = sorted(constraint.scale.to_user(end) for end in (low_end, high_end))
     low = None if statistics.clip_below[f] else least
     high = None if statistics.clip_above[f] else most
     return low, high, _verdict(constraint, promised_limit(state, f), low, high)

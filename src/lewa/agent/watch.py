@@ -7,7 +7,7 @@ from typing import NamedTuple
 from lewa.agent.diagnostics import StatusWarning, shift_text
 from lewa.agent.recent import Shift
 from lewa.agent.state import AgentState
-from lewa.agent.verdicts import promised_limit, verdict_of
+from lewa.agent.verdicts import promised_limit, quick_verdict
 
 log = logging.getLogger("lewa.agent")
 log.addHandler(logging.NullHandler())  # nothing goes to standard error unless the application asks for it
@@ -78,7 +78,7 @@ class Watch:
 
 
 def _verdicts(state: AgentState) -> list[str]:
-    return [verdict_of(state, f)[2] for f in range(1, len(state.setup.fields))]
+    return [quick_verdict(state, f) for f in range(1, len(state.setup.fields))]
 
 
 def announce(

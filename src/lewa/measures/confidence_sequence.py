@@ -50,6 +50,11 @@ def least_reach(spread: float, alpha: float) -> float:
     return float(((-np.log(alpha) + COSTS * spread) / STEPS).min())
 
 
+def most_reach(spread: float, alpha: float) -> float:
+    """Return a number that u(V) is at most, at a hundredth of its cost: where one term alone reaches 1/alpha."""
+    return float(((-np.log(alpha) - np.log(WEIGHTS) + COSTS * spread) / STEPS).min())
+
+
 def interval(
     count: ArrayLike, total: ArrayLike, spread: ArrayLike, alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -28,6 +28,7 @@ from lewa.serve.schema import (
     Story,
     ToldList,
     WhatIf,
+    in_words,
 )
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ def _entry(raw: Raw, kind: Any) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
-        return str(error)
+        return in_words(error)
 
 
 def _check_length(call: Call, length: int) -> None:

@@ -29,12 +29,14 @@ from lewa.serve.log import log
 from lewa.serve.metrics import Agents, Statuses, exposition
 from lewa.serve.openapi import description
 from lewa.serve.routes import Call, Json, Route, json_response
+from lewa.serve.schema import in_words
 from lewa.serve.service import Service
 from lewa.serve.store import StoreError
 
 COOKIE = "lewa_key"
 CALLS = "/v1/agents/{name}/"
 MARK = FORWARDED.encode()
+HEADERS = "lewa.headers"  # in the scope of a request
 NO_KEY = "this needs a key: Authorization: Bearer KEY"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -105,7 +107,7 @@ class App:
 
     def caller(self, request: Request, cookie: bool = False) -> Caller:
         """Return who calls; the page's cookie is taken only for what a page of this very service asks."""
-        word, _, token = _header(request, b"authorization").partition(" ")
+        word, _, token = _headers(request).get(b"authorization", b"").decode("latin-1").partition(" ")
         if word.lower() != "bearer":
             token = ""
             same = request.headers.get("sec-fetch-site", "same-origin") in ("same-origin", "none")
@@ -119,15 +121,16 @@ class App:
     async def read(self, request: Request) -> bytes:
         """Return the body, if it is not too large."""
         most = self.host.limits.body
-        length = _header(request, b"content-length")
-        if length.isdigit() and int(length) > most:
-            raise RequestError(413, f"a body has at most {most} bytes, got {length}")
+        length = _headers(request).get(b"content-length", b"")
+        if length.isdigit() and (len(length) > 18 or int(length) > most):
+            raise RequestError(413, f"a body has at most {most} bytes, got {length.decode():.40}")
         body = b""
         while True:
             message = await request.receive()
             if message["type"] == "http.disconnect":
                 raise ClientDisconnect
-            body += bytes(message.get("body", b""))
+            part: bytes = message.get("body", b"")
+            body = body + part if body else part
             if len(body) > most:
                 raise RequestError(413, f"a body has at most {most} bytes")
             if not message.get("more_body"):
@@ -147,7 +150,7 @@ class App:
                 if route.writes and host.writer.lag() > host.limits.lag:
                     host.meters.shed.inc()
                     raise UnavailableError("commits are behind by more than a second")
-                call = Call(self.service, request, caller, body, _header(request, MARK) != "")
+                call = Call(self.service, request, caller, body, MARK in _headers(request))
                 try:
                     result = await route.handler(call)
                     response = result if isinstance(result, Response) else json_response(result, route.status)
@@ -193,9 +196,12 @@ class App:
             return refusal(error, request)
 
 
-def _header(request: Request, name: bytes) -> str:
-    """Return a header of a request, or nothing, without making an object of all of them."""
-    return next((value.decode("latin-1") for key, value in request.scope["headers"] if key == name), "")
+def _headers(request: Request) -> dict[bytes, bytes]:
+    """Return the headers of a request by their names in small letters; of a name that is there twice, the last."""
+    headers: dict[bytes, bytes] | None = request.scope.get(HEADERS)
+    if headers is None:
+        headers = request.scope[HEADERS] = dict(request.scope["headers"])
+    return headers
 
 
 def refusal(error: Exception, request: Request) -> Response:
@@ -203,8 +209,8 @@ def refusal(error: Exception, request: Request) -> Response:
     retry = None
     if isinstance(error, RequestError):
         status, sentence, retry = error.status, error.sentence, error.retry_after
-    elif isinstance(error, msgspec.MsgspecError):
-        status, sentence = 400, f"the body does not fit: {error}"
+    elif isinstance(error, msgspec.MsgspecError | UnicodeDecodeError):
+        status, sentence = 400, f"the body does not fit: {in_words(error)}"
     elif isinstance(error, RecursionError):
         status, sentence = 400, "the body is nested too deep"
     elif isinstance(error, StoreError):

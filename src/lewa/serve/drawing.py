@@ -7,6 +7,7 @@ from lewa.serve.rows import Entry, KeyRow
 from lewa.serve.schema import Query
 from lewa.serve.served import Served
 
+EMPTY = Query()
 Made = tuple[int, DecisionBody] | str | int  # a decision, a refusal, or the decision that a key had before
 
 
@@ -39,10 +40,12 @@ class Drawing:
 
     def _is_plain(self, query: Query) -> bool:
         """Whether a query asks for nothing special, and for a decision that was not made before."""
+        if query == EMPTY:
+            return True
         special = (query.available, query.context, query.reserve, query.advice, query.if_unused)
-        if any(part is not None for part in special):
+        if query.key is None or any(part is not None for part in special):
             return False
-        return query.key is None or (query.key not in self._keys and self._served.known_key(query.key, self._at) is None)
+        return query.key not in self._keys and self._served.known_key(query.key, self._at) is None
 
     def _draw_run(self) -> None:
         if not self._run:

@@ -31,7 +31,7 @@ class Events:
         self._host, self._statuses, self._forwarder = host, statuses, forwarder
         self._listeners: set[Queue] = set()
         self._task: asyncio.Task[None] | None = None
-        self._drawn: dict[str, tuple[int, int]] = {}  # the seq that was drawn last, and every how many seconds
+        self._drawn: dict[str, tuple[int, int, int]] = {}  # the epoch and seq drawn last, and every how many seconds
 
     def start(self) -> None:
         """Begin to look."""
@@ -50,7 +50,9 @@ class Events:
             await asyncio.sleep(EVERY)
             turn += 1
             for served in list(self._host.agents.values()):
-                seq, step = self._drawn.get(served.name, (-1, 1))
+                epoch, seq, step = self._drawn.get(served.name, (-1, -1, 1))
+                if epoch != served.epoch:  # it came back from another replica: who listens may have missed it
+                    seq, step = -1, 1
                 if served.seq == seq or turn % step:
                     continue
                 try:
@@ -58,10 +60,10 @@ class Events:
                 except Exception as error:
                     log("no status", agent=served.name, why=str(error))
                     continue
-                self._drawn[served.name] = (served.seq, step)
+                self._drawn[served.name] = (served.epoch, served.seq, step)
                 history = served.hosted.history
                 if history.add(point):
-                    self._drawn[served.name] = (served.seq, 2 * step)
+                    self._drawn[served.name] = (served.epoch, served.seq, 2 * step)
                 self._send({"agent": served.name, "point": point, "marks": history.marks})
 
     def _send(self, event: dict[str, Any]) -> None:

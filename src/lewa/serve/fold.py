@@ -23,6 +23,7 @@ from lewa.serve.history import History
 from lewa.serve.recent import Recent
 from lewa.serve.rows import Row, Snapshot
 from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
+from lewa.serve.terms import add_terms, restored, terms_of
 
 FORMAT = 1  # of a snapshot
 COMPILED = not vars(config)["DISABLE_JIT"]  # compiled code and plain Python differ in the last bits
@@ -51,6 +52,7 @@ class Fold:
         self._needs_play = kind is not Kind.BANDIT and agent.setup.learner.reads_play
         self._observes_all = kind is Kind.FULL
         self._at_close = agent.setup.learns_at_close
+        self.terms = [terms_of(agent, 1, 1, self.close_after)]  # the oldest first
 
     def _adopt(self, agent: Agent, setup: AgentSetup) -> None:
         """Go on with an agent that was changed."""
@@ -58,8 +60,6 @@ class Fold:
         self._index = {action: i for i, action in enumerate(self.actions)}
         after = setup.answers.close_after
         self.close_after = None if after is None else microseconds(after)  # how long a decision stays open
-        low, high = agent.setup.reward_range
-        self._units = [(line.name, high - low, line.high - line.low) for line in agent.setup.constraints]  # of prices
 
     @classmethod
     def begin(cls, row: Row) -> Self:
@@ -97,6 +97,7 @@ class Fold:
         self._adopt(self.agent, current(setup, self.agent))
         self.retired = bool(body.get("retired", self.retired))
         self.version += 1
+        add_terms(self.terms, terms_of(self.agent, self.decisions + 1, self.version, self.close_after))
 
     def apply(self, row: Row) -> None:
         """Take a row of the journal over."""
@@ -201,7 +202,7 @@ class Fold:
         plain = to_json(self.plain())
         reserves = [[number, decision.reserve] for number, decision in self.open.items() if decision.reserve is not None]
         drawings = {"recent": self.recent.plain(), "history": self.history.plain()}
-        beside = {**drawings, "reserves": reserves, "elsewhere": self.elsewhere}
+        beside = {**drawings, "reserves": reserves, "elsewhere": self.elsewhere, "terms": self.terms}
         body = zlib.compress(f'{plain[:-1]}, "beside": {to_json(beside)}}}'.encode(), 1)
         state = hashlib.sha256(plain.encode()).hexdigest()
         return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), state)
@@ -220,11 +221,13 @@ class Fold:
         for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
             spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}
+        hosted.terms = [terms_of(hosted.agent, 1, hosted.version, hosted.close_after)]  # if the snapshot has none
         beside = plain.get("beside")
         if beside is not None:
             hosted.elsewhere = beside["elsewhere"]
             hosted.recent.restore(beside["recent"])
             hosted.history.restore(beside["history"])
+            hosted.terms = restored(beside["terms"]) if "terms" in beside else hosted.terms
             for number, reserve in beside["reserves"]:
                 hosted.open[number].reserve = reserve
         return hosted

@@ -150,7 +150,7 @@ class Host:
         if name in self.broken:
             raise UnavailableError(self.broken[name], 60)
         if not self.store.shared:
-            raise RequestError(404, f"there is no agent {name}")
+            raise RequestError(404, f"there is no agent {name:.100}")
         async with self._locks.setdefault(name, asyncio.Lock()):
             return self.agents.get(name) or await self._claim(name, forwarded)
 
@@ -160,7 +160,7 @@ class Host:
             self.names = {agent.name: agent.id for agent in agents}
         number = self.names.get(name)
         if number is None:
-            raise RequestError(404, f"there is no agent {name}")
+            raise RequestError(404, f"there is no agent {name:.100}")
         leases = await asyncio.to_thread(self.store.leases)
         other = next((lease for lease in leases if lease.agent == number and lease.live and lease.owner != self.owner), None)
         winner = other.address if other is not None else self._winner(name, await self._replicas())

@@ -32,6 +32,7 @@ from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
 from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
+from lewa.serve.terms import terms_at
 
 SHOWN = 20  # actions up to which a decision is answered with all propensities
 OPTIONS = ("max_pending and expire_after", "answers.max_open and answers.close_after")  # their names here
@@ -325,15 +326,16 @@ class Hosted(Fold):
     # Reading -------------------------------------------------------------------------------------------------------------
 
     def answer(self, number: int, at: int, made: DecisionBody) -> Decided:
-        """Return a decision as a caller gets it."""
-        limit, at = self.close_after, self.open[number].since if number in self.open else at
-        has_room = made.q is not None and len(self.actions) <= SHOWN
-        prices = {name: x * reward / line for (name, reward, line), x in zip(self._units, made.m, strict=False)}
+        """Return a decision as a caller gets it: the same at any time, whatever was changed meanwhile."""
+        terms = terms_at(self.terms, number)
+        limit = terms.close_after
+        has_room = made.q is not None and len(made.q) <= SHOWN
+        prices = {name: x * reward / line for (name, reward, line), x in zip(terms.units, made.m, strict=False)}
         return Decided(
             decision=f"{self.setup.name}:{number}",
             action=self.actions[made.a],
             probability=made.p,
-            version=self.version,
+            version=terms.version,
             by=made.by,
             propensities=dict(zip(self.actions, made.q or (), strict=False)) if has_room else None,
             prices=prices or None,

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from lewa.serve.auth import Caller
 from lewa.serve.served import Served
@@ -55,9 +56,18 @@ class Route:
 
 
 class Json(Response):
-    """A body that is JSON already."""
+    """A body that is JSON already; made and sent with less work than any response."""
 
-    media_type = "application/json"
+    def __init__(self, content: bytes, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        self.status_code, self.body, self.background = status, content, None
+        self.raw_headers = [(b"content-length", b"%d" % len(content)), (b"content-type", b"application/json")]
+        if headers:
+            self.raw_headers += [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+        await send({"type": "http.response.body", "body": self.body})
 
 
 def json_response(result: Any, status: int = 200, headers: dict[str, str] | None = None) -> Json:

@@ -74,6 +74,7 @@ def serve(
     app = App(host)
     config = uvicorn.Config(
         app.build(),
+        ws="none",
         log_level="critical",
         access_log=False,
         proxy_headers=False,

@@ -6,13 +6,34 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 # `$` alone also matches before a newline at the end. Eight digits of days, in microseconds, fit into 64 bits; nine do not.
-Name = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?!\n)$", description="The name of an agent.")]
-Label = Annotated[str, Meta(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f]*(?!\n)$")]
-Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]*(?!\n)$")]
-Duration = Annotated[str, Meta(pattern=r"^[0-9]{1,8}(s|m|h|d)(?!\n)$", description="A time: 90s, 30m, 24h, 7d.")]
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}(?!\n)$"
+PRINTED, TIME = r"^[^\x00-\x1f\x7f]*(?!\n)$", r"^[0-9]{1,8}(s|m|h|d)(?!\n)$"
+WORDS = {  # what a pattern asks for, for those who get an error
+    NAME: "of 1 to 64 letters, digits and . _ -, with a letter or a digit first",
+    PRINTED: "without control characters",
+    TIME: "like 90s, 30m, 24h or 7d",
+}
+Name = Annotated[str, Meta(pattern=NAME, description="The name of an agent.")]
+Label = Annotated[str, Meta(min_length=1, max_length=100, pattern=PRINTED)]
+Key = Annotated[str, Meta(min_length=1, max_length=200, pattern=PRINTED)]
+Duration = Annotated[str, Meta(pattern=TIME, description="A time: 90s, 30m, 24h, 7d.")]
 Share = Annotated[float, Meta(gt=0, le=1)]
 Number = float | list[float]  # one, or one per action where every action is seen
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+
+
+def in_words(error: Exception) -> str:
+    """Return what does not fit the types, with words in place of a pattern.
+
+    >>> in_words(ValueError(f"Expected `str` matching regex {TIME!r} - at `$.close_after`"))
+    'Expected `str` like 90s, 30m, 24h or 7d - at `$.close_after`'
+    """
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
+    text = str(error)
+    for pattern, words in WORDS.items():
+        text = text.replace(f"matching regex {pattern!r}", words)
+    return text
 
 
 def microseconds(duration: str) -> int:
@@ -195,7 +216,7 @@ class Decided(Struct, omit_defaults=True):
     action: str
     probability: float
     version: int
-    by: str = "learner"
+    by: str
     propensities: dict[str, float] | None = None
     prices: dict[str, float] | None = None
     available: list[str] | None = None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Lock
+from typing import ClassVar
 from urllib.parse import unquote
 
 import msgspec
@@ -27,7 +28,7 @@ PAGE = 10_000  # rows read at a time, so that a long export holds no lock
 
 
 class SQLiteStore:
-    """One file. `serving` takes a lock beside it that a second server does not get."""
+    """One file. `serving` claims it: a second server does not get it."""
 
     shared = False
 
@@ -35,13 +36,18 @@ class SQLiteStore:
         self.url, self._path = url, Path(unquote(url.removeprefix("sqlite:///")))
         if not self._path.parent.is_dir():
             raise ValueError(f"there is no folder {self._path.parent} for the store {self._path.name}")
-        self._claim = _claim(self._path) if serving else None
+        _check_names(self._path)
+        self._claim = Claim(self._path) if serving else None
         self._lock = Lock()
         try:
             self._write, self._read = self._connect(), self._connect()
             with self._lock:
                 self._migrate()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, ValueError) as error:
+            if self._claim is not None:
+                self._claim.release()
+            if isinstance(error, ValueError):  # its tables are those of a newer lewa
+                raise
             raise StoreError(f"{self._path} is no store: {error}") from error
 
     def _connect(self) -> sqlite3.Connection:
@@ -81,7 +87,7 @@ class SQLiteStore:
             self._write.close()
             self._read.close()
         if self._claim is not None:
-            os.close(self._claim)
+            self._claim.release()
             self._claim = None
 
     @contextmanager
@@ -241,13 +247,49 @@ class SQLiteStore:
         return []
 
 
-def _claim(path: Path) -> int:
-    """Lock the file beside the store; the lock goes with the process, however that ends."""
-    file = os.path.realpath(path)  # a link to the store is the store
-    handle = os.open(f"{file}.lock", os.O_CREAT | os.O_RDWR, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
-        raise BusyError(f"another server has {path}: a SQLite store is served by one process") from None
-    return handle
+def _check_names(path: Path) -> None:
+    """Refuse a file with a second name: SQLite writes its log beside the name, so under another name commits are missing."""
+    names = path.stat().st_nlink if path.is_file() else 1
+    if names > 1:
+        raise BusyError(f"{path} has {names} names (hard links): a SQLite store must have one, as its log lies beside it")
+
+
+class Claim:
+    """A lock on the path of a store and a lock on the file itself, which may have been moved. Both go with the process.
+
+    They are `flock` locks, which SQLite does not use. SQLite's locks end when their process closes any handle of the file.
+    So the handle here stays open until the connections are closed, and a file that this process serves is not opened again.
+    """
+
+    _files: ClassVar[set[tuple[int, int]]] = set()  # that this process has locked, by device and inode
+
+    def __init__(self, path: Path) -> None:
+        self._handles: list[int] = []
+        file = os.path.realpath(path)  # a link to the store is the store
+        try:
+            for name, mode in ((f"{file}.lock", 0o600), (file, 0o644)):
+                if os.path.exists(name) and _inode(name) in self._files:
+                    raise BlockingIOError
+                self._handles.append(os.open(name, os.O_CREAT | os.O_RDONLY, mode))
+                fcntl.flock(self._handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            self._close()
+            if not isinstance(error, BlockingIOError):
+                raise
+            raise BusyError(f"another server has {path}: a SQLite store is served by one process") from None
+        self._mine = {_inode(handle) for handle in self._handles}
+        self._files.update(self._mine)
+
+    def release(self) -> None:
+        """Give the file back."""
+        self._files.difference_update(self._mine)
+        self._close()
+
+    def _close(self) -> None:
+        for handle in self._handles:
+            os.close(handle)
+
+
+def _inode(file: str | int) -> tuple[int, int]:
+    about = os.stat(file)
+    return about.st_dev, about.st_ino

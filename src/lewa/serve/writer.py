@@ -16,7 +16,7 @@ from lewa.serve.rows import Batch, KeyRow, Row
 from lewa.serve.store import Store
 
 T = TypeVar("T")
-PATIENCE = 0.0015  # seconds that a batch waits for as many calls as the last one had: they come back about now
+PATIENCE = 0.0015  # seconds that a batch waits for the callers that were answered just now
 NOT_WRITTEN = "the store did not take this call; nothing of it was kept, send it again"
 
 
@@ -51,7 +51,7 @@ class Writer:
         self._items: deque[Gathering | Job | None] = deque()
         self._changed = Condition()
         self._failed = False
-        self._expected = 1  # calls in a batch: as many as the last one had
+        self._expected = 1  # calls in a batch: as many as the last one had, and as came while it was written
         self._busy_since: float | None = None
         self._thread = Thread(target=self._run, name="lewa writer", daemon=True)
         self._thread.start()
@@ -132,12 +132,18 @@ class Writer:
             if isinstance(item, Job):
                 self._work(item, failed)
             else:
-                self._expected = len(item.waiters)
                 self._commit(item, failed)
+                with self._changed:  # those that are answered now come back, those that came meanwhile are here
+                    self._expected = len(item.waiters) + self._waiting()
             self._busy_since = None
 
+    def _waiting(self) -> int:
+        """Return how many calls are in the batch that gathers."""
+        last = self._items[-1] if self._items else None
+        return len(last.waiters) if isinstance(last, Gathering) else 0
+
     def _gather(self, batch: Gathering, expected: int) -> None:
-        """Wait a moment for as many calls as the last batch had; calls that were answered together come back together."""
+        """Wait a moment for the calls that are expected: those that were answered together come back together."""
         end = time.monotonic() + PATIENCE
         while len(batch.waiters) < expected and self._items and self._items[-1] is batch:
             left = end - time.monotonic()

@@ -22,6 +22,7 @@
           { label: "limit", stroke: css("--bad"), width: 1.4, dash: [6, 4] },
         ],
         bands: [{ series: [2, 1], fill: css("--band") }],
+        range: scaleOfLine,
       };
     if (kind === "shares")
       return {
@@ -43,6 +44,19 @@
       data: [times, at((point) => point.open), at((point) => point.charged), at((point) => point.late)],
       series: ["open", "charged", "late"].map((label, n) => ({ label, stroke: colour(n), width: 1.6 })),
     };
+  }
+
+  // The first answers swing widely, and their band is wide: the scale of a line is that of the later ones, and of its limit.
+  function scaleOfLine(plot) {
+    const [, low, high, average, recent, limit] = plot.data;
+    const [first, last] = plot.series[0].idxs || [0, limit.length - 1];
+    const later = (values, share) => values.slice(Math.ceil(first + share * (last - first)), last + 1);
+    const shown = [...later(limit, 0), ...later(average, 0.1), ...later(recent, 0.1), ...later(low, 0.5), ...later(high, 0.5)];
+    const known = shown.filter((x) => x !== null && x !== undefined);
+    if (!known.length) return [0, 1];
+    const least = Math.min(...known), most = Math.max(...known);
+    const margin = 0.1 * (most - least) || 0.1 * Math.abs(most) || 1;
+    return [least - margin, most + margin];
   }
 
   function clock(_, ticks) {
@@ -174,11 +188,18 @@
     output.replaceChildren(...parts);
   }
 
+  // A value of a record in few digits; the journal has all of them.
+  function brief(value) {
+    if (Array.isArray(value)) return `[${value.map(brief).join(", ")}]`;
+    if (value !== null && typeof value === "object") return Object.entries(value).map(([name, part]) => `${name} ${brief(part)}`).join(" ");
+    return typeof value === "number" ? short(value) : String(value);
+  }
+
   function told(story) {
     const table = document.createElement("table");
     for (const record of story.records) {
       const row = table.insertRow();
-      const body = Object.entries(record.body).map(([name, value]) => `${name} ${typeof value === "object" ? JSON.stringify(value) : value}`);
+      const body = Object.entries(record.body).map(([name, value]) => `${name} ${brief(value)}`);
       for (const text of [new Date(record.at * 1000).toLocaleString(), `record ${record.seq}`, record.kind, body.join(", ")])
         row.insertCell().textContent = text;
     }
