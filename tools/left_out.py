@@ -93,12 +93,12 @@ class Mixed(NamedTuple):
     share: float  # of the hedger in the plays
 
 
-def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, hedger: bool) -> Mixed:
+def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, first: float) -> Mixed:
     """Play `squarecb-lewa`, perhaps with Exp3-IX on the rewards less its priced costs as a second expert.
 
     With the losses l = 1 - (r - lambda.z), estimated by l/(p + eta/2) for the action drawn, both experts are weighed by
     exponential weights whose step is sqrt(ln 2/V), where V is the variance of their estimated losses, summed. Both learn
-    from every answer, with the propensity of the mixture.
+    from every answer, with the propensity of the mixture. `first` is the share of the hedger at first; 0 leaves it out.
     """
     rng, key, K = np.random.default_rng(seed), keys(seed)[:DICE], game.actions
     forecaster = Session(learners.make("squarecb-lewa", K, rounds, floor), K, dice_of(seed))
@@ -109,7 +109,8 @@ def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, hedger: bool)
         eta = np.sqrt(np.log(K) / (K * (t + 1)))
         plays = np.array([forecaster.play(), np.exp(-eta * (losses - losses.min()))])
         plays[1] /= plays[1].sum()
-        weights = np.exp(-np.sqrt(np.log(2) / variance) * (behind - behind.min())) if hedger else np.array([1.0, 0.0])
+        weights = np.exp(-np.sqrt(np.log(2) / variance) * (behind - behind.min())) if first else np.ones(2)
+        weights *= (1 - first, first)
         weights /= weights.sum()
         play = weights @ plays
         i = int(rng.choice(K, p=play / play.sum()))
@@ -130,18 +131,19 @@ def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, hedger: bool)
 
 def hedgers(folder: Path) -> None:
     """Print what a hedger beside the forecasts gains against an opponent that reacts, and costs elsewhere."""
-    print(head("game or set", "hedger", "reward, of the best fixed play", "regret per round", "net violation", "its share"))
+    columns = ("game or set", "share of the hedger at first", "reward, of the best fixed play", "regret per round")
+    print(head(*columns, "net violation", "share of the hedger on average"))
     cases: list[tuple[str, Game, int, Vector]] = [
         ("`anti-leader`, 0.6", games.make("anti-leader", 0.6, 20_000), 20_000, np.array([0.6])),
         ("`bernoulli`, 0.6", games.make("bernoulli", 0.6, 20_000), 20_000, np.array([0.6])),
     ]
     cases += [(f"`{one.name}`", one.game, min(one.game.length, MOST), one.floor) for one in sets(folder)]
     for title, game, rounds, floor in cases:
-        for hedger in (False, True):
-            runs = [with_hedger(game, rounds, floor, seed, hedger) for seed in range(HEDGED_RUNS)]
+        for first in (0.0, 0.5, 0.1):
+            runs = [with_hedger(game, rounds, floor, seed, first) for seed in range(HEDGED_RUNS)]
             reward, best, net, share = np.mean(runs, axis=0).tolist()
             cells = (percent(reward / best), f"{best - reward:.3f}", small(net), percent(share))
-            print(line(title, "yes" if hedger else "no", *cells), flush=True)
+            print(line(title, f"{first:g}", *cells), flush=True)
 
 
 def fixed_share(folder: Path) -> None:

@@ -218,7 +218,7 @@ def draw(world: World, runs: dict[str, list[Run]], path: Path) -> None:
         window = np.convolve(cost, np.ones(WINDOW) / WINDOW, mode="valid")
         axes[2].plot(rounds[WINDOW - 1 :: 50], window[::50], **style)
     for axis, line in zip(axes, (np.cumsum(limit) / rounds, np.zeros(T), limit), strict=True):
-        axis.plot(rounds, line, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=4)
+        axis.plot(rounds, line, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=4, label="limit")
         axis.set_xlim(0, T)
         axis.set_xticks(range(0, T + 1, T // 4), [f"{t:,}" for t in range(0, T + 1, T // 4)])
         axis.tick_params(colors=MUTED, labelsize=8, length=3)
@@ -226,12 +226,13 @@ def draw(world: World, runs: dict[str, list[Run]], path: Path) -> None:
         axis.spines[["top", "right"]].set_visible(False)
         axis.spines[["left", "bottom"]].set_color(FAINT)
         axis.set_xlabel("decision", fontsize=8, color=MUTED)
-    axes[0].set_ylim(0, 2.2 * LIMIT)
+    axes[0].set_ylim(0, 2.5 * LIMIT)
     axes[1].set_ylim(-0.5 * SHOWN_DEBT, SHOWN_DEBT)
-    axes[2].set_ylim(0, 2.2 * LIMIT)
+    axes[2].set_ylim(0, 2.5 * LIMIT)
     for axis, title in zip(axes, ("Cost, average so far", "Debt", f"Cost, last {WINDOW} decisions"), strict=True):
         axis.set_title(title, fontsize=9.5, loc="left", color=INK)
-    figure.legend(loc="outside lower center", ncols=len(runs), fontsize=8, frameon=False, labelcolor=INK)
+    curves = axes[0].get_legend_handles_labels()
+    figure.legend(*curves, loc="outside lower center", ncols=1 + len(runs), fontsize=8, frameon=False, labelcolor=INK)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
 
