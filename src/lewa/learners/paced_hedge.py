@@ -206,7 +206,7 @@ def gain_of(q: Vector, r: Vector, lam: Vector, c: Matrix) -> float:
 @rule
 def master_step(gap: float, N: int) -> float:
     """eta = ln N/Delta"""
-    return min(log(N) / gap, STEEPEST) if gap > 0 and N > 1 else STEEPEST
+    return min(log(N) / gap, STEEPEST) if N > 1 and gap * STEEPEST > log(N) else STEEPEST
 
 
 @rule

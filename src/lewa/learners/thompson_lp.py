@@ -60,10 +60,6 @@ class ThompsonLp(PacedProgram):
     floor: Vector
 
     @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, 0.5, means=[[0.2, 0.5, 0.8]]), 3)]
-
-    @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
         """repay = 1000, stream = 0, 1, 2, ...; what is expected is the prior"""
         K, _, c0 = check_problem(actions, horizon, floor, means)
