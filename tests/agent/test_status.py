@@ -298,8 +298,9 @@ def test_a_status_is_text_and_json() -> None:
     assert repr(agent) == f"<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa {least}; 1 decisions>"
 
 
+@pytest.mark.plain
 def test_the_learner_with_the_least_bound_is_named_beside_one_that_measurements_chose() -> None:
-    wishes: list[dict[str, Any]] = [{}, {"feedback": "full"}, {"horizon": 5000}, {"context": [lewa.number("size")]}]
+    wishes: list[dict[str, Any]] = [{}, {"feedback": "full"}, {"horizon": 5000}, {"context": [lewa.number("size", (0, 1))]}]
     for wish in wishes:
         chosen, proved = (Agent(["a", "b"], [at_most("cost", 0.4)], goal=goal, **wish) for goal in ("practice", "proved"))
         name = proved.setup.learner_name

@@ -74,7 +74,8 @@ def test_known_prices_never_lower_the_reward_with_full_information() -> None:
 def test_prices_that_are_wrong_by_far_do_lower_the_reward() -> None:
     """So the test of known prices can fail: what is expected decides the first plays."""
     wrong = {"cost": WORLDS["a bad one is dear"][1][::-1], "reward": WORLDS["a bad one is dear"][0][::-1]}
-    plain, told = (run("a bad one is dear", 0, 200, **more)[0] for more in ({}, {"expected": wrong}))
+    wishes: list[dict[str, Any]] = [{}, {"expected": wrong}]
+    plain, told = (run("a bad one is dear", 0, 200, **more)[0] for more in wishes)
     assert told < 0.99 * plain
 
 
