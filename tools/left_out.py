@@ -102,7 +102,7 @@ def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, first: float)
     """
     rng, key, K = np.random.default_rng(seed), keys(seed)[:DICE], game.actions
     forecaster = Session(learners.make("squarecb-lewa", K, rounds, floor), K, dice_of(seed))
-    laid = None if game.reacts else game.block(key, 0, rounds)
+    block = None if game.reacts else game.block(key, 0, rounds)
     losses, behind, variance = np.zeros(K), np.zeros(2), 1.0
     reward, short, total, met, hedged = 0.0, np.zeros(floor.size), np.zeros(K), np.zeros((floor.size, K)), 0.0
     for t in range(rounds):
@@ -115,7 +115,7 @@ def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, first: float)
         play = weights @ plays
         i = int(rng.choice(K, p=play / play.sum()))
         multiplier, charged = forecaster.multiplier.copy(), forecaster.charge(i)
-        rewards, constraints = game.reveal(t, play, key) if game.reacts else (laid.rewards[t], laid.constraints[t])
+        rewards, constraints = game.reveal(t, play, key) if block is None else (block.rewards[t], block.constraints[t])
         loss = 1 - rewards[i] + multiplier @ (1 - constraints[:, i])
         estimate = loss / (play[i] + eta / 2)
         losses[i] += estimate
