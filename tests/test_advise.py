@@ -14,7 +14,7 @@ from tools import guarantees
 import lewa
 from lewa import cli, learners
 from lewa.advice import CONTEXTUAL, NEVER, PRACTICE, rank, weigh
-from lewa.choice import choose_learner
+from lewa.choice import choose_learner, least_bound_beside
 from lewa.feedback import feedback_kind
 from lewa.theory.guarantees import CONSTANT, EACH_ACTION, EVERY_ROUND, EXPECTED, MEAN, STILL, Setting
 
@@ -417,6 +417,28 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
         )
         status, printed, said = lewa_("replay", file, "--feedback", shown, *words, "--goal", "proved")
         assert list(json.loads(printed)["learners"]) == [least.name]
+
+
+def test_where_nothing_is_proved_no_learner_is_said_to_have_a_bound(lewa_: Any, tmp_path: Path) -> None:
+    """In 3 rounds every bound is trivial; the practical learner was said to have the smallest of them."""
+    file, few = tmp_path / "table.npz", np.random.default_rng(5).random((3, 9))
+    np.savez(file, rewards=few, constraints=few)
+    assert least_bound_beside("squarecb-lewa", "bandit", 9, 3, [0.1]) is None
+    said = lewa_("replay", file, "--feedback", "bandit", "--floor", 0.1, "--seeds", 1, "--json")[2]
+    assert "; no bound is proved for it; no learner has one for these numbers" in said
+
+
+def test_a_frontier_names_what_is_proved_beside_what_measurements_chose() -> None:
+    rng = np.random.default_rng(5)
+    table = lewa.games.Table(rng.random((50, 3)), rng.random((50, 3)))
+    notes = lewa.frontier(table, budgets=[0.5], seeds=1).notes
+    for shown in ("full", "bandit"):
+        least, name = lewa.advise(shown, 3, 50, 0.5).learner, PRACTICE[shown][0]
+        text = f"auto: {name} ({shown}), chosen by measurements; no bound is proved for it; {least.called} has the smallest"
+        assert f"{text} (goal: proved)" in notes
+    named = lewa.frontier(table, budgets=[0.5], seeds=1, learner="squarecb-lewa")
+    proved = lewa.frontier(table, budgets=[0.5], seeds=1, goal="proved")
+    assert not any(note.startswith("auto: ") for note in (*named.notes, *proved.notes))
 
 
 def test_replay_and_frontier_choose_as_an_agent_does() -> None:

@@ -6,20 +6,24 @@ python -m tools.left_out FOLDER        prints its tables; FOLDER as for tools.da
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from lewa import learners
-from lewa.engine.session import Session, dice_of
+from lewa import games, learners
+from lewa.engine.session import NO_PLAY, Session, dice_of
 from lewa.feedback import Bandit
-from lewa.kernels import dual_step, lift, priced_loss, shrink_one
+from lewa.games import Game
+from lewa.kernels import DICE, dual_step, keys, lift, priced_loss, shrink_one
 from lewa.learners import LossBanditLewa
 from lewa.learners.lewa import LewaState
+from lewa.measures import best_fixed_play
 from lewa.types import Vector
 from tools.data import head, line, percent, sets, small
 from tools.shocks import LIMIT, T, World, optimum, phases, worlds
 
 RUNS = 4
+HEDGED_RUNS, MOST = 2, 20_000  # with a hedger: runs, and the most rounds of a set
 SHARE = 10  # over T: the mass that fixed share gives to all actions evenly
 
 
@@ -80,6 +84,68 @@ def restarts() -> None:
             print(line(world.title, title, f"{np.mean(ratios):.3f}", f"{max(ratios):.3f}", shown), flush=True)
 
 
+class Mixed(NamedTuple):
+    """What `squarecb-lewa` came to by itself, or with a hedger beside it: per round."""
+
+    reward: float
+    best: float  # of the best fixed play in hindsight
+    net: float  # violation of the plays
+    share: float  # of the hedger in the plays
+
+
+def with_hedger(game: Game, rounds: int, floor: Vector, seed: int, first: float) -> Mixed:
+    """Play `squarecb-lewa`, perhaps with Exp3-IX on the rewards less its priced costs as a second expert.
+
+    With the losses l = 1 - (r - lambda.z), estimated by l/(p + eta/2) for the action drawn, both experts are weighed by
+    exponential weights whose step is sqrt(ln 2/V), where V is the variance of their estimated losses, summed. Both learn
+    from every answer, with the propensity of the mixture. `first` is the share of the hedger at first; 0 leaves it out.
+    """
+    rng, key, K = np.random.default_rng(seed), keys(seed)[:DICE], game.actions
+    forecaster = Session(learners.make("squarecb-lewa", K, rounds, floor), K, dice_of(seed))
+    block = None if game.reacts else game.block(key, 0, rounds)
+    losses, behind, variance = np.zeros(K), np.zeros(2), 1.0
+    reward, short, total, met, hedged = 0.0, np.zeros(floor.size), np.zeros(K), np.zeros((floor.size, K)), 0.0
+    for t in range(rounds):
+        eta = np.sqrt(np.log(K) / (K * (t + 1)))
+        plays = np.array([forecaster.play(), np.exp(-eta * (losses - losses.min()))])
+        plays[1] /= plays[1].sum()
+        weights = np.exp(-np.sqrt(np.log(2) / variance) * (behind - behind.min())) if first else np.ones(2)
+        weights *= (1 - first, first)
+        weights /= weights.sum()
+        play = weights @ plays
+        i = int(rng.choice(K, p=play / play.sum()))
+        multiplier, charged = forecaster.multiplier.copy(), forecaster.charge(i)
+        rewards, constraints = game.reveal(t, play, key) if block is None else (block.rewards[t], block.constraints[t])
+        loss = 1 - rewards[i] + multiplier @ (1 - constraints[:, i])
+        estimate = loss / (play[i] + eta / 2)
+        losses[i] += estimate
+        off = plays[:, i] * estimate
+        behind += off
+        variance += float(weights @ (off - weights @ off) ** 2)
+        forecaster.learn(Bandit(i, float(play[i]), float(rewards[i]), constraints[:, i].copy(), NO_PLAY, charged))
+        reward, short, hedged = reward + play @ rewards, short + floor - constraints @ play, hedged + weights[1]
+        total, met = total + rewards, met + constraints
+    best = best_fixed_play(total / rounds, met / rounds, floor).value
+    return Mixed(reward / rounds, best, float(np.maximum(short, 0).max()) / rounds, hedged / rounds)
+
+
+def hedgers(folder: Path) -> None:
+    """Print what a hedger beside the forecasts gains against an opponent that reacts, and costs elsewhere."""
+    columns = ("game or set", "share of the hedger at first", "reward, of the best fixed play", "regret per round")
+    print(head(*columns, "net violation", "share of the hedger on average"))
+    cases: list[tuple[str, Game, int, Vector]] = [
+        ("`anti-leader`, 0.6", games.make("anti-leader", 0.6, 20_000), 20_000, np.array([0.6])),
+        ("`bernoulli`, 0.6", games.make("bernoulli", 0.6, 20_000), 20_000, np.array([0.6])),
+    ]
+    cases += [(f"`{one.name}`", one.game, min(one.game.length, MOST), one.floor) for one in sets(folder)]
+    for title, game, rounds, floor in cases:
+        for first in (0.0, 0.5, 0.1):
+            runs = [with_hedger(game, rounds, floor, seed, first) for seed in range(HEDGED_RUNS)]
+            reward, best, net, share = np.mean(runs, axis=0).tolist()
+            cells = (percent(reward / best), f"{best - reward:.3f}", small(net), percent(share))
+            print(line(title, f"{first:g}", *cells), flush=True)
+
+
 def fixed_share(folder: Path) -> None:
     """Print what bandit LEWA with fixed share has on data."""
     import lewa
@@ -98,3 +164,4 @@ def fixed_share(folder: Path) -> None:
 if __name__ == "__main__":
     restarts()
     fixed_share(Path(sys.argv[1]))
+    hedgers(Path(sys.argv[1]))

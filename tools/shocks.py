@@ -15,11 +15,13 @@ import numpy as np
 import lewa
 from lewa import learners
 from lewa.measures import best_fixed_play
+from lewa.report.charts import COLOURS, FAINT, INK, MUTED
 from lewa.types import Matrix, Vector
 
 ROOT = Path(__file__).parent.parent
 FIGURES = ROOT / "docs" / "assets" / "shocks"
 T, RUNS, WINDOW, LIMIT = 24_000, 4, 500, 0.4
+SHOWN_DEBT = 400  # the debt of 1,000 decisions that cost twice their limit: where a curve leaves its panel
 CONTESTANTS = ("auto", "anytime-bandit-lewa", "ucb-lp", "thompson-lp", "bandit-q")
 RANGES = (1.0, 2.0, 4.0, 20.0, 80.0)  # declared for costs with a heavy tail
 CALLED = {"auto": "default agent", "anytime-bandit-lewa": "previous default (`anytime-bandit-lewa`)"}
@@ -200,32 +202,44 @@ def by_range(runs: int) -> Iterator[str]:
 
 
 def draw(world: World, runs: dict[str, list[Run]], path: Path) -> None:
-    """Draw the running average and the recent window of one run of each contestant."""
+    """Draw the running average, the debt and the recent window of one run of each contestant."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     mpl.rcParams["svg.hashsalt"] = "lewa"
-    figure = Figure(figsize=(9, 2.8), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    rounds = np.arange(1, T + 1)
-    for name, its in runs.items():
+    figure = Figure(figsize=(10.5, 3.1), layout="constrained")
+    axes = figure.subplots(1, 3)
+    rounds, limit = np.arange(1, T + 1), runs["auto"][0].limit
+    for n, (name, its) in enumerate(runs.items()):
         cost = its[0].cost
-        axes[0].plot(rounds[::50], (np.cumsum(cost) / rounds)[::50], label=CALLED.get(name, name).replace("`", ""))
+        style = {"color": COLOURS[n], "linewidth": 1.8 if name == "auto" else 1.0, "zorder": 3 if name == "auto" else 2}
+        axes[0].plot(rounds[::50], (np.cumsum(cost) / rounds)[::50], label=CALLED.get(name, name).replace("`", ""), **style)
+        axes[1].plot(rounds[::50], np.cumsum(cost - limit)[::50], **style)
         window = np.convolve(cost, np.ones(WINDOW) / WINDOW, mode="valid")
-        axes[1].plot(rounds[WINDOW - 1 :: 50], window[::50])
-    limit = runs["auto"][0].limit
-    axes[0].plot(rounds, np.cumsum(limit) / rounds, "k--", linewidth=1)
-    axes[1].plot(rounds, limit, "k--", linewidth=1)
-    axes[0].set(title="cost, average so far", xlabel="decision", ylim=(0, 2.2 * LIMIT))
-    axes[1].set(title=f"cost, last {WINDOW}", xlabel="decision")
-    axes[0].legend(fontsize=7)
+        axes[2].plot(rounds[WINDOW - 1 :: 50], window[::50], **style)
+    for axis, line in zip(axes, (np.cumsum(limit) / rounds, np.zeros(T), limit), strict=True):
+        axis.plot(rounds, line, color=INK, linewidth=1, linestyle=(0, (4, 3)), zorder=4, label="limit")
+        axis.set_xlim(0, T)
+        axis.set_xticks(range(0, T + 1, T // 4), [f"{t:,}" for t in range(0, T + 1, T // 4)])
+        axis.tick_params(colors=MUTED, labelsize=8, length=3)
+        axis.grid(axis="y", color=FAINT, linewidth=0.6)
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.spines[["left", "bottom"]].set_color(FAINT)
+        axis.set_xlabel("decision", fontsize=8, color=MUTED)
+    axes[0].set_ylim(0, 2.5 * LIMIT)
+    axes[1].set_ylim(-0.5 * SHOWN_DEBT, SHOWN_DEBT)
+    axes[2].set_ylim(0, 2.5 * LIMIT)
+    for axis, title in zip(axes, ("Cost, average so far", "Debt", f"Cost, last {WINDOW} decisions"), strict=True):
+        axis.set_title(title, fontsize=9.5, loc="left", color=INK)
+    curves = axes[0].get_legend_handles_labels()
+    figure.legend(*curves, loc="outside lower center", ncols=1 + len(runs), fontsize=8, frameon=False, labelcolor=INK)
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, metadata={"Date": None})
 
 
 def write(runs: int) -> None:
     names = [name for name in CONTESTANTS if name == "auto" or name in learners.ALL]
-    text = [INTRODUCTION.format(T=T, runs=runs, LIMIT=LIMIT)]
+    text = [INTRODUCTION.format(T=T, runs=runs, LIMIT=LIMIT, WINDOW=WINDOW, SHOWN_DEBT=SHOWN_DEBT)]
     for world in worlds():
         print(world.title, flush=True)
         played = {name: [play(world, name, seed) for seed in range(runs)] for name in names}
@@ -253,6 +267,8 @@ half around their mean.
 - **largest debt**: the debt of the worst run at the end, in units of cost; a negative debt is a saving.
 - **reward by phase**: the reward of each phase after its first tenth, as a share of the best fixed mixture of that
   period. An agent that overspends can exceed 1.
+- **The figures** show the first run of each agent: the average cost so far, the debt, and the average cost of the last
+  {WINDOW} decisions. The dashed line is the limit, and a debt of 0. A debt above {SHOWN_DEBT} is outside its panel.
 - **goals met**: the average ends within 1 % of the limit (5 % for heavy tails), no run ends above that, and the reward of
   every phase is at least 0.97.
 """

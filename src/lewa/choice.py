@@ -23,7 +23,8 @@ from math import inf
 from typing import NamedTuple
 
 from lewa import learners
-from lewa.advice import PRACTICE, advise
+from lewa.advice import PRACTICE, Question, advise, rank_all
+from lewa.learners.base import check_problem
 from lewa.theory.delayed import most_late
 from lewa.theory.guarantees import Setting
 from lewa.validation import as_count, short_repr
@@ -88,14 +89,54 @@ def choose_learner(
         return LearnerChoice(IN_CONTEXT[horizon is None], {})
     if goal == "proved":
         floors = tuple(floor) if isinstance(floor, Sequence) else (floor,)
-        return _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())
+        best = _least_bound(feedback, actions, horizon, floors, restarts, setting or Setting())
+        forgets = horizon is None and not restarts
+        return best or (LearnerChoice(ANYTIME[feedback], {}) if forgets else LearnerChoice(*PRACTICE[feedback]))
     return LearnerChoice(*PRACTICE[feedback])
+
+
+def least_bound_beside(
+    name: str,
+    feedback: str,
+    actions: int,
+    horizon: int | None,
+    floor: Sequence[float],
+    restarts: bool = True,
+    features: int = 0,
+) -> LearnerChoice | None:
+    """Return the learner with the least proved bound, to be named beside one that measurements chose.
+
+    There is none beside another learner, nor where nothing is proved of any for these numbers.
+
+    >>> least_bound_beside("squarecb-lewa", "bandit", 10, None, [0.6], restarts=False)
+    LearnerChoice(name='anytime-bandit-lewa', settings={})
+    """
+    if name != PRACTICE[feedback][0]:
+        return None
+    if features and feedback == "bandit":
+        return LearnerChoice(IN_CONTEXT[horizon is None], {})
+    return _least_bound(feedback, actions, horizon, tuple(floor), restarts, Setting())
+
+
+def describe_unproved(
+    name: str, feedback: str, actions: int, horizon: int | None, floor: Sequence[float], features: int = 0
+) -> str:
+    """Say what is proved of a learner that measurements chose, and what has the least bound; nothing of other learners."""
+    if name != PRACTICE[feedback][0]:
+        return ""
+    least = least_bound_beside(name, feedback, actions, horizon, floor, features=features)
+    beside = "no learner has one for these numbers" if least is None else f"{least.called} has the smallest (goal: proved)"
+    return f"chosen by measurements; no bound is proved for it; {beside}"
 
 
 @lru_cache(maxsize=256)
 def _least_bound(
     feedback: str, actions: int, horizon: int | None, floor: tuple[float, ...], restarts: bool, setting: Setting
-) -> LearnerChoice:
+) -> LearnerChoice | None:
+    if horizon is None and not restarts:
+        numbers = (feedback, actions, None, check_problem(actions, 1, floor)[2])
+        ranked = rank_all(Question(*numbers, every_round=False, strict=False, safe=None, setting=setting), restarts=False)
+        return LearnerChoice(ranked[0].name, ranked[0].settings) if ranked else None
     advice = advise(
         feedback,
         actions,
@@ -107,12 +148,7 @@ def _least_bound(
         corruption=setting.corruption,
         adversary=setting.adversary,
     )
-    if horizon is not None or restarts:
-        return LearnerChoice(advice.learner.name, advice.learner.settings)
-    for choice in advice.ranked:
-        if not choice.name.endswith("+doubling"):
-            return LearnerChoice(choice.name, choice.settings)
-    return LearnerChoice(ANYTIME[feedback], {})
+    return LearnerChoice(advice.learner.name, advice.learner.settings) if advice.ranked else None
 
 
 def choose_for_game(actions: int, rounds: int, floor: Sequence[float], setting: Setting) -> LearnerChoice:

@@ -153,7 +153,8 @@ def test_an_action_is_added_and_a_range_changed_while_it_runs() -> None:
     again = make().replay(records)
     again.pull(context={"task": "code"})
     assert again.snapshot() == agent.snapshot()
-    assert repr(agent) == "<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features; 52 decisions>"
+    least = "(nothing proved; anytime-proved-squarecb-lewa has the least bound)"
+    assert repr(agent) == f"<Agent: 3 actions, cost at most 0.4; squarecb-lewa, 4 features {least}; 52 decisions>"
 
 
 def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:

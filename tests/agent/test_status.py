@@ -294,4 +294,19 @@ def test_a_status_is_text_and_json() -> None:
     plain: dict[str, Any] = json.loads(json.dumps(agent.status().plain()))
     assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"].startswith("its constants were chosen by measurements, and no bound on regret")
-    assert repr(agent).startswith("<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa; 1 decisions>")
+    least = "(nothing proved; anytime-bandit-lewa has the least bound)"
+    assert repr(agent) == f"<Agent: 2 actions, cost at most 0.4, share at least 0.1; squarecb-lewa {least}; 1 decisions>"
+
+
+@pytest.mark.plain
+def test_the_learner_with_the_least_bound_is_named_beside_one_that_measurements_chose() -> None:
+    wishes: list[dict[str, Any]] = [{}, {"feedback": "full"}, {"horizon": 5000}, {"context": [lewa.number("size", (0, 1))]}]
+    for wish in wishes:
+        chosen, proved = (Agent(["a", "b"], [at_most("cost", 0.4)], goal=goal, **wish) for goal in ("practice", "proved"))
+        name = proved.setup.learner_name
+        assert chosen.status().least_bound.split()[0] == name
+        assert chosen.status().plain()["least_bound"] == chosen.status().least_bound
+        assert f"; {chosen.status().least_bound} has the least proved bound (goal='proved')" in str(chosen.status())
+        assert f"(nothing proved; {chosen.status().least_bound} has the least bound)" in repr(chosen)
+        assert proved.status().least_bound == ""
+        assert "least" not in repr(proved) + str(proved.status())

@@ -23,7 +23,7 @@ def run(world: str, seed: int, rounds: int = T, missing: float = 0.0, **told: An
     quality, price, limit = WORLDS[world]
     rng = np.random.default_rng(seed)
     luck, size = rng.random(rounds).tolist(), (0.5 + rng.random(rounds)).tolist()
-    names = [str(i) for i in range(len(price))]
+    names, every = [str(i) for i in range(len(price))], told.get("feedback") == "full"
     agent = lewa.Agent(names, [lewa.at_most("cost", limit, range=(0, 1.5))], seed=seed, **told)
     earned, spent, decisions = 0.0, 0.0, []
     for u, x in zip(luck, size, strict=True):
@@ -31,6 +31,8 @@ def run(world: str, seed: int, rounds: int = T, missing: float = 0.0, **told: An
         i = int(decision.action)
         if rng.random() < missing:
             agent.close(decision)
+        elif every:
+            agent.update(decision, reward=[float(u < q) for q in quality], cost=[x * z for z in price])
         else:
             agent.update(decision, reward=float(u < quality[i]), cost=price[i] * x)
         earned, spent = earned + quality[i], spent + price[i] * x
@@ -57,6 +59,59 @@ def test_known_prices_never_lower_the_reward_at_the_same_limit(world: str) -> No
     assert (told[:, 0] >= 0.99 * plain[:, 0]).all()
     assert (told[:, 1] <= 1.002).all()
     assert (plain[:, 1] <= 1.002).all()
+
+
+@pytest.mark.plain
+def test_known_prices_never_lower_the_reward_with_full_information() -> None:
+    """One round shows all prices: knowing them is worth little, and costs nothing."""
+    prices: dict[str, Any] = {"expected": {"cost": WORLDS["the limit binds"][1]}}
+    plain, told = (run("the limit binds", 0, 600, feedback="full", **more)[:2] for more in ({}, prices))
+    assert told[0] >= 0.995 * plain[0]
+    assert told[1] <= 1.005 * plain[1]
+
+
+@pytest.mark.plain
+def test_prices_that_are_wrong_by_far_do_lower_the_reward() -> None:
+    """So the test of known prices can fail: what is expected decides the first plays."""
+    wrong = {"cost": WORLDS["a bad one is dear"][1][::-1], "reward": WORLDS["a bad one is dear"][0][::-1]}
+    wishes: list[dict[str, Any]] = [{}, {"expected": wrong}]
+    plain, told = (run("a bad one is dear", 0, 200, **more)[0] for more in wishes)
+    assert told < 0.99 * plain
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("learner", ["ucb-lp", "thompson-lp"])
+def test_a_linear_program_on_known_prices_keeps_the_limit_from_the_first_decision_on(learner: str) -> None:
+    """Without prices it tries every action first, also one that costs far more than the limit."""
+    _, price, limit = WORLDS["a bad one is dear"]
+    line = [lewa.at_most("cost", limit)]
+    plain, told = (lewa.Agent([0, 1, 2, 3], line, learner=learner, expected=e) for e in (None, {"cost": price}))
+    assert float(np.dot(plain.pull().play, price)) > 1.4 * limit
+    assert float(np.dot(told.pull().play, price)) <= limit + 1e-3
+    assert not told.status().warnings
+
+
+@pytest.mark.plain
+def test_the_learners_of_auto_start_from_what_is_expected() -> None:
+    for feedback in ("bandit", "full"):
+        told = {"reward": [0.2, 0.9, 0.2], "cost": [0.1, 0.3, 0.9]}
+        agent = lewa.Agent(["a", "b", "c"], [lewa.at_most("cost", 0.4)], feedback=feedback, expected=told)
+        play = agent.pull().play
+        assert play[1] > 0.5
+        assert not [text for text in agent.status().warnings if "expected" in text]
+        agent = lewa.Agent(["c", "b", "a"], [lewa.at_most("cost", 0.4)], feedback=feedback)
+        assert agent.pull().play == pytest.approx([1 / 3] * 3)
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("learner", ["paced-hedge", "ucb-lp", "thompson-lp"])
+def test_an_agent_that_was_saved_before_there_were_expectations_goes_on(learner: str) -> None:
+    agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.4)], learner=learner)
+    saved = agent.snapshot()
+    del saved["setup"]["learner"]["prior"]
+    again = lewa.Agent.restore(saved)
+    assert again.setup.learner == agent.setup.learner
+    assert again.pull() == agent.pull()
 
 
 @pytest.mark.compiled

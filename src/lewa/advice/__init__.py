@@ -100,12 +100,7 @@ def advise(
     if safe is not None and not (isinstance(safe, Integral) and 0 <= safe < actions):
         raise ValueError(f"safe must be the index of an action, 0 to {actions - 1}, got {safe}")
     question = Question(feedback, actions, horizon, line, every_round, strict, safe, setting)
-
-    choices = [choice for name in names(question) for choice in tunings(name, question) if choice.share is not None]
-    choices.sort(key=partial(rank, question))
-    inside = [choice for choice in choices if "+" in choice.name and (choice.share or 0) <= TWICE * (choices[0].share or 0)]
-    choices += [closer(choice, question) for choice in inside if "b" in choice.settings]
-    ranked = tuple(sorted(choices, key=partial(rank, question)))
+    ranked = rank_all(question)
     name, settings = PRACTICE[feedback]
     practice = weigh(name, settings, question)
     note = f"In practice {practice.called} did best on real data (docs/data.md); {proved(practice, question)}."
@@ -113,6 +108,16 @@ def advise(
         return Advice(practice, None, nothing(question, practice), practice, note, question, ranked)
     second = next((choice for choice in ranked if choice.name != ranked[0].name), None)
     return Advice(ranked[0], second, because(question, ranked, second), practice, note, question, ranked)
+
+
+def rank_all(question: Question, restarts: bool = True) -> tuple[Choice, ...]:
+    """Return every tuned learner of which something is proved here, the best first; perhaps without those that restart."""
+    able = (name for name in names(question) if restarts or not name.endswith("+doubling"))
+    choices = [choice for name in able for choice in tunings(name, question) if choice.share is not None]
+    choices.sort(key=partial(rank, question))
+    inside = [choice for choice in choices if "+" in choice.name and (choice.share or 0) <= TWICE * (choices[0].share or 0)]
+    choices += [closer(choice, question) for choice in inside if "b" in choice.settings]
+    return tuple(sorted(choices, key=partial(rank, question)))
 
 
 __all__ = [
@@ -126,6 +131,7 @@ __all__ = [
     "covering_radius",
     "names",
     "rank",
+    "rank_all",
     "tunings",
     "weigh",
 ]

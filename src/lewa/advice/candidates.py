@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from lewa import learners
 from lewa.advice.question import Choice, Question
-from lewa.advice.weighing import rank, weigh
+from lewa.advice.weighing import rank, timeless, weigh
 from lewa.feedback import feedback_kind
 from lewa.theory import projected
 
@@ -45,7 +45,8 @@ def names(question: Question) -> Iterator[str]:
             continue
         if question.safe is None and "safe" in learners.settings_of(name):
             continue
-        yield name
+        if question.horizon is not None or timeless(name, {}, question):  # no further setting makes it so
+            yield name
         if question.horizon is None and not name.startswith("anytime-"):
             yield f"{name}+doubling"
         if question.setting.slater is not None:

@@ -24,7 +24,7 @@ def weigh(name: str, settings: dict[str, float], question: Question) -> Choice:
         return Choice(name, settings, none(name, str(error)), None)
     if getattr(learner, "slack", None) == 0:
         return Choice(name, settings, none(name, "no slack is proved to suffice, or none is needed"), None)
-    if question.horizon is None and not _timeless(learner, name, settings, question):
+    if question.horizon is None and not timeless(name, settings, question):
         return Choice(name, settings, none(name, "its tuning needs to know the number of rounds"), None)
     questions = dict.fromkeys((question.setting, question.setting._replace(epsilon=question.epsilon)))
     statements = [
@@ -51,12 +51,13 @@ def _make(
     return learners.make(name, actions, rounds, floor, **dict(settings))
 
 
-def _timeless(learner: Learner, name: str, settings: dict[str, float], question: Question) -> bool:
+def timeless(name: str, settings: dict[str, float], question: Question) -> bool:
     """Return whether the tuning ignores the horizon."""
     if name.endswith("+doubling"):
         return True
-    other = learners.make(name, question.actions, 2 * question.rounds, question.floor, **settings)
-    return learner == other
+    floor, chosen = tuple(question.floor.tolist()), tuple(settings.items())
+    at, later = (_make(name, question.actions, rounds, floor, chosen) for rounds in (question.rounds, 2 * question.rounds))
+    return at == later
 
 
 def answered(statement: Guarantee, question: Question) -> Guarantee | None:

@@ -201,12 +201,8 @@ class Agent(ChangeMethods, AgentCore):
         return self._state.exposure
 
     def __repr__(self) -> str:
-        constraints = ", ".join(map(str, self.setup.constraints))
-        name, rounds, context = self.setup.learner_name, self._state.rounds, self.setup.context
-        features = "" if context is None else f", {context.size} features"
-        features += f", {self.setup.regressor}" if self.setup.regressor else ""
-        features = f", {len(self.setup.policies)} policies" if self.setup.policies else features
-        return f"<Agent: {len(self._actions)} actions, {constraints}; {name}{features}; {rounds} decisions>"
+        constraints, learner = ", ".join(map(str, self.setup.constraints)), self.setup.describe_learner()
+        return f"<Agent: {len(self._actions)} actions, {constraints}; {learner}; {self._state.rounds} decisions>"
 
     def bind_policies(self, policies: Mapping[str, Policy]) -> None:
         """Give an agent that was loaded or opened its policies again: functions and models are not saved.

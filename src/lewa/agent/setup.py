@@ -13,7 +13,7 @@ from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
 from lewa.agent.groups import expand
 from lewa.agent.records import Label, Plain
-from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner
+from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner, least_bound_beside
 from lewa.context import Context, as_context
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
@@ -88,6 +88,20 @@ class Setup:
         for f, (name, scale) in enumerate(zip(self.fields, self.scales, strict=True)):
             units[f] = [clipped_unit(scale, value) for value in self.expected.get(name, ())] or 0.0
         return units
+
+    def least_bound(self) -> str:
+        """Name the learner with the least proved bound, beside one that measurements chose; nothing beside others."""
+        feedback, features = feedback_kind(type(self.learner)).observes, 0 if self.context is None else self.context.size
+        numbers = (len(self.actions), self.horizon, self.learner.floor.tolist())
+        proved = least_bound_beside(self.learner_name, feedback, *numbers, restarts=False, features=features)
+        return "" if proved is None else proved.called
+
+    def describe_learner(self) -> str:
+        """Return the learner, what it looks at, and what has the least bound if nothing is proved of it."""
+        text = self.learner_name + ("" if self.context is None else f", {self.context.size} features")
+        text += f", {self.regressor}" if self.regressor else f", {len(self.policies)} policies" if self.policies else ""
+        least = self.least_bound()
+        return text + (f" (nothing proved; {least} has the least bound)" if least else "")
 
     def plain(self) -> Plain:
         """Return the setup as JSON has it, by the names of version 1."""

@@ -77,6 +77,7 @@ class Status(NamedTuple):
     governor: GovernorStatus | None  # None: nothing holds the debts to bounds
     segments: tuple[Segment, ...]  # between changes, with what is proved of each; empty if nothing was changed
     guarantees: tuple[Guarantee, ...]  # all that is proved of the same decisions, under other assumptions; `guarantee` first
+    least_bound: str  # the learner with the least proved bound, beside one that measurements chose; else empty
     agent: str | None = None  # the agent's name
 
     @property
@@ -160,7 +161,8 @@ class Status(NamedTuple):
             text.append(f"proved, of the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
             text += [f"  also {item.kind}: {'; '.join(item.assumptions)}" for item in self.guarantees[1:]]
         else:
-            text.append(f"no guarantee: {self.guarantee.reason}")
+            least = f"; {self.least_bound} has the least proved bound (goal='proved')" if self.least_bound else ""
+            text.append(f"no guarantee: {self.guarantee.reason}{least}")
         text += [f"  {segment}" for segment in self.segments]
         return "\n".join([*text, *(f"warning: {warning}" for warning in self.warnings)])
 
@@ -202,6 +204,7 @@ def report(state: AgentState, misfits: Misfits | None = None) -> Status:
         governor=governor_status(state.ledger, state.rounds),
         segments=all_segments(state),
         guarantees=statements,
+        least_bound=setup.least_bound(),
         agent=setup.agent_name,
     )
 

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from lewa import learners
-from lewa.advice import PRACTICE
-from lewa.choice import LearnerChoice, choose_for_game, choose_learner
+from lewa.choice import LearnerChoice, choose_for_game, choose_learner, describe_unproved
 from lewa.cli.options import Values
 from lewa.cli.shared import remark
 from lewa.feedback import feedback_kind
@@ -75,8 +74,6 @@ def _own_features(problem: Problem) -> int:
 
 def _beside(choice: LearnerChoice, problem: Problem) -> str:
     """Return what is proved of a choice by measurements, and what has the least bound; nothing beside a proved one."""
-    if (choice.name, choice.settings) != PRACTICE[problem.feedback or "full"]:
-        return ""
-    numbers, features = (problem.actions, problem.rounds, problem.floor), _own_features(problem)
-    proved = choose_learner(problem.feedback or "full", *numbers, goal="proved", features=features)
-    return f", chosen by measurements; no bound is proved for it; {proved.called} has the smallest (--learner {proved.name})"
+    numbers = (problem.actions, problem.rounds, problem.floor)
+    text = describe_unproved(choice.name, problem.feedback or "full", *numbers, features=_own_features(problem))
+    return f", {text}" if text else ""

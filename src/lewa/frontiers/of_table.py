@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa import learners
-from lewa.choice import LearnerChoice, choose_learner
+from lewa.choice import LearnerChoice, choose_learner, describe_unproved
 from lewa.data.columns import Data
 from lewa.feedback import feedback_kind
 from lewa.frontiers.budgets import Budgets
@@ -58,6 +58,7 @@ def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Repla
     on_action = [name for name, result in points[0].learners.items() if result.measured_on == "action"]
     notes = budgets.notes(rewards, constraints)
     notes += [f"violation of {name} is measured on the action drawn" for name in on_action]
+    notes += _unproved(replays, game, budgets.floors_at(levels[0])) if "auto" in how.names else []
     return Frontier(
         kind="table",
         rounds=T,
@@ -90,6 +91,13 @@ def _replays(how: Replays, game: Table, floors: Vector) -> dict[str, _Replay]:
             used = how.seeds if feedback == "bandit" else how.seeds[:1]
             replays[choice.called] = _Replay(choice.name, choice.settings, feedback, used)
     return replays
+
+
+def _unproved(replays: dict[str, _Replay], game: Table, floors: Vector) -> list[str]:
+    """Say of learners that measurements chose what is proved of them, and name what has the least bound at this line."""
+    numbers = (game.actions, game.length, floors.tolist())
+    texts = [(each, describe_unproved(each.name, each.feedback, *numbers)) for each in replays.values()]
+    return [f"auto: {each.name} ({each.feedback}), {text}" for each, text in texts if text]
 
 
 def _counter(progress: Callable[[int, int], None] | None, total: int) -> Callable[[int], None]:

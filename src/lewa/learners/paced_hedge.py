@@ -1,15 +1,25 @@
 """Paced hedge: the leaders of several memories, weighed by AdaHedge, under a paced price; full information."""
 
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from math import log, sqrt
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, positive, rule
 from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.expectations import (
+    check_columns,
+    check_known,
+    expected_values,
+    in_new_units,
+    known_values,
+    reordered,
+    with_action,
+)
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -57,8 +67,8 @@ class PacedHedge(Learner):
     with the rate 1/min(t, M). Values outside [0, 1] count as they are. When u, the unit of the price, changes, lambda u^2
     stays. So the range of a cost drops out.
 
-    Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; memories, which rise; c0 = floor,
-    each in [0, 1].
+    Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; memories, which rise; prior
+    (1+m, K), what is expected of each action, which counts as one round, or empty; c0 = floor, each in [0, 1].
 
     Reading: step = 0.005 and repay = 1000 for every problem; there is no horizon. s_M is the step of exponential weights for
     errors of that size, at today's prices. No bound on regret is proved. On every path the violation is at most lambda
@@ -78,37 +88,49 @@ class PacedHedge(Learner):
     step: float
     repay: float
     memories: Vector
+    prior: Matrix
     floor: Vector
 
     unbounded = True
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """step = 0.005, repay = 1000"""
-        return cls(0.005, 1000.0, np.array(MEMORIES), check_problem(actions, horizon, floor, means)[2])
+    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
+        """step = 0.005, repay = 1000; what is expected is the prior"""
+        K, _, c0 = check_problem(actions, horizon, floor, means)
+        return cls(0.005, 1000.0, np.array(MEMORIES), known_values(c0, K, means, rewards), c0)
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(3, 200, 0.5, means=[[0.2, 0.5, 0.8]], rewards=[0.9, 0.5, 0.5]), 3)]
 
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay)
         rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
         require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
+        check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedHedgeState:
         K, m = self.sizes(actions)
-        N = self.memories.size
-        return PacedHedgeState(
+        N, expected = self.memories.size, bool(self.prior.size)
+        check_columns(self.prior, K)
+        prior = self.prior if expected else expected_values(self.floor, K, None, None)
+        state = PacedHedgeState(
             mixture=np.full(K, 1 / K),
             multiplier=np.zeros(m),
             deviations=np.zeros((2, m)),
             debt=np.zeros(m),
-            reward=np.full((N, K), 0.5),
-            cost=np.tile((1 - self.floor)[:, None], (N, K)),
+            reward=np.tile(prior[0], (N, 1)),
+            cost=np.tile(prior[1:], (N, 1)),
             error=np.zeros((N, 1 + m)),
             plays=np.full((N, K), 1 / K),
             behind=np.zeros(N),
             weight=np.full(N, 1 / N),
             gain=np.zeros(N),
-            totals=np.zeros(2),
+            totals=np.array([float(expected), 0.0]),
         )
+        if expected:
+            mix_memories(state, self.memories, m)
+        return state
 
     def play(self, s: PacedHedgeState, p: Vector) -> None:
         for k in range(p.size):
@@ -137,7 +159,18 @@ class PacedHedge(Learner):
         state.deviations[0, j] *= ratio * ratio
         state.cost[j::m] = ratio * state.cost[j::m] + shift
         state.error[:, 1 + j] *= ratio * ratio
-        return self, state
+        return self.replace(prior=in_new_units(self.prior, j, ratio, shift)), state
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(prior=reordered(self.prior, order))
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        return self.replace(prior=with_action(self.prior, self.floor, like, expected))
+
+    @classmethod
+    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+        """An earlier version had no prior."""
+        return plain if "prior" in plain else {**plain, "prior": [[] for _ in range(1 + len(plain["floor"]))]}
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return practical.paced("Paced hedge")
@@ -173,7 +206,7 @@ def gain_of(q: Vector, r: Vector, lam: Vector, c: Matrix) -> float:
 @rule
 def master_step(gap: float, N: int) -> float:
     """eta = ln N/Delta"""
-    return min(log(N) / gap, STEEPEST) if gap > 0 and N > 1 else STEEPEST
+    return min(log(N) / gap, STEEPEST) if N > 1 and gap * STEEPEST > log(N) else STEEPEST
 
 
 @rule

@@ -1,13 +1,15 @@
 """What the rivals with a linear program have in common: estimates of each action, and limits that pay debt back."""
 
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from typing import ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Program, comparable, limit_now, no_program, rule
 from lewa.learners.base import Learner, check_positive
+from lewa.learners.expectations import check_columns, check_known, in_new_units, reordered, with_action
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
@@ -26,22 +28,29 @@ class PacedProgramState(NamedTuple):
 
 
 class PacedProgram(Learner):
-    """A learner that solves a linear program before each draw, with limits that fall while it is in debt."""
+    """A learner that solves a linear program before each draw, with limits that fall while it is in debt.
+
+    It starts as if every action had one answer, with what is expected of it; if nothing is, without answers.
+    """
 
     repay: float
+    prior: Matrix
     name: ClassVar[str]  # for a guarantee's source
     unbounded = True
     weighs_propensities = False
 
     def check(self) -> None:
         check_positive(repay=self.repay)
+        check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedProgramState:
         K, m = self.sizes(actions)
+        check_columns(self.prior, K)
+        expected = bool(self.prior.size)
         return PacedProgramState(
-            drawn=np.zeros(K),
-            reward=np.zeros(K),
-            cost=np.zeros((m, K)),
+            drawn=np.full(K, float(expected)),
+            reward=self.prior[0].copy() if expected else np.zeros(K),
+            cost=self.prior[1:].copy() if expected else np.zeros((m, K)),
             debt=np.zeros(m),
             clock=np.zeros(1),
             available=np.ones(K),
@@ -64,12 +73,23 @@ class PacedProgram(Learner):
             s.debt[j] += z - seen.charged[j]
             s.cost[j, i] += (z - s.cost[j, i]) / s.drawn[i]
 
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return self.replace(prior=reordered(self.prior, order))
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        return self.replace(prior=with_action(self.prior, self.floor, like, expected))
+
     def rescaled(self, s: PacedProgramState, j: int, ratio: float, shift: float) -> tuple[Self, PacedProgramState]:
         state = deepcopy(s)
         state.debt[j] *= ratio
         state.cost[j] = np.where(state.drawn > 0, ratio * state.cost[j] + shift, 0.0)
         state.charged[j] = ratio * state.charged[j] + shift
-        return self, state
+        return self.replace(prior=in_new_units(self.prior, j, ratio, shift)), state
+
+    @classmethod
+    def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
+        """An earlier version had no prior."""
+        return plain if "prior" in plain else {**plain, "prior": [[] for _ in range(1 + len(plain["floor"]))]}
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return (none(self.name, rivals.PACED_PROGRAM),)

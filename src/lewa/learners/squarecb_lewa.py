@@ -32,10 +32,11 @@ from lewa.kernels import (
     whiten,
 )
 from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.expectations import check_known, expected_values, in_new_units, reordered, with_action
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
-from lewa.validation import as_count, in_unit
+from lewa.validation import as_count
 
 ALL_ANSWERS = 1e18  # a memory that forgets nothing
 MEMORIES = (50.0, 500.0, 5000.0, ALL_ANSWERS)
@@ -135,10 +136,7 @@ class SquareCbLewa(Learner):
     ) -> Self:
         """step = 0.005, repay = 1000, kappa = 4, beta = 2; what is expected is the prior; rho = 1, of the constant 1/10"""
         K, _, c0 = check_problem(actions, horizon, floor, means)
-        prior = np.empty((1 + c0.size, K))
-        prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)
-        prior[1:] = (1 - c0)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
-        ridge = np.ones(as_count("features", features, least=0))
+        prior, ridge = expected_values(c0, K, means, rewards), np.ones(as_count("features", features, least=0))
         ridge[:1] = PRIOR_ANSWERS
         return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, ridge, c0)
 
@@ -150,12 +148,7 @@ class SquareCbLewa(Learner):
         check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
         rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
         require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
-        shape = (1 + self.floor.size, self.prior.shape[-1])
-        require(
-            self.prior.shape == shape and bool((np.isfinite(self.prior) & (self.prior >= 0)).all()),
-            f"the prior must be {shape[0]} rows of numbers of at least 0, the reward and a cost per constraint",
-            prior=self.prior.tolist(),
-        )
+        check_known(self.prior, self.floor)
         penalised = self.ridge.ndim == 1 and np.isfinite(self.ridge).all() and (self.ridge > 0).all()
         require(bool(penalised), "ridge must be one positive number per feature", ridge=self.ridge.tolist())
 
@@ -234,17 +227,13 @@ class SquareCbLewa(Learner):
         try_action(s, i)
 
     def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(prior=self.prior[:, list(order)])
+        return self.replace(prior=reordered(self.prior, order))
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        column = np.concatenate([[0.5], 1 - self.floor]) if like is None else self.prior[:, like].copy()
-        for o, x in expected.items():
-            column[o] = x if o == 0 else 1 - x
-        return self.replace(prior=np.column_stack([self.prior, column]))
+        return self.replace(prior=with_action(self.prior, self.floor, like, expected))
 
     def rescaled(self, s: SquareCbLewaState, j: int, ratio: float, shift: float) -> tuple[Self, SquareCbLewaState]:
-        prior, state, targets = self.prior.copy(), deepcopy(s), self.prior.shape[0]
-        prior[1 + j] = np.maximum(ratio * prior[1 + j] + shift, 0.0)
+        prior, state, targets = in_new_units(self.prior, j, ratio, shift), deepcopy(s), self.prior.shape[0]
         state.multiplier[j] /= ratio
         state.debt[j] *= ratio
         state.deviations[0, j] *= ratio * ratio

@@ -8,8 +8,9 @@ import numpy as np
 
 from lewa.kernels import sample_mean, solve_program
 from lewa.learners.base import check_problem, require
+from lewa.learners.expectations import known_values
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,9 @@ class ThompsonLp(PacedProgram):
     Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
     mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
 
-    Parameters: repay > 0, the rounds in which debt is paid back; stream (K,), the place of each action in the sequence of
-    normal numbers; c0 = floor, each in [0, 1].
+    Parameters: repay > 0, the rounds in which debt is paid back; prior (1+m, K), what is expected of each action, which
+    counts as one answer, or empty; stream (K,), the place of each action in the sequence of normal numbers; c0 = floor,
+    each in [0, 1].
 
     Reading: repay = 1000. r_k is sampled from the Beta posterior of a coin, by the normal distribution with its mean and
     variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed sequence at t and k: every run
@@ -53,14 +55,15 @@ class ThompsonLp(PacedProgram):
     name: ClassVar = "Thompson-LP"
 
     repay: float
+    prior: Matrix
     stream: Vector
     floor: Vector
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """repay = 1000, stream = 0, 1, 2, ..."""
+    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
+        """repay = 1000, stream = 0, 1, 2, ...; what is expected is the prior"""
         K, _, c0 = check_problem(actions, horizon, floor, means)
-        return cls(1000.0, np.arange(float(K)), c0)
+        return cls(1000.0, known_values(c0, K, means, rewards), np.arange(float(K)), c0)
 
     def check(self) -> None:
         super().check()
@@ -84,7 +87,7 @@ class ThompsonLp(PacedProgram):
         solve_program(s.program, s.available, p)
 
     def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(stream=self.stream[list(order)])
+        return super().relabelled(order).replace(stream=self.stream[list(order)])
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        return self.replace(stream=np.append(self.stream, self.stream.size))
+        return super().extended(like, expected).replace(stream=np.append(self.stream, self.stream.size))

@@ -6,8 +6,9 @@ from typing import ClassVar, Self
 
 from lewa.kernels import positive, rule, solve_program
 from lewa.learners.base import check_problem
+from lewa.learners.expectations import known_values
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,8 @@ class UcbLp(PacedProgram):
     Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
     mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
 
-    Parameters: repay > 0, the rounds in which debt is paid back; c0 = floor, each in [0, 1].
+    Parameters: repay > 0, the rounds in which debt is paid back; prior (1+m, K), what is expected of each action, which
+    counts as one answer, or empty; c0 = floor, each in [0, 1].
 
     Reading: S. Agrawal and N. Devanur solve this program with a budget that is a little smaller, and stop when it is
     spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of its
@@ -48,12 +50,18 @@ class UcbLp(PacedProgram):
     name: ClassVar = "UCB-LP"
 
     repay: float
+    prior: Matrix
     floor: Vector
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """repay = 1000"""
-        return cls(1000.0, check_problem(actions, horizon, floor, means)[2])
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(3, 200, 0.5, means=[[0.2, 0.5, 0.8]]), 3)]
+
+    @classmethod
+    def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
+        """repay = 1000; what is expected is the prior"""
+        K, _, c0 = check_problem(actions, horizon, floor, means)
+        return cls(1000.0, known_values(c0, K, means, rewards), c0)
 
     def play(self, s: PacedProgramState, p: Vector) -> None:
         if play_untried(s, p):

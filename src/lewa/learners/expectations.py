@@ -1,0 +1,58 @@
+"""What is expected of each action before anything was seen, as a parameter of learners that start from it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from lewa.learners.base import require
+from lewa.types import Matrix, Vector
+from lewa.validation import in_unit
+
+
+def expected_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
+    """Return (1 + m, K): the reward of each action and its costs, 1 - c; what is unknown is 1/2, and the limit."""
+    prior = np.empty((1 + floor.size, actions))
+    prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)
+    prior[1:] = (1 - floor)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
+    return prior
+
+
+def known_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
+    """Return the same if something is expected; else (1 + m, 0), and a learner starts from nothing."""
+    size = 0 if means is None and rewards is None else actions
+    return expected_values(floor, actions, means, rewards)[:, :size]
+
+
+def check_known(prior: Matrix, floor: Vector) -> None:
+    """A prior has a row for the reward and one per cost, and nothing in it is negative."""
+    fits = prior.ndim == 2 and len(prior) == 1 + floor.size and bool((np.isfinite(prior) & (prior >= 0)).all())
+    law = f"the prior must be {1 + floor.size} rows of numbers of at least 0, the reward and a cost per constraint"
+    require(fits, law, prior=prior.tolist())
+
+
+def check_columns(prior: Matrix, actions: int) -> None:
+    """A prior that is not empty has one column per action."""
+    law = "the prior must have one column per action, or none"
+    require(prior.shape[1] in (0, actions), law, actions=actions, prior=prior.shape)
+
+
+def reordered(prior: Matrix, order: Sequence[int]) -> Matrix:
+    """Return the prior where action k is what was action order[k]."""
+    return prior[:, list(order)] if prior.size else prior
+
+
+def with_action(prior: Matrix, floor: Vector, like: int | None, expected: Mapping[int, float]) -> Matrix:
+    """Return the prior with one more action, the last one; an empty one stays empty."""
+    if not prior.size:
+        return prior
+    column = np.concatenate([[0.5], 1 - floor]) if like is None else prior[:, like].copy()
+    for o, x in expected.items():
+        column[o] = x if o == 0 else 1 - x
+    return np.column_stack([prior, column])
+
+
+def in_new_units(prior: Matrix, j: int, ratio: float, shift: float) -> Matrix:
+    """Return the prior where a cost z of constraint j is written ratio z + shift."""
+    changed = prior.copy()
+    changed[1 + j] = np.maximum(ratio * changed[1 + j] + shift, 0.0)
+    return changed
