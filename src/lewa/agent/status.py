@@ -1,7 +1,7 @@
 """How an agent stands: its constraints, its regret, what is proved about it, and what looks wrong."""
 
 from math import isfinite, log, sqrt
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from lewa.agent.verdicts import promised_limit, verdict_of
 from lewa.measures import best_fixed_play, dual_certificate
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -99,11 +103,11 @@ class Status(NamedTuple):
             {name: value for name, value in item._asdict().items() if name != "certificate"} for item in self.constraints
         ]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Return `rows` as a pandas DataFrame."""
         return notebook.frame(self.rows())
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure: for each constraint its limit, the average and its confidence band."""
         panels = []
         for item in self.constraints:
