@@ -146,6 +146,12 @@ class Session:
         with np.errstate(over="ignore"):  # the stream wraps around
             return float(plain(self.dice[0], t))
 
+    def rehearse(self) -> None:
+        """Play and learn one round on a copy: a rule that does not compile is refused before anything has happened."""
+        copy = self.copy()
+        choice = copy.choose(0)
+        copy.learn(copy.answer(choice, np.ones(self.actions), np.ones((self.learner.floor.size, self.actions))))
+
     def play_to_learn(self, play: Vector, available: ArrayLike | None, unmixed: bool = True) -> Vector:
         """Return the play that the feedback to a choice carries; ask for it before the learner learns anything else.
 

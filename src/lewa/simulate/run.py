@@ -10,7 +10,6 @@ from threading import Event
 import numpy as np
 
 from lewa.engine.compile import compile_learner
-from lewa.engine.not_compiled import in_a_sentence
 from lewa.feedback import NOTHING, Feedback, feedback_kind
 from lewa.game import Game
 from lewa.learners.base import Learner
@@ -77,10 +76,7 @@ def play(
     stop = Event()
 
     def one_seed(seed: int) -> SeedResult | None:
-        with (
-            in_a_sentence(type(learner)),
-            np.errstate(over="ignore"),
-        ):  # random streams wrap around, when they run as plain Python
+        with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
             return run_seed(learner, game, seed, marks, every_round, stop, progress)
 
     with ThreadPoolExecutor(threads) as pool:
