@@ -10,7 +10,7 @@ from lewa.agent.pending import Pending
 from lewa.agent.records import Plain
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
-from lewa.feedback import NOTHING, Bandit, Feedback
+from lewa.feedback import NOTHING, Bandit, FeedbackKind
 from lewa.kernels import dump, load, state_type
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, State, Vector, Words
@@ -24,7 +24,7 @@ class Driver(Session):
     def __init__(self, learner: Learner, actions: int, dice: Words, state: State | None = None) -> None:
         compile_notice.install()
         super().__init__(learner, actions, dice, state)
-        self._draws_itself = self.feedback is Feedback.BANDIT
+        self._draws_itself = self.feedback is FeedbackKind.BANDIT
         self.needs_play = not self._draws_itself and self.learner.reads_play  # whether an open decision carries its play
         self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
 

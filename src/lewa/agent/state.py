@@ -27,7 +27,7 @@ from lewa.units import Scale
 from lewa.validation import nearest, short_repr
 
 _new = tuple.__new__  # a named tuple in half the time
-COUNTS = ("answered", "late", "masked", "charged", "expired")
+COUNTS = ("answered", "late", "masked", "filled_in", "expired")
 
 
 class AgentState:
@@ -246,7 +246,7 @@ class AgentState:
                 settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
-        self.counts["charged"] += 1
+        self.counts["filled_in"] += 1
 
     def _fill_in(self, number: int, pending: Pending, units: Units, known: Sequence[int]) -> None:
         """Fill in the units that a decision lacks; the governor counts the action drawn at them."""

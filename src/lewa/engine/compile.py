@@ -36,7 +36,7 @@ from lewa.engine.steps import (
     play_step,
     release_step,
 )
-from lewa.feedback import Feedback, feedback_kind
+from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import compiled_form
 from lewa.kernels.jit import program
 from lewa.learners.base import Learner
@@ -82,8 +82,8 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         return cast(F, explained(made, learner))
 
     loop = LOOPS[feedback](form)
-    draw = choose_step if feedback is Feedback.BANDIT else choose_from_play_step
-    draw_many = draw_many_step if feedback is Feedback.BANDIT else draw_many_from_play_step
+    draw = choose_step if feedback is FeedbackKind.BANDIT else choose_from_play_step
+    draw_many = draw_many_step if feedback is FeedbackKind.BANDIT else draw_many_from_play_step
     return CompiledLearner(
         run=named("run", loop),
         run_lazy=named("run_lazy", loop),

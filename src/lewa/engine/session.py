@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake
-from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
+from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.kernels import DICE, keys, pack, uniform, unpack
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
@@ -100,7 +100,7 @@ class Session:
             action = sample_action(play, self._uniform(t))
             there = np.array(available, dtype=np.float64)
             return Choice(action, float(play[action]), play, there, self.charge(action), self._features.copy())
-        if self.feedback is Feedback.BANDIT:
+        if self.feedback is FeedbackKind.BANDIT:
             play = self.play() if with_play else NO_PLAY
             return Choice(*self.steps.choose(self.memory, self.dice, t), play, features=self._features.copy())
         play = np.empty(self.actions)
@@ -160,16 +160,16 @@ class Session:
         of the action drawn is its propensity, which the feedback carries too; the others are those of the learner's play,
         with no weight for what was missing. One that draws by itself needs none.
         """
-        if self.feedback is Feedback.BANDIT:
+        if self.feedback is FeedbackKind.BANDIT:
             return NO_PLAY
-        if self.feedback is Feedback.FULL or (unmixed and available is None):
+        if self.feedback is FeedbackKind.FULL or (unmixed and available is None):
             return play
         return self.play() if available is None else self._play_hidden(available)
 
     def answer(self, choice: Choice, rewards: Vector, constraints: Matrix) -> Full | Bandit:
         """Return what a choice teaches in a round with these rewards and constraints, in arrays that are kept."""
         i, play = choice.action, self.play_to_learn(choice.play, choice.available)
-        if self.feedback is Feedback.FULL:
+        if self.feedback is FeedbackKind.FULL:
             return full_feedback(rewards.copy(), constraints.copy(), play)
         return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play, choice.charged)
 

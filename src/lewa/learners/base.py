@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
-from lewa.feedback import Feedback, feedback_kind
+from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import field_types
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, checked
@@ -39,7 +39,7 @@ class Learner:
 
     floor: Vector  # one number per constraint, each in [0, 1]: what the constraint is to be on average
     tunings: ClassVar[dict[str, Tuning]] = {"recommended": Tuning()}
-    feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
+    feedback: ClassVar[FeedbackKind | None] = None  # where the annotation of `learn` cannot say it
     unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
     compiled: ClassVar[bool] = True  # False: its rule is any Python on arrays, run as it stands, slowly
     compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is taken

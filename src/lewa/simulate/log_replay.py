@@ -11,7 +11,7 @@ import numpy as np
 
 from lewa.data.log import Log, StreamedLog
 from lewa.engine.session import NO_PLAY, Session, check_learner, dice_of
-from lewa.feedback import Bandit, Feedback, feedback_kind
+from lewa.feedback import Bandit, FeedbackKind, feedback_kind
 from lewa.kernels.random_streams import next_counting
 from lewa.learners.base import Learner
 from lewa.measures.running_sums import Run, RunningSums, seeds_text
@@ -159,7 +159,7 @@ def replay_stream(
 
 def _checked(learner: Learner, log: Log | StreamedLog) -> Learner:
     learner = check_learner(learner)
-    if feedback_kind(type(learner)) is Feedback.FULL:
+    if feedback_kind(type(learner)) is FeedbackKind.FULL:
         raise ValueError(f"{type(learner).__name__} needs the outcome of every action, which a bandit log does not have")
     if learner.floor.size != log.constraints:
         raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")

@@ -10,7 +10,7 @@ from threading import Event
 import numpy as np
 
 from lewa.engine.compile import compile_learner
-from lewa.feedback import NOTHING, Feedback, feedback_kind
+from lewa.feedback import NOTHING, FeedbackKind, feedback_kind
 from lewa.game import Game
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
@@ -167,7 +167,7 @@ def _gather(learner: Learner, game: Game, marks: Indices, results: dict[int, See
         seeds=tuple(results),
         floor=learner.floor,
         marks=marks,
-        measured_on="action" if feedback_kind(type(learner)) is Feedback.BANDIT else "play",
+        measured_on="action" if feedback_kind(type(learner)) is FeedbackKind.BANDIT else "play",
         states=tuple(result.state for result in results.values()),
         **stacked,  # type: ignore[arg-type]
     )
