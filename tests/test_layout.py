@@ -10,7 +10,7 @@ import lewa
 
 ROOT = Path(lewa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-LINES, BODY, PARAMETERS, ANY = 400, 60, 8, 15.0
+LINES, BODY, PARAMETERS, ANY = 400, 60, 8, 14.0
 # What a user calls with names: constructors, commands, and the three functions that take a whole problem.
 BY_NAME = {"__init__", "tuned", "advise", "frontier", "replay"}
 
@@ -53,7 +53,10 @@ def test_any_is_rare() -> None:
         }
         lines = enumerate(file.read_text().splitlines(), start=1)
         code += sum(bool(line.strip()) and not line.strip().startswith("#") and n not in comments for n, line in lines)
-        uses += sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
+        names = {"Any"} | (
+            {"State"} if "from lewa.types import" in file.read_text() else set()
+        )  # which is another name of it
+        uses += sum(isinstance(node, ast.Name) and node.id in names for node in ast.walk(tree))
     assert 1000 * uses / code <= ANY
 
 

@@ -22,7 +22,7 @@ from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import STEP, Statistics, add_action
 from lewa.agent.values import single_value, vector_value
 from lewa.kernels import DICE, keys
-from lewa.types import State, Vector
+from lewa.types import Vector
 from lewa.units import Scale
 from lewa.validation import nearest, short_repr
 
@@ -355,7 +355,7 @@ class AgentState:
             raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, actions)))}")
         return actions.index(label)
 
-    def extend(self, learner_state: State) -> None:
+    def extend(self, learner_state: object) -> None:
         """Take one more action in, with this state of the learner; the setup has it already."""
         self.driver.adopt(self.setup.learner, learner_state, len(self.setup.actions))
         self.statistics = self.statistics.extended(self.setup.scales)

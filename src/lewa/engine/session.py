@@ -37,15 +37,15 @@ class Session:
     learner that has none. What changes is the buffer and nothing else, so that `copy` is exact.
     """
 
-    def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: State | None = None) -> None:
+    def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: object = None) -> None:
         """Start at the first round, or from a copy of a state."""
         self.dice = dice
         self._begin(check_learner(learner), as_count("actions", actions), state)
 
-    def _begin(self, learner: Learner, actions: int, state: State | None) -> None:
+    def _begin(self, learner: Learner, actions: int, state: object) -> None:
         self.learner, self.actions = learner, actions
         kind = type(self.learner)
-        first: State = self.learner.start(self.actions)  # also refuses parameters that break a law
+        first = self.learner.start(self.actions)  # also refuses parameters that break a law
         values = pack(self.learner, first if state is None else state)
         if state is not None and values.size != pack(self.learner, first).size:
             raise ValueError(
@@ -61,7 +61,7 @@ class Session:
         self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
         self._features: Vector = getattr(self.state, "features", NOTHING)  # none: it looks at no context
 
-    def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
+    def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
         """Go on with a learner of the same class with other parameters, from a state, perhaps of other actions."""
         self._begin(learner, self.actions if actions is None else actions, state)
 

@@ -7,7 +7,7 @@ where a part is missing, Numba's usual steps are taken, which give the same prog
 from collections.abc import Callable
 from contextlib import suppress
 from types import ModuleType
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import numba
 from numba import config
@@ -19,8 +19,8 @@ TRIED = ("0.68.",)  # beginnings of versions of Numba
 # Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
 SUMS = {"reassoc", "contract", "nsz"}
 # A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
-OPTIONS: dict[str, object] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
-_RULE: dict[str, object] = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
+OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
+_RULE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
 
 
 def find_pipelines() -> ModuleType | None:
@@ -35,9 +35,7 @@ def find_pipelines() -> ModuleType | None:
 
 
 PIPELINES = find_pipelines()
-INLINE: dict[str, object] = (
-    _RULE if PIPELINES is None else {**_RULE, "pipeline_class": PIPELINES.PartCompiler}
-)  # of an `overload`
+INLINE: Any = _RULE if PIPELINES is None else {**_RULE, "pipeline_class": PIPELINES.PartCompiler}  # of an `overload`
 
 
 def rule(function: F) -> F:
@@ -55,7 +53,7 @@ def routine(function: F) -> F:
     return _part(function, {**_RULE, "forceinline": False})  # unless it is said, it is inherited
 
 
-def _part(function: F, options: dict[str, object]) -> F:
+def _part(function: F, options: Any) -> F:
     if vars(config)["DISABLE_JIT"]:
         return function
     usual = numba.njit(function, **options)
@@ -68,7 +66,7 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
     What is kept is compiled anew when the function's own file changes, and only then: a function that calls into other
     files needs a stamp of them in its name (see engine/compile.py).
     """
-    options = {**OPTIONS, "fastmath": SUMS}
+    options: Any = {**OPTIONS, "fastmath": SUMS}
     if alone:
         options |= {"nogil": True} if PIPELINES is None else {"pipeline_class": PIPELINES.UnlockedCompiler}
     if keep:

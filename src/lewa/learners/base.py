@@ -67,7 +67,7 @@ class Learner:
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), tuple(self.parameters.values())
 
     def _key(self) -> tuple[object, ...]:

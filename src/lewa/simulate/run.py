@@ -17,7 +17,7 @@ from lewa.measures.best_play import best_fixed_play
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_players, as_seeds
 from lewa.simulate.seed_run import SeedResult, run_seed
-from lewa.types import Indices, Matrix, State, Vector
+from lewa.types import Indices, Matrix, Vector
 from lewa.validation import as_count, short_repr
 
 MOST = 1 << 23  # numbers that are kept at all marks of a seed
@@ -124,7 +124,7 @@ def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> 
     return result
 
 
-def _check_features(state: State, game: Game) -> None:
+def _check_features(state: object, game: Game) -> None:
     looked_at: Vector = getattr(state, "features", NOTHING)
     if game.reacts and game.features:
         raise ValueError(f"a game that reacts has no contexts: it must have 0 features, got {game.features}")
