@@ -92,3 +92,8 @@ def test_every_kind_of_vague_name_is_noticed() -> None:
     text = "import math as one\ndef own(given): pass\nclass kept: pass\nfound = 1\nx._said = 1\nfor told in y: pass\n"
     text += "try: pass\nexcept E as held: pass\nmatch x:\n case [asked]: pass\nlambda shown: 0\n"
     assert {name.strip("_") for name, _ in bound_names(ast.parse(text))} & VAGUE == VAGUE
+
+
+def test_no_test_leaves_a_file_in_the_root_folder() -> None:
+    files = [file.name for file in Path(__file__).parent.parent.iterdir() if file.is_file()]
+    assert [name for name in files if "." not in name and name not in ("Makefile", "LICENSE")] == []
