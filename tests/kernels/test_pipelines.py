@@ -9,6 +9,7 @@ import pytest
 from numba.core.event import install_recorder
 from numba.extending import overload
 
+from lewa import learners
 from lewa.kernels import jit
 from lewa.kernels.jit import INLINE, program, routine, rule
 from lewa.types import Vector
@@ -98,3 +99,9 @@ def test_without_the_shorter_steps_numbas_usual_ones_give_the_same(
 
 def test_the_shorter_steps_are_those_of_the_version_that_is_tested() -> None:
     assert jit.PIPELINES is not None
+
+
+def test_no_learner_compiles_anything_to_be_made_and_to_start(compiled: Any) -> None:
+    for name in learners.ALL:
+        learners.make(name, 3, 1000, 0.5).start(3)
+    assert compiled() == []
