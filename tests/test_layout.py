@@ -10,7 +10,7 @@ import lewa
 
 ROOT = Path(lewa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
-LINES, BODY, PARAMETERS, ANY = 400, 60, 8, 15.0
+LINES, BODY, PARAMETERS, ANY = 400, 60, 8, 14.0
 # What a user calls with names: constructors, commands, and the three functions that take a whole problem.
 BY_NAME = {"__init__", "tuned", "advise", "frontier", "replay"}
 
@@ -53,7 +53,10 @@ def test_any_is_rare() -> None:
         }
         lines = enumerate(file.read_text().splitlines(), start=1)
         code += sum(bool(line.strip()) and not line.strip().startswith("#") and n not in comments for n, line in lines)
-        uses += sum(isinstance(node, ast.Name) and node.id == "Any" for node in ast.walk(tree))
+        names = {"Any"} | (
+            {"State"} if "from lewa.types import" in file.read_text() else set()
+        )  # which is another name of it
+        uses += sum(isinstance(node, ast.Name) and node.id in names for node in ast.walk(tree))
     assert 1000 * uses / code <= ANY
 
 
@@ -89,3 +92,8 @@ def test_every_kind_of_vague_name_is_noticed() -> None:
     text = "import math as one\ndef own(given): pass\nclass kept: pass\nfound = 1\nx._said = 1\nfor told in y: pass\n"
     text += "try: pass\nexcept E as held: pass\nmatch x:\n case [asked]: pass\nlambda shown: 0\n"
     assert {name.strip("_") for name, _ in bound_names(ast.parse(text))} & VAGUE == VAGUE
+
+
+def test_no_test_leaves_a_file_in_the_root_folder() -> None:
+    files = [file.name for file in Path(__file__).parent.parent.iterdir() if file.is_file()]
+    assert [name for name in files if "." not in name and name not in ("Makefile", "LICENSE")] == []

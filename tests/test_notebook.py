@@ -1,17 +1,20 @@
 """What a notebook shows and takes: DataFrames in and out, short reprs, tables that escape names, figures."""
 
 from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import lewa
 from lewa.measures.trace import Trace
-from lewa.simulate.log_replay import LogReplay
+from lewa.simulate.log_replay import LogReplay, StreamedReplay
 
 RNG = np.random.default_rng(3)
 ROWS = 400
@@ -79,7 +82,7 @@ def test_a_trace_gives_rows_a_frame_a_table_and_a_figure() -> None:
     assert trace._repr_html_().count("<tr>") == 3
     figure = trace.plot()
     assert [axes.get_ylabel() for axes in figure.axes] == ["reward per round", "net violation so far", "multiplier"]
-    figure.savefig(__import__("io").BytesIO())
+    figure.savefig(BytesIO())
 
 
 def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
@@ -92,7 +95,7 @@ def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
     page = found._repr_html_()
     assert "<script>" not in page
     assert "&lt;script&gt;" in page
-    found.plot().savefig(__import__("io").BytesIO())
+    found.plot().savefig(BytesIO())
     log = lewa.frontier(LOG, budgets=[0.6], **COLUMNS)
     assert [row["who"] for row in log.rows()] == ["estimated", "held out, doubly robust"]
 
@@ -100,7 +103,7 @@ def test_a_frontier_gives_rows_a_frame_a_table_and_a_figure() -> None:
 def test_a_status_gives_rows_a_frame_a_table_and_a_figure() -> None:
     agent = lewa.Agent(["a", "b"], [lewa.at_most("<b>cost", 0.5)], learner="exp3", horizon=50)
     empty = agent.status()
-    empty.plot().savefig(__import__("io").BytesIO())
+    empty.plot().savefig(BytesIO())
     for _ in range(20):
         agent.update(agent.pull(), reward=1.0, **{"<b>cost": 0.4})
     status = agent.status()
@@ -108,6 +111,54 @@ def test_a_status_gives_rows_a_frame_a_table_and_a_figure() -> None:
     assert status.to_frame()["average"].tolist() == [pytest.approx(0.4)]
     assert "<b>" not in status._repr_html_()
     assert status.plot().axes[0].get_ylabel() == "<b>cost at most 0.5"
+
+
+def test_the_replay_of_a_log_gives_rows_a_frame_a_table_and_a_figure(tmp_path: Path) -> None:
+    how: dict[str, Any] = {"lines": {"cost": 0.4}, "seeds": 2, **COLUMNS}
+    run = lewa.replay(LOG, "exp3", **how)
+    assert isinstance(run, LogReplay)
+    frame = run.to_frame()
+    assert frame.columns.tolist() == ["seed", "round", "reward", "shortfall", "positive violation", "multiplier"]
+    last, totals = frame[frame["round"] == run.rounds], run.totals(run.rounds)
+    for name, sums in zip(("reward", "shortfall", "positive violation", "multiplier"), totals, strict=True):
+        np.testing.assert_allclose(last[name], sums.ravel())
+    assert run._repr_html_().count("<tr>") == 3
+    assert run.plot().get_suptitle() == f"{run.rounds} of 400 rows count, 2 seeds"
+    pq.write_table(
+        pa.table({name: list(values) for name, values in LOG.items()}), tmp_path / "log.parquet", row_group_size=90
+    )
+    parts = lewa.replay(tmp_path, "exp3", **how)
+    assert isinstance(parts, StreamedReplay)
+    ends = parts.to_frame().groupby("seed").last()
+    assert ends["round"].tolist() == [parts.rounds] * 2
+    np.testing.assert_allclose(ends["reward"], parts.totals(parts.rounds).reward)
+    assert len(parts.rows()) > 4
+    assert parts._repr_html_().count("<tr>") == 3
+    parts.plot().savefig(BytesIO())
+
+
+def test_advice_and_guarantees_give_rows_a_frame_a_table_and_a_figure() -> None:
+    advice = lewa.advise("full", actions=10, horizon=10_000, floor=0.6)
+    assert repr(advice).startswith(f"<Advice: {advice.learner.called}, runner-up ")
+    frame = advice.to_frame()
+    assert frame["learner"].tolist() == [choice.called for choice in advice.ranked]
+    assert frame["regret"].tolist()[0] == advice.learner.guarantee.regret
+    assert advice.reason in str(advice)
+    assert advice._repr_html_().count("<tr>") == 11
+    advice.plot().savefig(BytesIO())
+    nothing = lewa.advise("bandit", actions=3, horizon=100, floor=0.6, constraints="arbitrary", strict=True)
+    assert nothing.rows() == []
+    nothing.plot().savefig(BytesIO())
+    assert nothing.reason in nothing._repr_html_()
+
+    bound = lewa.guarantee(lewa.learners.make("lewa", 3, 10_000, [0.5, 0.6]), 3, 10_000)
+    assert bound.to_frame()["bound on"].tolist()[:3] == ["regret", "violation 1", "violation 2"]
+    assert repr(bound).startswith("<Guarantee: regret at most ")
+    assert len(repr(bound)) < 200
+    assert bound._repr_html_().count("<tr>") == 1 + len(bound.rows())
+    bound.plot().savefig(BytesIO())
+    none = lewa.guarantee(lewa.learners.make("ewa", 3, 100, 0.5), 3, 100, corruption=5.0)
+    none.plot().savefig(BytesIO())
 
 
 def test_without_pandas_rows_are_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def test_pain_06_budgets_that_silently_do_not_count() -> None:
         agent.update(agent.pull(), cost=0.9)
     status = agent.status()
     assert status.constraints[0].average == pytest.approx(0.9)
-    assert (status.open, status.charged) == (50, 150)
+    assert (status.open, status.filled_in) == (50, 150)
     assert status.constraints[0].multiplier > 0  # the learner was charged what is known, without the reward
     silent = Agent(["a", "b"], [at_most("cost", 0.2)], max_pending=50, horizon=1000, learner="bandit-lewa")
     for _ in range(200):  # nothing ever comes

@@ -77,7 +77,7 @@ def test_a_log_and_a_table_are_replayed_by_a_learner_of_ones_own(folder: Path) -
     log = Log(rng.integers(0, 2, 200), np.full(200, 0.5), rng.random(200), rng.random((200, 1)), 2)
     replay = lewa.replay(log, "mine_data:Solver", floor=0.5)
     assert isinstance(replay, LogReplay)
-    assert replay.rows == 200
+    assert replay.log_rows == 200
     table = {f"reward:{a}": rng.random(50) for a in "xy"} | {f"cost:{a}": rng.random(50) for a in "xy"}
     frontier = lewa.frontier(table, reward="reward", at_most="cost", budgets=[0.5], learner=["mine_data:Solver"], seeds=1)
     assert [name for point in frontier.points for name in point.learners] == ["mine_data:Solver"]
@@ -313,8 +313,14 @@ class Allocates(Learner):
 @pytest.mark.compiled
 def test_a_rule_that_does_not_compile_is_one_sentence(folder: Path) -> None:
     write_module(folder, "mine_wrong", ALLOCATES)
-    with pytest.raises(ValueError, match=r"^the rule does not compile: line \d+, `.*`; it may allocate nothing .* math$"):
+    sentence = (
+        r"^the rule of mine_wrong:Allocates does not compile, method (play|learn), line \d+, `.*`: .*; a compiled rule "
+        r"allocates nothing .* math\. With `compiled = False` in the class it runs as plain Python, slowly$"
+    )
+    with pytest.raises(ValueError, match=sentence):
         lewa.play("mine_wrong:Allocates", "bernoulli", rounds=10, floor=0.5)
+    with pytest.raises(ValueError, match=sentence):
+        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_wrong:Allocates", horizon=10, feedback="full")
 
 
 def test_a_rule_whose_feedback_is_not_annotated_is_one_sentence(folder: Path) -> None:

@@ -41,7 +41,7 @@ class Bandit(NamedTuple):
     charged: Vector = NOTHING  # what `Learner.charge` wrote at the draw, or (0,)
 
 
-class Feedback(StrEnum):
+class FeedbackKind(StrEnum):
     """What a learner's rule needs to see of a round."""
 
     FULL = "full"  # what every action earned and met
@@ -51,12 +51,12 @@ class Feedback(StrEnum):
     @property
     def observes(self) -> str:
         """Whose outcomes the learner sees: "full", of every action; "bandit", of the action drawn."""
-        return "full" if self is Feedback.FULL else "bandit"
+        return "full" if self is FeedbackKind.FULL else "bandit"
 
     @property
     def is_bandit(self) -> bool:
         """Whether the learner sees only what the action drawn earned and met."""
-        return self is not Feedback.FULL
+        return self is not FeedbackKind.FULL
 
 
 def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: Vector = NOTHING) -> Full:
@@ -67,19 +67,19 @@ def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, c
     return Full(np.asarray(rewards, dtype=np.float64), c, np.clip(c @ p, 0, 1), p, charged)
 
 
-def feedback_kind(learner: type) -> Feedback:
+def feedback_kind(learner: type) -> FeedbackKind:
     """Return what a class of learner needs to see: its attribute `feedback`, or what the annotations of its methods say."""
     return _feedback_kind(learner)
 
 
 @cache
-def _feedback_kind(learner: Any) -> Feedback:
-    declared: Feedback | None = getattr(learner, "feedback", None)
+def _feedback_kind(learner: Any) -> FeedbackKind:
+    declared: FeedbackKind | None = getattr(learner, "feedback", None)
     if declared is not None:
         return declared
     kind = annotations(learner.learn, f"{learner.__name__}.learn").get("seen")
     if kind not in (Full, Bandit):
         raise ValueError(f"{learner.__name__}.learn must annotate its argument, `seen: Full` or `seen: Bandit`, got {kind}")
     if kind is Full:
-        return Feedback.FULL
-    return Feedback.BANDIT if hasattr(learner, "choose") else Feedback.DENSE
+        return FeedbackKind.FULL
+    return FeedbackKind.BANDIT if hasattr(learner, "choose") else FeedbackKind.DENSE

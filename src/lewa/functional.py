@@ -30,7 +30,7 @@ def start(learner: Learner, actions: int) -> State:
     return state
 
 
-def see(learner: Learner, state: State, features: ArrayLike) -> State:
+def see(learner: Learner, state: object, features: ArrayLike) -> State:
     """Return the state of a learner that was shown the features of a round: before its play, and before its answer."""
     session = _session(learner, state)
     session.see(check_features(session.features, features))
@@ -55,30 +55,30 @@ def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, c
     return feedback.full_feedback(r, c, p, as_floats("charged", charged))
 
 
-def play(learner: Learner, state: State) -> Vector:
+def play(learner: Learner, state: object) -> Vector:
     """Return the play p that the learner makes in this state."""
     return _session(learner, state).play()
 
 
-def charge(learner: Learner, state: State, action: int) -> State:
+def charge(learner: Learner, state: object, action: int) -> State:
     """Return the state after the action was drawn: its `charged` is what the feedback brings back to the learner."""
     session = _session(learner, state)
     session.charge(as_count("action", action, least=0))
     return session.state
 
 
-def learn(learner: Learner, state: State, seen: Full | Bandit) -> State:
+def learn(learner: Learner, state: object, seen: Full | Bandit) -> State:
     """Return the state after one more round was seen; the given state does not change."""
     session = _session(learner, state)
     session.learn(check_feedback(session.learner, session.actions, seen))
     return session.state
 
 
-def _session(learner: Learner, state: State) -> Session:
+def _session(learner: Learner, state: object) -> Session:
     return Session(learner, _actions_of(state), NO_DICE, state)
 
 
-def _actions_of(state: State) -> int:
+def _actions_of(state: object) -> int:
     """Return K: the first array of a state has one entry per action."""
     first: object = state
     while isinstance(first, tuple) and first:

@@ -5,18 +5,23 @@ pandas and matplotlib are imported when they are asked for. Names of the user's 
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa.formatting import figure_text, printable_text
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 from lewa.version import install
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 Row: TypeAlias = Mapping[str, object]  # flat: numbers and texts by the name of their column
 
 
-def frame(rows: Sequence[Row]) -> Any:
+def frame(rows: Sequence[Row]) -> "DataFrame":
     """Return rows as a pandas DataFrame."""
     try:
         import pandas as pd
@@ -60,7 +65,7 @@ class Panel(NamedTuple):
     limit: float | None = None  # a dashed line at this height
 
 
-def figure(title: str, panels: Sequence[Panel]) -> Any:
+def figure(title: str, panels: Sequence[Panel]) -> "Figure":
     """Return a matplotlib figure with the panels side by side; it belongs to no window, so that nothing has to be closed."""
     try:
         from matplotlib.figure import Figure
@@ -80,7 +85,7 @@ def figure(title: str, panels: Sequence[Panel]) -> Any:
     return drawing
 
 
-def _draw(axes: Any, curve: Curve) -> None:
+def _draw(axes: "Axes", curve: Curve) -> None:
     label = figure_text(curve.name) or None
     if curve.points:
         ends = None if curve.low is None or curve.high is None else np.stack([curve.y - curve.low, curve.high - curve.y])
@@ -91,7 +96,7 @@ def _draw(axes: Any, curve: Curve) -> None:
         axes.fill_between(curve.x, curve.low, curve.high, color=line.get_color(), alpha=0.2, linewidth=0)
 
 
-def mean_curve(name: str, x: Vector, values: Any) -> Curve:
+def mean_curve(name: str, x: Vector, values: Matrix) -> Curve:
     """Return the mean of several seeds, (S, n), from the least to the greatest of them."""
     if len(values) == 1:
         return Curve(name, x, values[0])

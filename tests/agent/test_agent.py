@@ -352,7 +352,7 @@ def test_an_unanswered_decision_is_charged_what_its_action_had_or_the_worst(seco
     agent.close(2)
     twin.update(2, reward=reward, cost=cost)
     status = agent.status()
-    assert (status.charged, status.expired, status.answered) == (1, 0, 1)
+    assert (status.filled_in, status.expired, status.answered) == (1, 0, 1)
     assert status.constraints[0].average == 0.004  # only what was told
     assert status.constraints[0].reserved == pytest.approx((0.004 + cost) / 2)
     assert agent.pull()[1:5] == twin.pull()[1:5]
@@ -379,7 +379,7 @@ def test_an_expired_decision_is_left_out_but_what_was_told_of_it_counts() -> Non
     agent.close(2)
     assert agent.pull()[1:5] == twin.pull()[1:5]  # the learner never saw it
     status = agent.status()
-    assert (status.charged, status.expired) == (0, 1)
+    assert (status.filled_in, status.expired) == (0, 1)
     assert status.constraints[1].average == 3.0
     with pytest.raises(ClosedError, match="decision 2 is closed"):
         agent.update(2, cost=0.001)

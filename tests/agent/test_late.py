@@ -199,7 +199,7 @@ def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_d
     states = [agent._state for agent in agents]
     assert states[0].driver.plain() == states[1].driver.plain() == states[2].driver.plain()
     assert [state.delays.so_far()[:4] for state in states] == [states[0].delays.so_far()[:4]] * 3
-    assert {state.counts["charged"] for state in states} == {0}
+    assert {state.counts["filled_in"] for state in states} == {0}
     assert {state.counts["answered"] for state in states} == {290}
     again = Agent.restore(json.loads(json.dumps(agents[1].snapshot())))
     assert again.setup.learns_at_close

@@ -182,7 +182,7 @@ class Life(RuleBasedStateMachine):
     def look(self) -> None:
         before = self.agent.snapshot()
         status = self.agent.status()
-        assert status.decisions == status.answered + status.charged + status.expired + status.open
+        assert status.decisions == status.answered + status.filled_in + status.expired + status.open
         assert {item.verdict for item in status.constraints} <= {"kept", "missed", "undecided"}
         json.dumps(status.plain())
         assert status.metrics("life").endswith("\n")

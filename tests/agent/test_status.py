@@ -111,7 +111,7 @@ def spoil(agent: Agent, how: str) -> None:
         first, second = agent.pull(), agent.pull()
         agent.update(second, reward=1.0, cost=0.001)
         agent.update(first, reward=1.0, cost=0.001)
-    elif how == "charged":
+    elif how == "filled_in":
         agent.close(agent.pull())
     elif how == "open":
         agent.pull()
@@ -125,7 +125,7 @@ def spoil(agent: Agent, how: str) -> None:
     [
         ("masked", "1 had actions masked"),
         ("late", "1 were answered late, after a further decision"),
-        ("charged", "1 were filled in, not answered"),
+        ("filled_in", "1 were filled in, not answered"),
         ("clipped", "1 were clipped"),
         ("open", "1 are open besides the last one"),
     ],
@@ -143,7 +143,7 @@ def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, 
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("how", ["masked", "late", "charged", "clipped", "open", "changed"])
+@pytest.mark.parametrize("how", ["masked", "late", "filled_in", "clipped", "open", "changed"])
 def test_where_nothing_is_proved_of_a_learner_that_is_the_reason_whatever_happened(how: str) -> None:
     nothing, too_few = (
         routed(10, COSTS, REWARDS, line=0.0025, learner=name) for name in ("squarecb-lewa", "anytime-bandit-lewa")

@@ -214,7 +214,7 @@ def test_m5_a_timer_closes_what_no_answer_came_to() -> None:
     for number, began in list(started.items()):
         if 60.0 - began > 30.0:
             agent.close(number)
-    assert (agent.status().charged, agent.status().open) == (2, 1)
+    assert (agent.status().filled_in, agent.status().open) == (2, 1)
 
 
 def test_m6_a_learner_that_sees_every_action_says_so_before_the_first_answer() -> None:

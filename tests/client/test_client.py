@@ -37,7 +37,7 @@ def story(server: Server, decision: str) -> Any:
 def counts(server: Server) -> dict[str, int]:
     status, found = server.call("GET", "/v1/agents/router/status")
     assert status == 200
-    return {name: found[name] for name in ("decisions", "answered", "open", "charged")}
+    return {name: found[name] for name in ("decisions", "answered", "open", "filled_in")}
 
 
 def test_decide_answer_and_close_on_an_exception(server: Server) -> None:

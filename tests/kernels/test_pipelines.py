@@ -1,5 +1,6 @@
 """Parts of a rule are compiled into their callers, once, and Python may call them too."""
 
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 from numba.core.event import install_recorder
 from numba.extending import overload
 
+from lewa import learners
+from lewa.kernels import jit
 from lewa.kernels.jit import INLINE, program, routine, rule
 from lewa.types import Vector
 
@@ -65,3 +68,40 @@ def test_python_calls_a_part_before_and_after_a_program_does() -> None:
         double(x)
         double_twice(x)
         assert x.tolist() == [32.0] * x.size
+
+
+@pytest.mark.parametrize("what", ["another version", "a part is missing"])
+def test_without_the_shorter_steps_numbas_usual_ones_give_the_same(
+    what: str, compiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if what == "another version":
+        monkeypatch.setattr("numba.__version__", "0.62.0")
+    else:
+        monkeypatch.delattr("numba.core.codegen.JITCodeLibrary")
+        monkeypatch.delitem(sys.modules, "lewa.kernels.pipelines")
+        monkeypatch.delattr("lewa.kernels.pipelines")
+    assert jit.find_pipelines() is None
+    monkeypatch.setattr(jit, "PIPELINES", None)
+    part = rule(double.py_func)  # type: ignore[attr-defined]
+    assert not hasattr(part, "program")
+
+    def quadruple(x: Vector) -> None:
+        part(x)
+        part(x)
+
+    x = np.ones(3)
+    for alone in (True, False):
+        program(quadruple, keep=False, alone=alone)(x)
+    part(x)
+    assert x.tolist() == [32.0] * 3
+    assert compiled()
+
+
+def test_the_shorter_steps_are_those_of_the_version_that_is_tested() -> None:
+    assert jit.PIPELINES is not None
+
+
+def test_no_learner_compiles_anything_to_be_made_and_to_start(compiled: Any) -> None:
+    for name in learners.ALL:
+        learners.make(name, 3, 1000, 0.5).start(3)
+    assert compiled() == []

@@ -146,7 +146,7 @@ def test_answers_are_learned_at_the_close_if_asked_for(tmp_path: Path) -> None:
         assert web.pass_time("router", HOUR) == []
         assert web.pass_time("router", 4 * HOUR) == [1, 2]
         status = web.call("GET", f"{AGENT}/status")[1]
-        assert (status["answered"], status["charged"], status["open"]) == (2, 0, 0)
+        assert (status["answered"], status["filled_in"], status["open"]) == (2, 0, 0)
         sound(web)
 
 
@@ -159,4 +159,4 @@ def test_a_decision_that_was_not_used_is_forgotten_only_where_the_agent_forgets(
         made = web.call("POST", "/v1/agents/other/decide", [{"if_unused": "forget"}])[1]["decisions"][0]
         web.call("POST", "/v1/agents/other/close", [{"decision": made["decision"]}])
         status = web.call("GET", "/v1/agents/other/status")[1]
-        assert (status["expired"], status["charged"]) == (1, 0)
+        assert (status["expired"], status["filled_in"]) == (1, 0)

@@ -88,7 +88,7 @@ def test_what_comes_after_the_close_is_late_and_counted_once(web: Client) -> Non
     assert results(web.call("POST", f"{AGENT}/feedback", bill)[1]) == ["same"]
     assert results(web.call("POST", f"{AGENT}/feedback", [{"decision": "router:1", "cost": 0.6}])[1]) == ["conflict"]
     status = web.call("GET", f"{AGENT}/status")[1]
-    assert (status["charged"], status["late_values"]) == (1, {"cost": {"values": 1, "average": 0.5}})
+    assert (status["filled_in"], status["late_values"]) == (1, {"cost": {"values": 1, "average": 0.5}})
 
 
 def test_decisions_made_elsewhere_are_taken_over(web: Client) -> None:

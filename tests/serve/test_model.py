@@ -359,7 +359,7 @@ class Surface(RuleBasedStateMachine):
     def agrees(self) -> None:
         status = self.web.call("GET", "/v1/agents/m/status")[1]
         assert (status["decisions"], status["open"], status["version"]) == (len(self.told), len(self.open), self.version)
-        assert status["charged"] == self.closed
+        assert status["filled_in"] == self.closed
         assert sum(one["values"] for one in status["late_values"].values()) == self.late
         assert (status["mode"], status["lines"][0]["limit"]) == (self.mode, self.limit)
         caps = [] if self.cap is None else [(self.cap.total, self.cap.spent, sum(self.cap.waiting.values()))]

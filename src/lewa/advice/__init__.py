@@ -12,8 +12,11 @@ Beside them stands what did best on real data (docs/data.md), whatever is proved
 
 from functools import partial
 from numbers import Integral
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from lewa import notebook
 from lewa.advice.candidates import CONTEXTUAL, NEVER, closer, covering_radius, names, tunings
 from lewa.advice.question import Choice, Question
 from lewa.advice.sentences import because, nothing, proved
@@ -22,11 +25,16 @@ from lewa.learners.base import check_problem
 from lewa.theory.guarantees import Setting, checked
 from lewa.validation import short_repr
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
 # What did best on the data of docs/data.md, by the kind of feedback.
 PRACTICE: dict[str, tuple[str, dict[str, float]]] = {
     "full": ("paced-hedge", {}),
     "bandit": ("squarecb-lewa", {}),
 }
+DRAWN = 10  # learners in a figure and in a table
 TWICE = 2.0  # how far from the best a learner inside another is looked at closer
 
 
@@ -40,6 +48,38 @@ class Advice(NamedTuple):
     in_practice: str
     question: Question
     ranked: tuple[Choice, ...]  # every tuned learner of which something is proved here, the best first
+
+    def __repr__(self) -> str:
+        second = "" if self.runner_up is None else f", runner-up {self.runner_up.called}"
+        return f"<Advice: {self.learner.called}{second}, of {len(self.ranked)} with a theorem>"
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.in_practice}"
+
+    def rows(self) -> list[dict[str, float | str | None]]:
+        """Return a flat row for each ranked learner, the best first: for a DataFrame, or a file."""
+        rows: list[dict[str, float | str | None]] = []
+        for choice in self.ranked:
+            statement = choice.guarantee
+            largest = max(self.question.violation(statement) or (), default=None)
+            bounds = {"regret": statement.regret, "violation": largest, "larger, per round": choice.share}
+            rows.append({"learner": choice.called, **bounds, "kind": statement.kind, "source": statement.source})
+        return rows
+
+    def to_frame(self) -> "DataFrame":
+        """Return `rows` as a pandas DataFrame."""
+        return notebook.frame(self.rows())
+
+    def plot(self) -> "Figure":
+        """Return a matplotlib figure: the larger of regret/T and violation/T of the learners that rank first."""
+        curves = [
+            notebook.Curve(choice.called, np.array([float(n)]), np.array([choice.share]), points=True)
+            for n, choice in enumerate(self.ranked[:DRAWN], 1)
+        ]
+        return notebook.figure("", [notebook.Panel("the larger of regret/T and violation/T", "rank", curves)])
+
+    def _repr_html_(self) -> str:
+        return notebook.html_table(repr(self)[1:-1], self.rows()[:DRAWN], (self.reason, self.in_practice))
 
 
 def advise(

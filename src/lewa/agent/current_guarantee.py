@@ -42,7 +42,8 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
         start = start._replace(waiting=int(more[0]), left=int(more[1]), totals=tuple(map(float, more[2])))
     elif waiting:  # an earlier version did not count these apart
         waiting = UNKNOWN
-    return Beginning(waiting, start, {str(name): int(n) for name, n in plain["counts"].items()})
+    counts = {"filled_in" if name == "charged" else str(name): int(n) for name, n in plain["counts"].items()}  # its old name
+    return Beginning(waiting, start, counts)
 
 
 class Segment(NamedTuple):
@@ -191,7 +192,7 @@ def _deviations(state: "AgentState", counts: Mapping[str, int]) -> list[tuple[in
     """Return the numbers of decisions and values that were not those of a theorem, each with what happened to them."""
     return [
         (0 if state.setup.learner.proved_with_masks else counts["masked"], "had actions masked"),
-        (counts["charged"], "were filled in, not answered"),
+        (counts["filled_in"], "were filled in, not answered"),
         (counts["clipped"], "were clipped"),
         (_wrongly_known(state), "were not what is called known"),
     ]
@@ -204,7 +205,7 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
     """
     setup, beginning = state.setup, state.beginning
     name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
-    if counts["answered"] + counts["charged"] == 0:
+    if counts["answered"] + counts["filled_in"] == 0:
         return (_nothing(state, "no round was answered yet"),)
     if len(setup.sources) > 1:
         return (none(name, "its source was edited since the agent was made"),)

@@ -131,11 +131,11 @@ class DelayCounter:
 def unknown_delays(rounds: int, counts: Mapping[str, int], entries: Sequence[Sequence[int]]) -> DelayCounter:
     """Return the counter of an agent that was saved without one: unless no answer was late, all were open at once."""
     made, waiting = DelayCounter(), [int(entry[0]) for entry in entries]
-    missing = counts["expired"] + counts["charged"]
+    missing = counts["expired"] + counts["filled_in"]
     learned = rounds - len(waiting) - missing
     made.counts |= {"made": rounds, "learned": learned, "missing": missing, "most_open": min(rounds, 1)}
     most = 0
-    if counts["late"] or counts["charged"] or counts["expired"] or any(number != rounds for number in waiting):
+    if counts["late"] or counts["filled_in"] or counts["expired"] or any(number != rounds for number in waiting):
         most = max(rounds - 1, 0)
         made.counts |= {"total": rounds * most // 2, "partners": most, "between": most, "most_open": rounds}
     made.open = {number: (number, most, made.counts["learned"] if most == 0 else 0) for number in waiting}

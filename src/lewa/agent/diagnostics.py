@@ -56,7 +56,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
         text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
         warn("horizon", [text])
-    lost = counts["charged"] + counts["expired"]
+    lost = counts["filled_in"] + counts["expired"]
     if lost > 0.01 * state.rounds:
         text = f"{lost} of {state.rounds} decisions were not answered in full: see max_pending and expire_after"
         warn("unanswered", [text])

@@ -10,10 +10,10 @@ from lewa.agent.pending import Pending
 from lewa.agent.records import Plain
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
-from lewa.feedback import NOTHING, Bandit, Feedback
+from lewa.feedback import NOTHING, Bandit, FeedbackKind
 from lewa.kernels import dump, load, state_type
 from lewa.learners.base import Learner
-from lewa.types import Indices, Matrix, State, Vector, Words
+from lewa.types import Indices, Matrix, Vector, Words
 
 LARGEST_PLAY = 1000  # actions up to which a decision of a learner that draws by itself carries its whole play
 
@@ -21,14 +21,14 @@ LARGEST_PLAY = 1000  # actions up to which a decision of a learner that draws by
 class Driver(Session):
     """Draw the actions of an agent's decisions, and let its learner learn their answers."""
 
-    def __init__(self, learner: Learner, actions: int, dice: Words, state: State | None = None) -> None:
+    def __init__(self, learner: Learner, actions: int, dice: Words, state: object = None) -> None:
         compile_notice.install()
         super().__init__(learner, actions, dice, state)
-        self._draws_itself = self.feedback is Feedback.BANDIT
+        self._draws_itself = self.feedback is FeedbackKind.BANDIT
         self.needs_play = not self._draws_itself and self.learner.reads_play  # whether an open decision carries its play
         self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
 
-    def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
+    def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
         """Go on with other parameters, or one more action."""
         super().adopt(learner, state, actions)
         if learner.quotes_prices:

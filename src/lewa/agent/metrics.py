@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lewa.agent.status import Status
 
-COUNTS = ("decisions", "answered", "late", "charged", "expired", "masked")
+COUNTS = ("decisions", "answered", "late", "filled_in", "expired", "masked")
 GAUGES = ("limit", "promised", "average", "low", "high", "recent", "smooth", "debt", "reserved", "multiplier", "price")
 VERDICTS = ("kept", "missed", "undecided")
 CODES = (

@@ -54,7 +54,8 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state = AgentState(setup, Driver.resume(setup.learner, K, dice, plain["learner"]))
     state.rounds = as_count("round", plain["round"], least=0)
     state.statistics = Statistics.from_plain(plain["book"], fields, K)
-    state.counts = {name: as_count(name, plain["counts"][name], least=0) for name in COUNTS}
+    counts = {"filled_in": plain["counts"].get("charged"), **plain["counts"]}  # earlier files have the old name
+    state.counts = {name: as_count(name, counts[name], least=0) for name in COUNTS}
     state.recent = Recent.from_plain(plain.get("recent"), fields)
     state.debt_base[:] = plain.get("debt", 0.0)
     state.asleep = _places(plain.get("asleep", ()), K)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from lewa import compile_notice
 from lewa.agent import constraint as constraints_
 from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
@@ -15,6 +16,7 @@ from lewa.agent.groups import expand
 from lewa.agent.records import Label, Plain
 from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner, least_bound_beside
 from lewa.context import Context, as_context
+from lewa.engine.session import Session
 from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make, settings_of
@@ -249,13 +251,22 @@ def make_learner(
         options["features"] = check_contextual(name, feedback, features)
     options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
     if horizon is not None:
-        return name, check_effect(name, make(name, actions, horizon, floor, **options))
+        return name, check_rule(name, make(name, actions, horizon, floor, **options), actions)
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
         in_context = IN_CONTEXT[1] if features else ANYTIME[sees]
         anytime = "anytime-exp4-lewa" if policies else in_context
         raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
-    return name, check_effect(name, short)
+    return name, check_rule(name, short, actions)
+
+
+def check_rule(name: str, learner: Learner, actions: int) -> Learner:
+    """Return the learner; refuse one that has no effect, and one from outside whose rule does not compile."""
+    check_effect(name, learner)
+    if learner.compiled and not type(learner).__module__.startswith("lewa."):
+        compile_notice.install()
+        Session(learner, actions).rehearse()
+    return learner
 
 
 def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_nothing: bool) -> None:

@@ -22,12 +22,12 @@ from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import STEP, Statistics, add_action
 from lewa.agent.values import single_value, vector_value
 from lewa.kernels import DICE, keys
-from lewa.types import State, Vector
+from lewa.types import Vector
 from lewa.units import Scale
 from lewa.validation import nearest, short_repr
 
 _new = tuple.__new__  # a named tuple in half the time
-COUNTS = ("answered", "late", "masked", "charged", "expired")
+COUNTS = ("answered", "late", "masked", "filled_in", "expired")
 
 
 class AgentState:
@@ -246,7 +246,7 @@ class AgentState:
                 settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
-        self.counts["charged"] += 1
+        self.counts["filled_in"] += 1
 
     def _fill_in(self, number: int, pending: Pending, units: Units, known: Sequence[int]) -> None:
         """Fill in the units that a decision lacks; the governor counts the action drawn at them."""
@@ -355,7 +355,7 @@ class AgentState:
             raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, actions)))}")
         return actions.index(label)
 
-    def extend(self, learner_state: State) -> None:
+    def extend(self, learner_state: object) -> None:
         """Take one more action in, with this state of the learner; the setup has it already."""
         self.driver.adopt(self.setup.learner, learner_state, len(self.setup.actions))
         self.statistics = self.statistics.extended(self.setup.scales)

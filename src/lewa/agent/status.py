@@ -1,7 +1,7 @@
 """How an agent stands: its constraints, its regret, what is proved about it, and what looks wrong."""
 
 from math import isfinite, log, sqrt
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -18,6 +18,10 @@ from lewa.agent.verdicts import promised_limit, verdict_of
 from lewa.measures import best_fixed_play, dual_certificate
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -46,7 +50,7 @@ class ConstraintStatus(NamedTuple):
     recent: float | None  # the mean of the last 500 values told
     smooth: float | None  # their exponential average, over some 200 values
     debt: float  # the sum of what was told beyond the limit, less what was saved; positive on the wrong side
-    reserved: float | None  # the average with open and charged decisions at what they are expected to have
+    reserved: float | None  # the average with open and filled-in decisions at what they are expected to have
     multiplier: float
     price: float  # the multiplier in units of the reward per unit of this quantity
     clipped: int
@@ -59,7 +63,7 @@ class Status(NamedTuple):
     decisions: int
     open: int
     answered: int
-    charged: int
+    filled_in: int
     expired: int
     late: int
     masked: int
@@ -101,11 +105,11 @@ class Status(NamedTuple):
             {name: value for name, value in item._asdict().items() if name != "certificate"} for item in self.constraints
         ]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Return `rows` as a pandas DataFrame."""
         return notebook.frame(self.rows())
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure: for each constraint its limit, the average and its confidence band."""
         panels = []
         for item in self.constraints:
@@ -141,8 +145,8 @@ class Status(NamedTuple):
         return metrics_text(self, (self.agent or "") if agent is None else agent)
 
     def __str__(self) -> str:
-        counts = {name: getattr(self, name) for name in ("answered", "open", "charged", "expired", "late", "masked")}
-        totals = ", ".join(f"{number} {name}" for name, number in counts.items() if number) or "none yet"
+        counts = {name: getattr(self, name) for name in ("answered", "open", "filled_in", "expired", "late", "masked")}
+        totals = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number) or "none yet"
         text = [f"{self.decisions} decisions by {self.learner}: {totals}"]
         if self.reward is not None:
             text.append(f"reward {self.reward:.4g} on average")
@@ -247,7 +251,7 @@ def _side(average: float, limit: float) -> str:
 
 
 def _reserved(state: AgentState, f: int) -> float | None:
-    """Return the average, with charged values and with open decisions at what they are expected to have."""
+    """Return the average, with values that were filled in and with open decisions at what they are expected to have."""
     total = state.statistics.total[f] + state.charge_total[f] + state.reserved_total(f)
     return _mean(total, state.statistics.count[f] + state.charge_count[f] + state.open.count(f))
 

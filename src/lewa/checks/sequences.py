@@ -10,7 +10,7 @@ import numpy as np
 from numba import config
 
 from lewa import functional
-from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
+from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.games import Table
 from lewa.learners.base import Learner
 from lewa.measures.trace import Trace
@@ -65,7 +65,7 @@ def feedback_of(
 ) -> Full | Bandit:
     """Return what the learner sees of a round that answers the play p."""
     p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
-    if feedback_kind(type(learner)) is Feedback.FULL:
+    if feedback_kind(type(learner)) is FeedbackKind.FULL:
         return full_feedback(rewards, constraints, p, charged)
     return Bandit(action, float(p[action]), float(rewards[action]), constraints[:, action].copy(), p, charged)
 

@@ -6,7 +6,6 @@ import warnings
 from typing import Annotated, TextIO
 
 import typer
-from numba.core.errors import NumbaError
 
 import lewa
 
@@ -19,8 +18,6 @@ from lewa.cli import serve, agents, keys, journal  # noqa: F401
 from lewa.cli.shared import app as app
 from lewa.cli.shared import out as out
 from lewa.cli.shared import remarks, say, say_remarks
-from lewa.engine.not_compiled import why_not_compiled
-from lewa.learners import Learner
 from lewa.plugins import look_in
 
 
@@ -48,8 +45,6 @@ def main() -> None:
         except KeyboardInterrupt:
             code = 130
             say("lewa: stopped; finished work is kept")
-        except NumbaError as error:
-            code = say(f"lewa: {why_not_compiled(error, Learner)}")
         except (MemoryError, OverflowError) as error:
             code = say(f"lewa: these numbers are too large for this machine ({type(error).__name__})")
         except Exception as error:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind
+from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind
 from lewa.kernels import field_types, state_type
 from lewa.learners.base import Learner
 from lewa.types import Vector
@@ -11,7 +11,7 @@ from lewa.validation import as_floats, in_unit, plain, short_repr
 
 def check_feedback(learner: Learner, actions: int, seen: object) -> Full | Bandit:
     """Return the feedback in the layout of the compiled steps; refuse what does not fit this learner."""
-    expected = Full if feedback_kind(type(learner)) is Feedback.FULL else Bandit
+    expected = Full if feedback_kind(type(learner)) is FeedbackKind.FULL else Bandit
     if not isinstance(seen, expected):
         raise TypeError(f"{type(learner).__name__} learns from {expected.__name__} feedback, got {type(seen).__name__}")
     return _full(learner, actions, seen) if isinstance(seen, Full) else _bandit(learner, actions, seen)
@@ -27,7 +27,7 @@ def _full(learner: Learner, actions: int, seen: Full) -> Full:
 
 
 def _bandit(learner: Learner, actions: int, seen: Bandit) -> Bandit:
-    dense = feedback_kind(type(learner)) is Feedback.DENSE
+    dense = feedback_kind(type(learner)) is FeedbackKind.DENSE
     reward, constraints = in_unit("reward", seen.reward), in_unit("constraints", seen.constraints)
     play = check_distribution(seen.play) if dense else np.zeros(0)
     charged, chance = check_charged(learner, actions, seen.charged), in_unit("the propensity", seen.propensity)

@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import NamedTuple, TypeVar, cast
 
 from lewa.engine.loops import LOOPS, Loop
+from lewa.engine.not_compiled import explained
 from lewa.engine.stamp import UNSAVED, stamp_of
 from lewa.engine.steps import (
     ChargeStep,
@@ -35,7 +36,7 @@ from lewa.engine.steps import (
     play_step,
     release_step,
 )
-from lewa.feedback import Feedback, feedback_kind
+from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import compiled_form
 from lewa.kernels.jit import program
 from lewa.learners.base import Learner
@@ -77,11 +78,12 @@ def _compile(learner: type[Learner]) -> CompiledLearner:
         copy.__module__ = __name__
         copy.__qualname__ = f"{name}.{learner.__module__}.{learner.__qualname__}.{stamp[:16]}"
         # A single step keeps Python's lock: it is then atomic, and faster.
-        return cast(F, program(copy, keep=stamp != UNSAVED, alone=name in ("run", "run_lazy")))
+        made = program(copy, keep=stamp != UNSAVED, alone=name in ("run", "run_lazy"))
+        return cast(F, explained(made, learner))
 
     loop = LOOPS[feedback](form)
-    draw = choose_step if feedback is Feedback.BANDIT else choose_from_play_step
-    draw_many = draw_many_step if feedback is Feedback.BANDIT else draw_many_from_play_step
+    draw = choose_step if feedback is FeedbackKind.BANDIT else choose_from_play_step
+    draw_many = draw_many_step if feedback is FeedbackKind.BANDIT else draw_many_from_play_step
     return CompiledLearner(
         run=named("run", loop),
         run_lazy=named("run_lazy", loop),

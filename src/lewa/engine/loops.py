@@ -24,7 +24,7 @@ from lewa.engine.outcomes import (
     write_play,
 )
 from lewa.engine.records import Record, Window
-from lewa.feedback import Bandit, Feedback, Full
+from lewa.feedback import Bandit, FeedbackKind, Full
 from lewa.kernels import means, observe, pick, uniform, unpack
 from lewa.kernels.dispatch import charge, choose, learn, learn_all_now, learn_now, play, quote
 from lewa.learners.base import Learner
@@ -111,8 +111,8 @@ def dense_loop(learner: type[Learner]) -> Loop:
     return run
 
 
-LOOPS: dict[Feedback, Callable[[type[Learner]], Loop]] = {
-    Feedback.FULL: full_loop,
-    Feedback.BANDIT: bandit_loop,
-    Feedback.DENSE: dense_loop,
+LOOPS: dict[FeedbackKind, Callable[[type[Learner]], Loop]] = {
+    FeedbackKind.FULL: full_loop,
+    FeedbackKind.BANDIT: bandit_loop,
+    FeedbackKind.DENSE: dense_loop,
 }

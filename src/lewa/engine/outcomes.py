@@ -56,7 +56,7 @@ def write_play(history: RoundHistory, t: int, p: Vector) -> None:
 # What depends on a type: plain Python decides by the object, compiled code when it is compiled ---------------------------
 
 
-def add_multiplier(s: State, t: int, sums: RunningSums, history: RoundHistory) -> None:
+def add_multiplier(s: object, t: int, sums: RunningSums, history: RoundHistory) -> None:
     """Add the multiplier up, and write it down if every round is; a learner without one has nothing to add."""
     (_add_multiplier if hasattr(s, "multiplier") else _add_nothing)(s, t, sums, history)
 
@@ -69,11 +69,11 @@ def _add_multiplier(s: State, t: int, sums: RunningSums, history: RoundHistory) 
             history.multipliers[t, j] = s.multiplier[j]
 
 
-def _add_nothing(s: State, t: int, sums: RunningSums, history: RoundHistory) -> None:
+def _add_nothing(s: object, t: int, sums: RunningSums, history: RoundHistory) -> None:
     pass
 
 
-def see_context(s: State, nature: Block | Lazy, t: int) -> None:
+def see_context(s: object, nature: Block | Lazy, t: int) -> None:
     """Show the learner the features of round t, if it looks at any and the game has some."""
     if hasattr(s, "features") and isinstance(nature, Block):
         _see_context(s, nature, t)
@@ -85,7 +85,7 @@ def _see_context(s: State, nature: Block, t: int) -> None:
             s.features[i] = nature.contexts[t, i]
 
 
-def _see_nothing(s: State, nature: Block | Lazy, t: int) -> None:
+def _see_nothing(s: object, nature: Block | Lazy, t: int) -> None:
     pass
 
 

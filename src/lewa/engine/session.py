@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake
-from lewa.feedback import NOTHING, Bandit, Feedback, Full, feedback_kind, full_feedback
+from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.kernels import DICE, keys, leaves, pack, uniform, unpack
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
@@ -37,15 +37,15 @@ class Session:
     learner that has none. What changes is the buffer and nothing else, so that `copy` is exact.
     """
 
-    def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: State | None = None) -> None:
+    def __init__(self, learner: Learner, actions: int, dice: Words = NO_DICE, state: object = None) -> None:
         """Start at the first round, or from a copy of a state."""
         self.dice = dice
         self._begin(check_learner(learner), as_count("actions", actions), state)
 
-    def _begin(self, learner: Learner, actions: int, state: State | None) -> None:
+    def _begin(self, learner: Learner, actions: int, state: object) -> None:
         self.learner, self.actions = learner, actions
         kind = type(self.learner)
-        first: State = self.learner.start(self.actions)  # also refuses parameters that break a law
+        first = self.learner.start(self.actions)  # also refuses parameters that break a law
         values = pack(self.learner, first if state is None else state)
         if state is not None and [np.size(leaf) for leaf in leaves(state)] != [np.size(leaf) for leaf in leaves(first)]:
             raise ValueError(
@@ -61,7 +61,7 @@ class Session:
         self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
         self._features: Vector = getattr(self.state, "features", NOTHING)  # none: it looks at no context
 
-    def adopt(self, learner: Learner, state: State, actions: int | None = None) -> None:
+    def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
         """Go on with a learner of the same class with other parameters, from a state, perhaps of other actions."""
         self._begin(learner, self.actions if actions is None else actions, state)
 
@@ -100,7 +100,7 @@ class Session:
             action = sample_action(play, self._uniform(t))
             there = np.array(available, dtype=np.float64)
             return Choice(action, float(play[action]), play, there, self.charge(action), self._features.copy())
-        if self.feedback is Feedback.BANDIT:
+        if self.feedback is FeedbackKind.BANDIT:
             play = self.play() if with_play else NO_PLAY
             return Choice(*self.steps.choose(self.memory, self.dice, t), play, features=self._features.copy())
         play = np.empty(self.actions)
@@ -146,6 +146,12 @@ class Session:
         with np.errstate(over="ignore"):  # the stream wraps around
             return float(plain(self.dice[0], t))
 
+    def rehearse(self) -> None:
+        """Play and learn one round on a copy: a rule that does not compile is refused before anything has happened."""
+        copy = self.copy()
+        choice = copy.choose(0)
+        copy.learn(copy.answer(choice, np.ones(self.actions), np.ones((self.learner.floor.size, self.actions))))
+
     def play_to_learn(self, play: Vector, available: ArrayLike | None, unmixed: bool = True) -> Vector:
         """Return the play that the feedback to a choice carries; ask for it before the learner learns anything else.
 
@@ -154,16 +160,16 @@ class Session:
         of the action drawn is its propensity, which the feedback carries too; the others are those of the learner's play,
         with no weight for what was missing. One that draws by itself needs none.
         """
-        if self.feedback is Feedback.BANDIT:
+        if self.feedback is FeedbackKind.BANDIT:
             return NO_PLAY
-        if self.feedback is Feedback.FULL or (unmixed and available is None):
+        if self.feedback is FeedbackKind.FULL or (unmixed and available is None):
             return play
         return self.play() if available is None else self._play_hidden(available)
 
     def answer(self, choice: Choice, rewards: Vector, constraints: Matrix) -> Full | Bandit:
         """Return what a choice teaches in a round with these rewards and constraints, in arrays that are kept."""
         i, play = choice.action, self.play_to_learn(choice.play, choice.available)
-        if self.feedback is Feedback.FULL:
+        if self.feedback is FeedbackKind.FULL:
             return full_feedback(rewards.copy(), constraints.copy(), play, choice.charged)
         return Bandit(i, choice.propensity, float(rewards[i]), constraints[:, i].copy(), play, choice.charged)
 

@@ -71,7 +71,7 @@ def wake(s: State, before: State, seen: Bandit, gone: Flags, unknown: Sequence[i
         _hope_no_more(s, gone, unknown)
 
 
-def project(play: Vector, s: State, floor: Vector) -> Vector:
+def project(play: Vector, s: object, floor: Vector) -> Vector:
     """Return the play nearest to one over the available actions that keeps the lines by the learner's own estimates.
 
     For a learner that projects; the play of another one is returned as it is. Where no play over these actions keeps the

@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from lewa import notebook, schema
 from lewa.data.columns import Quantity
 from lewa.data.off_policy import Value
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantity, and by the estimator: ips, snips, dr
@@ -156,11 +160,11 @@ class Frontier:
         """Return a flat row for each line and each play or learner that is shown there: for a DataFrame, or a file."""
         return [row for point in self.points for row in _point_rows(self, point)]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "DataFrame":
         """Return `rows` as a pandas DataFrame."""
         return notebook.frame(self.rows())
 
-    def plot(self) -> Any:
+    def plot(self) -> "Figure":
         """Return a matplotlib figure: the best reward at each line, single actions, and what learners get."""
         line = np.array([point.line for point in self.curve])
         value = np.array([point.value for point in self.curve])
@@ -195,8 +199,10 @@ def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str 
     """Return the rows of a point: the best play, each learner, and each estimate by rows that were held out."""
     names = [quantity.name for quantity in (frontier.reward, *frontier.constraints)]
 
-    def row(who: str, values: Mapping[str, tuple[float | None, ...]], play: dict[str, float] | None) -> dict[str, Any]:
-        cells: dict[str, Any] = {frontier.across: point.line, "who": who}
+    def row(
+        who: str, values: Mapping[str, tuple[float | None, ...]], play: dict[str, float] | None
+    ) -> dict[str, float | str | None]:
+        cells: dict[str, float | str | None] = {frontier.across: point.line, "who": who}
         for name in names:
             cells |= dict(zip((name, f"{name} low", f"{name} high"), values[name], strict=True))
         return {**cells, "by": None if play is None else ", ".join(f"{name} {share:.4g}" for name, share in play.items())}

@@ -1,51 +1,74 @@
 """A learner's methods, as functions that compiled code finds by the learner's type: the engine's loops call them, and a
 learner that runs another one inside."""
 
-from typing import Any
+from collections.abc import Callable, Iterable, Sized
+from typing import Any, Protocol
 
 from numba.extending import overload
 
 from lewa.feedback import Bandit, Full
 from lewa.kernels.jit import INLINE
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 
 
-def play(self: Any, s: Any, p: Vector) -> None:
+class Rule(Protocol):
+    """The methods of a learner, in its compiled form or not; only the learner knows the type of its state."""
+
+    def play(self, s: Any, p: Vector) -> None:
+        """Write the play."""
+
+    def charge(self, s: Any, action: int) -> None:
+        """Charge the constraints."""
+
+    def release(self, s: Any, charged: Vector) -> None:
+        """Take note."""
+
+    def learn(self, s: Any, seen: Any) -> None:
+        """Learn."""
+
+
+class DrawsItself(Rule, Protocol):
+    """Those of a learner that draws its actions."""
+
+    def choose(self, s: Any, u: float) -> tuple[int, float]:
+        """Draw an action."""
+
+
+def play(self: Rule, s: object, p: Vector) -> None:
     """Write its play into p."""
     self.play(s, p)
 
 
-def choose(self: Any, s: Any, u: float) -> tuple[int, float]:
+def choose(self: DrawsItself, s: object, u: float) -> tuple[int, float]:
     """Draw an action by one number u of [0, 1); return it and the probability that it had."""
-    drawn: tuple[int, float] = self.choose(s, u)
-    return drawn
+    return self.choose(s, u)
 
 
-def charge(self: Any, s: Any, action: int) -> None:
+def charge(self: Rule, s: object, action: int) -> None:
     """Let it charge its constraints for the action drawn."""
     self.charge(s, action)
 
 
-def release(self: Any, s: Any, charged: Vector) -> None:
+def release(self: Rule, s: object, charged: Vector) -> None:
     """Let it take note that no answer to a decision will be learned."""
     self.release(s, charged)
 
 
-def learn(self: Any, s: Any, seen: Full | Bandit) -> None:
+def learn(self: Rule, s: object, seen: Full | Bandit) -> None:
     """Let it learn from one round."""
     self.learn(s, seen)
 
 
-def learn_now(self: Any, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
+def learn_now(self: Rule, s: object, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
     """Let it learn the answer to the last draw, with what it charged then."""
-    (_learn_charged if "charged" in s._fields else _learn_uncharged)(self, s, i, propensity, reward, c, p)
+    (_learn_charged if hasattr(s, "charged") else _learn_uncharged)(self, s, i, propensity, reward, c, p)
 
 
-def _learn_charged(self: Any, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
+def _learn_charged(self: Rule, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
     learn(self, s, Bandit(i, propensity, reward, c, p, s.charged))
 
 
-def _learn_uncharged(self: Any, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
+def _learn_uncharged(self: Rule, s: object, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
     learn(self, s, Bandit(i, propensity, reward, c, p, p[:0]))
 
 
@@ -65,7 +88,7 @@ def inside(self: Any, s: Any) -> Any:
     return self.inside(s)
 
 
-def rows(tables: Any, e: int) -> Any:
+def rows(tables: Iterable[Vector | Matrix], e: int) -> tuple[Any, ...]:
     """Return row e of each of these vectors and matrices, as a tuple."""
     return tuple(table[e] for table in tables)
 
@@ -95,7 +118,7 @@ overload(inside, inline="always", strict=False)(lambda self, s: self.instance_cl
 
 
 @overload(rows, inline="always", strict=False)
-def _rows(tables: Any, e: Any) -> Any:
+def _rows(tables: Sized, e: object) -> Callable[..., object]:
     if len(tables) <= 4:  # written out, as each step of the recursion below takes long to compile
         return (
             lambda tables, e: (),

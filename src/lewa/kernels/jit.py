@@ -1,23 +1,41 @@
-"""How a rule is compiled: one place for the options, among them the one private to Numba; pipelines.py has the steps."""
+"""How a rule is compiled: one place for the options, among them the one private to Numba; pipelines.py has the steps.
+
+The steps are made of private parts of Numba. They are used with the versions of Numba in TRIED; with another version, or
+where a part is missing, Numba's usual steps are taken, which give the same programs in more time.
+"""
 
 from collections.abc import Callable
 from contextlib import suppress
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
 from numba import config
-from numba.core.compiler import Compiler
+from numba.core.dispatcher import Dispatcher
 
-from lewa.kernels.pipelines import Part, PartCompiler, UnlockedCompiler
-
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
+TRIED = ("0.68.",)  # beginnings of versions of Numba
 
 # Sums may be reassociated (so that they vectorise) and fused; NaN and infinity keep their meaning.
 SUMS = {"reassoc", "contract", "nsz"}
 # A rule divides like NumPy and counts no references, which costs more than the arithmetic at K = 10: so it may not allocate.
 OPTIONS: Any = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 _RULE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
-INLINE: Any = {**_RULE, "pipeline_class": PartCompiler}  # of an `overload`
+
+
+def find_pipelines() -> ModuleType | None:
+    """Return the module of the shorter steps; None where they were not tried with this version of Numba, or do not load."""
+    if not numba.__version__.startswith(TRIED):
+        return None
+    try:
+        from lewa.kernels import pipelines
+    except (ImportError, AttributeError, TypeError):
+        return None
+    return pipelines
+
+
+PIPELINES = find_pipelines()
+INLINE: Any = _RULE if PIPELINES is None else {**_RULE, "pipeline_class": PIPELINES.PartCompiler}  # of an `overload`
 
 
 def rule(function: F) -> F:
@@ -38,7 +56,8 @@ def routine(function: F) -> F:
 def _part(function: F, options: Any) -> F:
     if vars(config)["DISABLE_JIT"]:
         return function
-    return cast(F, Part(function, options, numba.njit(function, **options)))
+    usual = numba.njit(function, **options)
+    return cast(F, usual if PIPELINES is None else PIPELINES.Part(function, options, usual))
 
 
 def program(function: F, keep: bool = True, alone: bool = True) -> F:
@@ -47,7 +66,9 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
     What is kept is compiled anew when the function's own file changes, and only then: a function that calls into other
     files needs a stamp of them in its name (see engine/compile.py).
     """
-    options = {**OPTIONS, "fastmath": SUMS, "pipeline_class": UnlockedCompiler if alone else Compiler}
+    options: Any = {**OPTIONS, "fastmath": SUMS}
+    if alone:
+        options |= {"nogil": True} if PIPELINES is None else {"pipeline_class": PIPELINES.UnlockedCompiler}
     if keep:
         try:
             cached = numba.njit(function, cache=True, **options)
@@ -59,14 +80,14 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
     return cast(F, numba.njit(function, **options))
 
 
-def _forgive(cached: Any) -> None:
+def _forgive(cached: Dispatcher) -> None:
     """A disk that is full while the compiled form is written must not stop the run that asked for it."""
     cache = getattr(cached, "_cache", None)
     if cache is None:  # the JIT is off
         return
     save = cache.save_overload
 
-    def attempt(*arguments: Any) -> None:
+    def attempt(*arguments: object) -> None:
         try:
             save(*arguments)
         except OSError:  # the index may already name what was not written

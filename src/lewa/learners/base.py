@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
 
-from lewa.feedback import Feedback, feedback_kind
+from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.kernels import field_types
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, checked
@@ -41,7 +41,7 @@ class Learner:
 
     floor: Vector  # one number per constraint, each in [0, 1]: what the constraint is to be on average
     tunings: ClassVar[dict[str, Tuning]] = {"recommended": Tuning()}
-    feedback: ClassVar[Feedback | None] = None  # where the annotation of `learn` cannot say it
+    feedback: ClassVar[FeedbackKind | None] = None  # where the annotation of `learn` cannot say it
     unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
     compiled: ClassVar[bool] = True  # False: its rule is any Python on arrays, run as it stands, slowly
     compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is taken
@@ -70,7 +70,7 @@ class Learner:
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return type(self), tuple(self.parameters.values())
 
     def _key(self) -> tuple[object, ...]:

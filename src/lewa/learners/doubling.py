@@ -51,7 +51,7 @@ class Doubling(Wrapper):
     ending = "restarted in epochs of doubling length"
 
     @classmethod
-    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+    def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
         tables = {}
         for name, kind_of_field in field_types(kind).items():
             known = kind_of_field in (float, Vector)
@@ -61,16 +61,16 @@ class Doubling(Wrapper):
         return {**tables, "length": Vector, "floor": Vector}
 
     @classmethod
-    def state_around(cls) -> dict[str, Any]:
+    def state_around(cls) -> dict[str, object]:
         return {"epoch": Vector, "fresh": Vector}  # (2,) the epoch, and its rounds so far; the numbers of a new state
 
     @classmethod
-    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+    def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
         form, state = compiled_form(kind), state_type(kind)
         k, numbers = list(form._fields).index("floor"), len(state._fields)
         end = len(form._fields) - 1  # Numba takes a slice of a tuple by numbers that it knows
 
-        def inside(self: Any, s: Any) -> Any:
+        def inside(self: Any, s: Any) -> tuple[object, object]:
             e = int(s.epoch[0])
             parameters = rule.rows(self[:k], e) + (self.floor,) + rule.rows(self[k:end], e)  # noqa: RUF005 (no star here)
             return form(*parameters), state(*s[:numbers])

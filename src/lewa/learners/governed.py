@@ -57,20 +57,20 @@ class Governed(Wrapper):
     ending = "governed: a safe action keeps every debt below a bound"
 
     @classmethod
-    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+    def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
         require(not issubclass(kind, Governed), "a learner is governed once", learner=kind.__name__)
         return {**field_types(kind), "safe": float, "margin": float, "debt": Vector}
 
     @classmethod
-    def state_around(cls) -> dict[str, Any]:
+    def state_around(cls) -> dict[str, object]:
         return {"governed_debt": Vector}  # (m,)  R
 
     @classmethod
-    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+    def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
         form, state = compiled_form(kind), state_type(kind)
         end, numbers = len(form._fields), len(state._fields)  # Numba takes a slice of a tuple by numbers that it knows
 
-        def inside(self: Any, s: Any) -> Any:
+        def inside(self: Any, s: Any) -> tuple[object, object]:
             return form(*self[:end]), state(*s[:numbers])
 
         return inside

@@ -50,20 +50,20 @@ class Tightened(Wrapper):
     ending = "run with raised floors"
 
     @classmethod
-    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+    def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
         return {**field_types(kind), "slack": float}
 
     @classmethod
-    def state_around(cls) -> dict[str, Any]:
+    def state_around(cls) -> dict[str, object]:
         return {"line": Vector}  # (m,)  c0 + s
 
     @classmethod
-    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+    def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
         form, state = compiled_form(kind), state_type(kind)
         k, numbers = list(form._fields).index("floor"), len(state._fields)
         after, end = k + 1, len(form._fields)  # Numba takes a slice of a tuple by numbers that it knows
 
-        def inside(self: Any, s: Any) -> Any:
+        def inside(self: Any, s: Any) -> tuple[object, object]:
             parameters = self[:k] + (s.line,) + self[after:end]  # noqa: RUF005 (Numba has no star here)
             return form(*parameters), state(*s[:numbers])
 

@@ -50,17 +50,17 @@ class Wrapper(Learner):
         return made  # type: ignore[no-any-return]
 
     @classmethod
-    def fields_around(cls, kind: type[Learner]) -> dict[str, Any]:
+    def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
         """Return the parameters of the wrapped learner, and their types."""
         raise NotImplementedError
 
     @classmethod
-    def state_around(cls) -> dict[str, Any]:
+    def state_around(cls) -> dict[str, object]:
         """Return what the state has besides that of the learner inside."""
         raise NotImplementedError
 
     @classmethod
-    def opener(cls, kind: type[Learner]) -> Callable[[Any, Any], Any]:
+    def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
         """Return the function that compiled code gets the learner inside and its state from."""
         raise NotImplementedError
 
@@ -69,28 +69,28 @@ class Wrapper(Learner):
         """Return the wrapped learner around those that `make` makes: `tuned` with another tuning inside."""
         raise NotImplementedError
 
-    def play(self, s: Any, p: Vector) -> None:
+    def play(self, s: object, p: Vector) -> None:
         learner, state = rule.inside(self, s)
         rule.play(learner, state, p)
 
-    def choose(self, s: Any, u: float) -> tuple[int, float]:
+    def choose(self, s: object, u: float) -> tuple[int, float]:
         """Draw an action, where the learner inside draws by itself."""
         learner, state = rule.inside(self, s)
         return rule.choose(learner, state, u)
 
-    def charge(self, s: Any, action: int) -> None:
+    def charge(self, s: object, action: int) -> None:
         learner, state = rule.inside(self, s)
         rule.charge(learner, state, action)
 
-    def release(self, s: Any, charged: Vector) -> None:
+    def release(self, s: object, charged: Vector) -> None:
         learner, state = rule.inside(self, s)
         rule.release(learner, state, charged)
 
-    def learn(self, s: Any, seen: Full | Bandit) -> None:
+    def learn(self, s: object, seen: Full | Bandit) -> None:
         learner, state = rule.inside(self, s)
         rule.learn(learner, state, seen)
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         wrapper = type(self).__mro__[1]
         return _again, (wrapper, self.kind, tuple(self.parameters.values()))
 

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from lewa import notebook
 from lewa.game import Game
+from lewa.measures.running_sums import Run, RunningSums, seeds_text
 from lewa.theory.guarantees import Guarantee
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import short_repr
 
 
 @dataclass(frozen=True, eq=False)
-class Trace:
+class Trace(Run):
     """What happened: running sums at some rounds (`marks`) for each seed, and every round where it was asked for.
 
     Shapes: S seeds, n marks, m constraints, K actions, T rounds. The properties at the end are those of `lewa.measures`.
@@ -41,47 +41,20 @@ class Trace:
     actions: Any = None  # (S, T), whole numbers; None unless every round was asked for
 
     def __repr__(self) -> str:
-        seeds = "1 seed" if len(self.seeds) == 1 else f"{len(self.seeds)} seeds"
-        return f"<Trace: {type(self.learner).__name__} on {type(self.game).__name__}, {self.rounds} rounds, {seeds}>"
+        names = f"{type(self.learner).__name__} on {type(self.game).__name__}"
+        return f"<Trace: {names}, {self.rounds} rounds, {seeds_text(self.seeds)}>"
 
     @property
     def rounds(self) -> int:
         """T"""
         return int(self.marks[-1])
 
-    def rows(self) -> list[dict[str, float | int]]:
-        """Return a flat row for each seed and mark: for a DataFrame, or a file. Sums are those up to the round.
-
-        With several constraints their columns are numbered.
-        """
-        ends = [""] if self.floor.size == 1 else [f" {j + 1}" for j in range(self.floor.size)]
-        by_constraint = {"shortfall": self.shortfall, "positive violation": self.positive, "multiplier": self.multiplier}
-        rows = []
-        for s, seed in enumerate(self.seeds):
-            for n, mark in enumerate(self.marks.tolist()):
-                row: dict[str, float | int] = {"seed": seed, "round": mark, "reward": float(self.reward[s, n])}
-                for name, values in by_constraint.items():
-                    row |= {f"{name}{end}": float(values[s, n, j]) for j, end in enumerate(ends)}
-                rows.append(row)
-        return rows
-
-    def to_frame(self) -> Any:
-        """Return `rows` as a pandas DataFrame."""
-        return notebook.frame(self.rows())
-
-    def plot(self) -> Any:
-        """Return a matplotlib figure: reward, net violation and multiplier by round, with the range over seeds."""
-        ends = [""] if self.floor.size == 1 else [f"constraint {j + 1}" for j in range(self.floor.size)]
-        curve, marks = notebook.mean_curve, self.marks.astype(np.float64)
-        short = [curve(end, marks, np.maximum(self.shortfall[:, :, j], 0)) for j, end in enumerate(ends)]
-        prices = [curve(end, marks, self.multiplier[:, :, j]) for j, end in enumerate(ends)]
-        reward = [curve("", marks, self.reward / self.marks)]
-        panels = {"reward per round": reward, "net violation so far": short, "multiplier": prices}
-        return notebook.figure(repr(self)[8:-1], [notebook.Panel(name, "round", c) for name, c in panels.items()])
-
-    def _repr_html_(self) -> str:
-        last = [row for row in self.rows() if row["round"] == self.rounds]
-        return notebook.html_table(repr(self)[1:-1], last)
+    def running_sums(self) -> list[RunningSums]:
+        """Return the sums of each seed at the marks."""
+        return [
+            RunningSums(seed, self.marks, self.reward[s], self.shortfall[s], self.positive[s], self.multiplier[s])
+            for s, seed in enumerate(self.seeds)
+        ]
 
     # The measures read a trace, so they import this module; it imports them where they are asked for.
 

@@ -14,8 +14,7 @@ from numba import config
 from lewa.agent import Agent, Decision, Feedback
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
-from lewa.feedback import Feedback as Kind
-from lewa.feedback import feedback_kind
+from lewa.feedback import FeedbackKind, feedback_kind
 from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
@@ -49,8 +48,8 @@ class Fold:
         self.recent, self.history = Recent(len(self.actions)), History()
         self.spendings = [Spending(cap) for cap in setup.caps]
         kind = feedback_kind(type(agent.setup.learner))
-        self._needs_play = kind is not Kind.BANDIT and agent.setup.learner.reads_play
-        self._observes_all = kind is Kind.FULL
+        self._needs_play = kind is not FeedbackKind.BANDIT and agent.setup.learner.reads_play
+        self._observes_all = kind is FeedbackKind.FULL
         self._at_close = agent.setup.learns_at_close
         self.terms = [terms_of(agent, 1, 1, self.close_after)]  # the oldest first
 

@@ -70,7 +70,7 @@ def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
         "decisions": hosted.decisions,
         "open": len(hosted.open),
         "late": sum(int(count) for count, _ in hosted.late.values()),
-        "charged": status.get("charged", 0),
+        "filled_in": status.get("filled_in", 0),
         "expired": status.get("expired", 0),
         "answered": status.get("answered", 0),
         "reward": status.get("reward"),

@@ -145,7 +145,7 @@ class Agents(Collector):
             for name, text in (
                 ("open", "Decisions that wait for answers"),
                 ("reward", "Average reported reward"),
-                ("charged", "Decisions closed with expected values filled in"),
+                ("filled_in", "Decisions closed with expected values filled in"),
                 ("delay_decisions", "Age of the oldest open decision, in decisions"),
                 ("owner", "1 where this process serves the agent, 0 where it does not"),
                 ("snapshot_age_seconds", "Time since the newest snapshot"),
@@ -165,7 +165,7 @@ class Agents(Collector):
             gauges["open"].add_metric(name, len(hosted.open))
             gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
             gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
-            gauges["charged"].add_metric(name, status.get("charged", 0))
+            gauges["filled_in"].add_metric(name, status.get("filled_in", 0))
             if status.get("reward") is not None:
                 gauges["reward"].add_metric(name, status["reward"])
             for line in status.get("lines", ()):

@@ -2,17 +2,21 @@
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
+from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from lewa.data.log import Log, StreamedLog
 from lewa.engine.session import NO_PLAY, Session, check_learner, dice_of
-from lewa.feedback import Bandit, Feedback, feedback_kind
+from lewa.feedback import Bandit, FeedbackKind, feedback_kind
 from lewa.kernels.random_streams import next_counting
 from lewa.learners.base import Learner
+from lewa.measures.running_sums import Run, RunningSums, seeds_text
 from lewa.simulate.arguments import as_seeds
+from lewa.simulate.run import log_spaced
 from lewa.types import Cube, Matrix, Vector
 
 
@@ -25,7 +29,8 @@ class Totals(NamedTuple):
     multiplier: Matrix  # (S, m)  after the last of them
 
 
-class LogReplay(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class LogReplay(Run):
     """What the learner got in each round that counted: as many for each seed as for the seed with the fewest."""
 
     seeds: tuple[int, ...]
@@ -33,7 +38,7 @@ class LogReplay(NamedTuple):
     shortfall: Cube  # (S, n, m)  floor - c of the action drawn
     multiplier: Cube  # (S, n, m)  after the round
     plays: Cube | None = None  # (S, rows, K)  the play at each row of the log, whether the row counted or not
-    rows: int = 0  # of the log
+    log_rows: int = 0
 
     @property
     def rounds(self) -> int:
@@ -46,17 +51,27 @@ class LogReplay(NamedTuple):
         last: Matrix = self.multiplier[:, rounds - 1]
         return Totals(self.reward[:, :rounds].sum(axis=1), short.sum(axis=1), np.maximum(short, 0).sum(axis=1), last)
 
+    def running_sums(self) -> list[RunningSums]:
+        """Return the sums of each seed at log-spaced rounds; the last is n."""
+        marks, reward = log_spaced(self.rounds), self.reward.cumsum(axis=1)
+        short, positive = self.shortfall.cumsum(axis=1), np.maximum(self.shortfall, 0).cumsum(axis=1)
+        here = marks - 1
+        return [
+            RunningSums(seed, marks, reward[s, here], short[s, here], positive[s, here], self.multiplier[s, here])
+            for s, seed in enumerate(self.seeds)
+        ]
+
     def __repr__(self) -> str:
-        return f"<LogReplay: {self.rounds} of {self.rows} rows count, {len(self.seeds)} seeds>"
+        return f"<LogReplay: {self.rounds} of {self.log_rows} rows count, {seeds_text(self.seeds)}>"
 
 
-class StreamedReplay:
+class StreamedReplay(Run):
     """A replay on a log that is read in parts: what the rounds that counted add up to, not the rounds themselves."""
 
     def __init__(self, learner: Learner, log: StreamedLog, seeds: tuple[int, ...], runs: "list[list[Stop]]") -> None:
         self.learner, self.log, self.seeds, self._runs = learner, log, seeds, runs
         self.rounds = min(run[-1].rounds for run in runs)  # as many for each seed as for the one with the fewest
-        self.rows = log.rows
+        self.log_rows = log.rows
 
     def totals(self, rounds: int) -> Totals:
         """Return what the first rounds add up to; the part of the log in which the last of them lies is read again."""
@@ -67,8 +82,20 @@ class StreamedReplay:
         m = self.log.constraints
         return Totals(sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], np.array([stop.multiplier for stop in stops]))
 
+    def running_sums(self) -> list[RunningSums]:
+        """Return the sums of each seed at the ends of parts of the log, and at the last round."""
+        last, m = self.totals(self.rounds), self.log.constraints
+        running = []
+        for s, (seed, run) in enumerate(zip(self.seeds, self._runs, strict=True)):
+            stops = [stop for before, stop in pairwise(run) if before.rounds < stop.rounds < self.rounds]
+            sums = np.array([*(stop.sums for stop in stops), [last.reward[s], *last.shortfall[s], *last.positive[s]]])
+            multiplier = np.array([*(stop.multiplier for stop in stops), last.multiplier[s]])
+            marks = np.array([*(stop.rounds for stop in stops), self.rounds])
+            running.append(RunningSums(seed, marks, sums[:, 0], sums[:, 1 : 1 + m], sums[:, 1 + m :], multiplier))
+        return running
+
     def __repr__(self) -> str:
-        return f"<StreamedReplay: {self.rounds} of {self.rows} rows count, {len(self.seeds)} seeds>"
+        return f"<StreamedReplay: {self.rounds} of {self.log_rows} rows count, {seeds_text(self.seeds)}>"
 
 
 def _not_shown(rows: int) -> None:
@@ -132,7 +159,7 @@ def replay_stream(
 
 def _checked(learner: Learner, log: Log | StreamedLog) -> Learner:
     learner = check_learner(learner)
-    if feedback_kind(type(learner)) is Feedback.FULL:
+    if feedback_kind(type(learner)) is FeedbackKind.FULL:
         raise ValueError(f"{type(learner).__name__} needs the outcome of every action, which a bandit log does not have")
     if learner.floor.size != log.constraints:
         raise ValueError(f"the learner must have one floor per constraint, got {learner.floor.size} for {log.constraints}")

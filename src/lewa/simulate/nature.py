@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.blocks import Block, Lazy
 from lewa.engine.session import Session
-from lewa.feedback import Feedback
+from lewa.feedback import FeedbackKind
 from lewa.game import Game
 from lewa.games.twists.base import Twist
 from lewa.types import Matrix, Vector, Words
@@ -100,11 +100,11 @@ def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> Na
     if game.reacts:
         return ReactingNature(game, key, session)
     laid_out = game.late_feedback or game.missing_actions or not session.learner.compiled
-    means = None if laid_out or session.feedback is Feedback.FULL else game.means()
+    means = None if laid_out or session.feedback is FeedbackKind.FULL else game.means()
     blocks = BlockNature(game, key)
     if means is None:
         return blocks
-    alone = session.feedback is Feedback.BANDIT and not every_round
+    alone = session.feedback is FeedbackKind.BANDIT and not every_round
     return LazyNature(game, key, means, LONGEST if alone else blocks.most)
 
 

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from lewa.engine.check_feedback import check_features, check_feedback, least_propensity
 from lewa.engine.session import NO_PLAY, Session, dice_of
-from lewa.feedback import Bandit, Feedback, full_feedback
+from lewa.feedback import Bandit, FeedbackKind, full_feedback
 from lewa.learners.base import Learner
 from lewa.types import State, Vector
 from lewa.validation import as_count, in_unit
@@ -39,10 +39,10 @@ class Player:
         # What every round looks at, without the way through the session.
         self._memory, self._dice = session.memory, session.dice
         self._choose, self._learn_one = session.steps.choose, session.steps.learn_one
-        self._scratch = () if session.feedback is Feedback.BANDIT else (np.empty(session.actions),)
+        self._scratch = () if session.feedback is FeedbackKind.BANDIT else (np.empty(session.actions),)
         self._charges = session.charged.size > 0
         self._least = max(least_propensity(self.learner, self.actions), np.finfo(float).tiny)
-        self._alone = session.feedback is Feedback.BANDIT and self.learner.floor.size == 1
+        self._alone = session.feedback is FeedbackKind.BANDIT and self.learner.floor.size == 1
 
     @property
     def state(self) -> State:
@@ -106,9 +106,9 @@ class Player:
         ):
             return  # what it refuses is refused below, with a sentence
         session = self._session
-        if session.feedback is Feedback.FULL:
+        if session.feedback is FeedbackKind.FULL:
             raise TypeError(f"{type(self.learner).__name__} learns from the rewards of every action: use learn_all")
-        if session.feedback is Feedback.DENSE and play is None:
+        if session.feedback is FeedbackKind.DENSE and play is None:
             raise ValueError(f"{type(self.learner).__name__} needs the play that the action was drawn from")
         met = np.atleast_1d(in_unit("constraints", constraints))
         booked = session.charged if charged is None else charged
@@ -133,7 +133,7 @@ class Player:
             action was drawn since.
         """
         session = self._session
-        if session.feedback is not Feedback.FULL:
+        if session.feedback is not FeedbackKind.FULL:
             raise TypeError(f"{type(self.learner).__name__} learns from the one action that was drawn: use learn")
         values = in_unit("rewards", rewards), in_unit("constraints", constraints), in_unit("play", play)
         seen = full_feedback(*values, session.charged if charged is None else charged)  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ import numpy as np
 from lewa.blocks import Block, Lazy
 from lewa.engine.records import Record, RoundHistory, RunningSums, Window, new_history
 from lewa.engine.session import Choice, Session
-from lewa.feedback import Bandit, Feedback, Full
+from lewa.feedback import Bandit, FeedbackKind, Full
 from lewa.game import Game
 from lewa.types import Matrix, Vector, Words
 
@@ -50,8 +50,8 @@ def add_up(session: Session, nature: Block, record: Record, history: RoundHistor
     """Add what the rounds come to, to the sums of the record."""
     floor, known = session.learner.floor, nature.constraints
     drew: Matrix = np.eye(session.actions)[history.actions]
-    seen = history.plays if session.feedback is Feedback.FULL else drew  # what rewards and constraints are revealed of
-    by = drew if session.feedback is Feedback.BANDIT else history.plays  # what violation is measured on
+    seen = history.plays if session.feedback is FeedbackKind.FULL else drew  # what rewards and constraints are revealed of
+    by = drew if session.feedback is FeedbackKind.BANDIT else history.plays  # what violation is measured on
     if record.mean_constraints.shape[0] > 0:
         known = np.broadcast_to(record.mean_constraints, nature.constraints.shape)
     short = floor - np.einsum("tmk,tk->tm", known, by)

@@ -10,15 +10,14 @@ from threading import Event
 import numpy as np
 
 from lewa.engine.compile import compile_learner
-from lewa.engine.not_compiled import in_a_sentence
-from lewa.feedback import NOTHING, Feedback, feedback_kind
+from lewa.feedback import NOTHING, FeedbackKind, feedback_kind
 from lewa.game import Game
 from lewa.learners.base import Learner
 from lewa.measures.best_play import best_fixed_play
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_players, as_seeds
 from lewa.simulate.seed_run import SeedResult, run_seed
-from lewa.types import Indices, Matrix, State, Vector
+from lewa.types import Indices, Matrix, Vector
 from lewa.validation import as_count, short_repr
 
 MOST = 1 << 23  # numbers that are kept at all marks of a seed
@@ -77,10 +76,7 @@ def play(
     stop = Event()
 
     def one_seed(seed: int) -> SeedResult | None:
-        with (
-            in_a_sentence(type(learner)),
-            np.errstate(over="ignore"),
-        ):  # random streams wrap around, when they run as plain Python
+        with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
             return run_seed(learner, game, seed, marks, every_round, stop, progress)
 
     with ThreadPoolExecutor(threads) as pool:
@@ -128,7 +124,7 @@ def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> 
     return result
 
 
-def _check_features(state: State, game: Game) -> None:
+def _check_features(state: object, game: Game) -> None:
     looked_at: Vector = getattr(state, "features", NOTHING)
     if game.reacts and game.features:
         raise ValueError(f"a game that reacts has no contexts: it must have 0 features, got {game.features}")
@@ -171,7 +167,7 @@ def _gather(learner: Learner, game: Game, marks: Indices, results: dict[int, See
         seeds=tuple(results),
         floor=learner.floor,
         marks=marks,
-        measured_on="action" if feedback_kind(type(learner)) is Feedback.BANDIT else "play",
+        measured_on="action" if feedback_kind(type(learner)) is FeedbackKind.BANDIT else "play",
         states=tuple(result.state for result in results.values()),
         **stacked,  # type: ignore[arg-type]
     )

@@ -5,10 +5,18 @@ number of rounds T, violation never more than floor * T. Where a theorem says no
 """
 
 from numbers import Real
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import numpy as np
+
+from lewa import notebook
+from lewa.formatting import numbers
 from lewa.types import Vector
 from lewa.validation import as_count, nearest, short_repr
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 TINY = 1e-300  # the least epsilon that is spoken of
 LARGEST = 1e300  # up to which a corruption or a variation is computed with
@@ -75,6 +83,37 @@ class Guarantee(NamedTuple):
     share: float | None = None  # of the reward of every fixed play, less the regret, if the slack is there in every round
     safe: tuple[float, float] | None = None  # the premise that this action exceeds every floor by this slack in every round
     safe_in_mean: bool = False  # the premise is about its mean constraints only
+
+    def __repr__(self) -> str:
+        if self.regret is None:
+            return f"<Guarantee: none, {self.reason}>"
+        sure = "" if self.epsilon is None else f" {1 - self.epsilon:g}"
+        bounds = f"regret at most {self.regret:.4g}, violation {numbers(self.violation)}"
+        return f"<Guarantee: {bounds}; {self.kind}{sure}, by {self.source}>"
+
+    def rows(self) -> list[dict[str, float | str | None]]:
+        """Return a flat row for each bound: for a DataFrame, or a file. There is none where nothing is proved."""
+        bounds = [] if self.regret is None else [("regret", self.regret)]
+        for name, values in (("violation", self.violation), ("positive violation", self.positive_violation)):
+            each = values or ()
+            bounds += [(name if len(each) == 1 else f"{name} {j}", value) for j, value in enumerate(each, 1)]
+        same = {"kind": self.kind, "epsilon": self.epsilon, "source": self.source}
+        return [{"bound on": name, "at most": value, **same} for name, value in bounds]
+
+    def to_frame(self) -> "DataFrame":
+        """Return `rows` as a pandas DataFrame."""
+        return notebook.frame(self.rows())
+
+    def plot(self) -> "Figure":
+        """Return a matplotlib figure: a point for each bound."""
+        curves = [
+            notebook.Curve(str(row["bound on"]), np.array([float(n)]), np.array([row["at most"]]), points=True)
+            for n, row in enumerate(self.rows())
+        ]
+        return notebook.figure(self.source, [notebook.Panel("at most", "bounds, in order", curves)])
+
+    def _repr_html_(self) -> str:
+        return notebook.html_table(repr(self)[1:-1], self.rows(), self.assumptions)
 
     @property
     def needs_fixed_mean(self) -> bool:

@@ -41,8 +41,8 @@
         series: agent.lines.map((one, n) => ({ label: one.name, stroke: colour(n), width: 1.6 })),
       };
     return {
-      data: [times, at((point) => point.open), at((point) => point.charged), at((point) => point.late)],
-      series: ["open", "charged", "late"].map((label, n) => ({ label, stroke: colour(n), width: 1.6 })),
+      data: [times, at((point) => point.open), at((point) => point.filled_in), at((point) => point.late)],
+      series: ["open", "filled in", "late"].map((label, n) => ({ label, stroke: colour(n), width: 1.6 })),
     };
   }
 
