@@ -50,7 +50,7 @@ _agent = itemgetter(Decision._fields.index("agent"))
 
 def in_bulk(state: AgentState) -> bool:
     """Whether compiled code alone may draw and learn: no context, no governor, no retired action, and a mode that learns."""
-    return not state.driver.features and state.ledger is None and state.exposure.learns and not state.exposure.retired
+    return not state.driver.features and state.ledger is None and state.learns and not state.retired
 
 
 def draw_batch(state: AgentState, n: int) -> list[Decision]:

@@ -74,9 +74,9 @@ class OpenDecisions:
 
     def add(self, number: int, pending: Pending) -> None:
         """Open a decision, of which nothing is known."""
-        self._items[number] = pending
+        self._items[number], action = pending, pending.action
         for row in self.awaited:
-            row[pending.action] += 1
+            row[action] += 1
         if pending.charged.size or self._sees_all:
             self._count(pending, self._every, 1)
 
@@ -103,9 +103,10 @@ class OpenDecisions:
     def pop(self, number: int) -> Pending:
         """Close a decision: nothing more is awaited of it."""
         pending = self._items.pop(number)
-        awaited = self._every if pending.units is None else [f for f in self._every if f not in pending.known()]
+        action, known = pending.action, () if pending.units is None else pending.known()
+        awaited = [f for f in self._every if f not in known] if known else self._every
         for f in awaited:
-            self.awaited[f][pending.action] -= 1
+            self.awaited[f][action] -= 1
         if pending.charged.size or self._sees_all:
             self._count(pending, awaited, -1)
         return pending
