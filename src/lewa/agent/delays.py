@@ -1,8 +1,8 @@
 """How late answers came: the counters that a bound with late answers needs, each kept in constant time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import count, repeat
-from operator import itemgetter, sub
+from operator import sub
 
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
@@ -42,6 +42,10 @@ class DelayCounter:
         """Return whether an open decision is a safe one, of a governor that is there or was: not the learner's."""
         return number not in self.open
 
+    def are_open(self, numbers: Set[int]) -> bool:
+        """Return whether all of these are open decisions of the learner."""
+        return numbers <= self.open.keys()
+
     def draw(self, number: int) -> None:
         """Count a decision; those that are open now are not in its play."""
         counts, waiting = self.counts, len(self.open)
@@ -66,7 +70,7 @@ class DelayCounter:
         entries = [entry for number in numbers if (entry := self.open.pop(number, None)) is not None]
         if not entries:
             return
-        counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
+        counts, (places, waiting, before) = self.counts, zip(*entries, strict=True)
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
         counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))
         counts["learned"] += len(entries)
@@ -111,7 +115,7 @@ class DelayCounter:
     def plain(self) -> Plain:
         """Return it as JSON has it: a column of the numbers that are open, and one for each of their entries."""
         entries = list(self.open.values())
-        columns = [list(self.open), *(list(map(itemgetter(k), entries)) for k in range(3))]
+        columns = [list(self.open), *map(list, zip(*entries, strict=True))] if entries else [[], [], [], []]
         return {"counts": self.counts, "columns": columns}
 
     @classmethod

@@ -200,6 +200,11 @@ class OpenDecisions:
             self.tell(number, pending.units, pending.known())
 
 
+def as_columns(kind: Any, rows: Iterable[Any]) -> Any:
+    """Return records of one kind, at least one, as one record, each of whose fields holds a column of theirs."""
+    return kind(*zip(*rows, strict=True))
+
+
 def stack(rows: Sequence[Vector]) -> Matrix:
     """Return vectors of one length as the rows of a matrix."""
     parts: Any = rows  # an array is a buffer, which its type does not say

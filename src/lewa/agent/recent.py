@@ -1,14 +1,14 @@
 """What was told lately: a window and an exponential average per quantity, and changes found in what an action gives."""
 
 from math import pi
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa.agent.records import Plain
 from lewa.agent.statistics import WINDOW, Statistics, add_recent
 from lewa.measures.confidence_sequence import interval, least_reach, reach
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix
 from lewa.validation import short_repr
 
 BLOCK = 400  # answers of an action that are compared with those before them
@@ -16,6 +16,8 @@ FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothi
 POOL = 400  # answers of all actions together that are compared with those before them
 KEPT_SHIFTS = 100  # the newest ones
 FEW = 50  # answers of an action below which it is left out of the comparison of all actions together
+
+Sums: TypeAlias = tuple[float, ...]  # a count, a sum and a spread
 
 
 class Shift(NamedTuple):
@@ -86,18 +88,18 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
     them together: while no action's mean changes, the probability that a change is ever reported is at most FALSE_ALARM.
     """
     fields, K = statistics.block_count.shape
-    k = 1 + statistics.action_count[f, action] // BLOCK
+    k = 1 + statistics.action_count.item(f, action) // BLOCK
     share = FALSE_ALARM / 4 / (fields * K)
     level = share * 6 / (pi * k) ** 2
-    block: Vector = np.array([column[f, action] for column in statistics.block])
-    before: Vector = np.array([column[f, action] for column in statistics.reference])
+    block = tuple(column.item(f, action) for column in statistics.block)
+    before = tuple(column.item(f, action) for column in statistics.reference)
     shift = None
     if before[0] > 0 and _may_differ(before, share / 2, block, level / 2):
-        low, high = interval(before[0], before[1], before[2], share)
-        lower, upper = interval(block[0], block[1], block[2], level)
+        low, high = interval(*before, share)
+        lower, upper = interval(*block, level)
         if lower > high or upper < low:
-            shift = float(before[1] / before[0]), float(block[1] / block[0])
-            before[:] = 0.0
+            shift = before[1] / before[0], block[1] / block[0]
+            before = 0.0, 0.0, 0.0
     if shift or block[0] >= BLOCK:
         for reference, old, new in zip(statistics.reference, before, block, strict=True):
             reference[f, action] = old + new
@@ -106,10 +108,10 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
     return shift
 
 
-def _may_differ(before: Vector, alpha: float, block: Vector, beta: float) -> bool:
+def _may_differ(before: Sums, alpha: float, block: Sums, beta: float) -> bool:
     """Whether two bands, of these levels on each side, can be apart: nearly always they cannot, which is cheap to see."""
-    gap = abs(before[1] / before[0] - block[1] / block[0])
-    return bool(gap > least_reach(float(before[2]), alpha) / before[0] + least_reach(float(block[2]), beta) / block[0])
+    (n, total, spread), (m, gained, varied) = before, block
+    return abs(total / n - gained / m) > least_reach(spread, alpha) / n + least_reach(varied, beta) / m
 
 
 def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | None:
@@ -124,15 +126,15 @@ def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | N
     fields, K = statistics.pool_count.shape
     newest = [column[f] for column in statistics.pool]
     before = [column[f] for column in statistics.base]
-    b, long = 1 + (statistics.count[f] - 1) // POOL, before[0] >= FEW
+    b, long = 1 + (statistics.count.item(f) - 1) // POOL, before[0] >= FEW
     share = FALSE_ALARM / 4 / fields
     level = share * 6 / (pi * b) ** 2
-    n, means = newest[0][long], before[1][long] / before[0][long]
-    count, expected, gained = float(n.sum()), float(n @ means), float(newest[1][long].sum())
-    spread, shift = float(newest[2][long].sum()), None
+    n, means = newest[0] * long, before[1] / np.maximum(before[0], 1)
+    count, gained, spread = (statistics.newest[f] @ long).tolist()
+    expected, shift = float(n @ means), None
     if count and abs(gained - expected) > least_reach(spread, level / 2):
         drawn = n > 0
-        widths = reach(before[2][long][drawn], share / (2 * K)) / before[0][long][drawn]
+        widths = reach(before[2][drawn], share / (2 * K)) / before[0][drawn]
         if abs(gained - expected) > float(reach(spread, level / 2)) + float(n[drawn] @ widths):
             shift = expected / count, gained / count
             for column in before:

@@ -65,8 +65,8 @@ class AgentState:
     @exposure.setter
     def exposure(self, exposure: Exposure) -> None:
         self._exposure = exposure
-        # Whether answers are learned, whether the learner's play is drawn from as it is, and what is retired: every round asks.
-        self.learns, self.plain_play, self.retired = exposure.learns, exposure.plain_play, exposure.retired
+        self.learns, self.plain_play = exposure.learns, exposure.plain_play  # every round asks for these three
+        self.retired = exposure.retired
 
     @classmethod
     def begin(cls, setup: Setup) -> "AgentState":

@@ -99,6 +99,8 @@ class Statistics:
         self.reference = self.reference_count, self.reference_sum, self.reference_spread
         self.pool = self.pool_count, self.pool_sum, self.pool_spread
         self.base = self.base_count, self.base_sum, self.base_spread
+        first = WIDTH + list(PER_ACTION).index("pool_count") * K
+        self.newest = table[:, first : first + 3 * K].reshape(len(table), 3, K)  # the three of the pool, in one
 
     @classmethod
     def empty(cls, scales: Sequence[Scale], actions: int) -> "Statistics":

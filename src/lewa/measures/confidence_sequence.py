@@ -15,6 +15,8 @@ The interval is thus for the average of the mu_s, what the decisions made could 
 values vary, so a cost that is small against its range has a narrow interval.
 """
 
+from math import log, sqrt
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -47,11 +49,13 @@ def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
 
 
 def least_reach(spread: float, alpha: float) -> float:
-    """Return a number that u(V) is at least, at a hundredth of its cost.
+    """Return a number that u(V) is at least, at a hundredth of its cost: sqrt(2 V w) + 2w/3 with w = ln(1/alpha).
 
-    The weights add up to less than 1, so that M_t >= 1/alpha takes some k with a_k S - psi(a_k) V >= ln(1/alpha).
+    The weights add up to less than 1, so that M_t >= 1/alpha takes some a with a S - psi(a) V >= w. Term by term of their
+    series psi(a) >= a^2/(2 - 4a/3), and the least S = w/a + a V/(2 - 4a/3) over all a in (0, 3/2) is that number.
     """
-    return float(((-np.log(alpha) + COSTS * spread) / STEPS).min())
+    w = -log(alpha)
+    return sqrt(2 * spread * w) + 2 * w / 3
 
 
 def interval(
