@@ -56,8 +56,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     """Make n decisions in a row, over all actions; none of them closes another one."""
     driver, t, m = state.driver, state.rounds, state.driver.multiplier.size
     actions, numbers, plays = driver.draw_many(t, n)
-    indices, ids, width = actions.tolist(), range(t + 1, t + n + 1), 8 * plays.shape[1]
-    data, labels = plays.tobytes(), state.setup.actions
+    indices, ids, labels = actions.tolist(), range(t + 1, t + n + 1), state.setup.actions
     propensities, charged = numbers[:, 0].tolist(), numbers[:, 1 + m :].copy()
     items = PendingColumns(
         action=indices,
@@ -72,7 +71,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
         id=ids,
         action=map(labels.__getitem__, indices),
         probability=propensities,
-        play_bytes=[data[start : start + width] for start in range(0, n * width, width)] if width else repeat(b""),
+        play_bytes=plays.view(f"V{8 * plays.shape[1]}").ravel().tolist() if plays.shape[1] else repeat(b""),
         multipliers=zip(*numbers[:, 1 : 1 + m].T.tolist(), strict=True),
         round=ids,
         available=repeat(None),
@@ -151,10 +150,10 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if rows is None or (made is None and kinds != {int}):
         return None
     numbers = list(decisions if made is None else made.id)
-    items, once = list(map(state.open.get, numbers)), set(numbers)
-    if len(once) < len(numbers) or None in items or not state.delays.are_open(once):
+    once = set(numbers)
+    if len(once) < len(numbers) or not (state.open.has_all(once) and state.delays.are_open(once)):
         return None
-    pending = as_columns(Pending, items)
+    pending = as_columns(Pending, map(state.open.get, numbers))
     if made is not None and not _fit(state, made, pending):
         return None
     if not all(map(is_, pending.units, repeat(None))) or any(pending.asleep):

@@ -66,10 +66,8 @@ class DelayCounter:
         counts["most_open"] = max(counts["most_open"], waiting + n)
 
     def end_many(self, numbers: Sequence[int]) -> None:
-        """Count the ends of decisions that are learned one after the other."""
-        entries = [entry for number in numbers if (entry := self.open.pop(number, None)) is not None]
-        if not entries:
-            return
+        """Count the ends of decisions, at least one, that are learned one after the other; all of them are open."""
+        entries = list(map(self.open.pop, numbers))
         counts, (places, waiting, before) = self.counts, zip(*entries, strict=True)
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
         counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))

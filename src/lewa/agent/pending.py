@@ -1,7 +1,7 @@
 """The decisions that are open: made, and not answered in full. What they reserve is counted as they come and go."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from math import fsum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -57,6 +57,10 @@ class OpenDecisions:
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._items)
+
+    def has_all(self, numbers: Set[int]) -> bool:
+        """Return whether all of these are open."""
+        return numbers <= self._items.keys()
 
     def values(self) -> list[Pending]:
         """Return the decisions."""

@@ -350,9 +350,9 @@ class AgentState:
     def compare(self, action: int, fields: Sequence[int]) -> None:
         """Look for a change in what an action gives, in the fields whose turn it is."""
         for f in fields:
-            if self.statistics.count[f] % STEP == 0 and not self.sees_all:
+            if self.statistics.count.item(f) % STEP == 0 and not self.sees_all:
                 self._report(f, None, find_common_shift(self.statistics, f))
-            if self.statistics.block_count[f, action] % STEP == 0:
+            if self.statistics.block_count.item(f, action) % STEP == 0:
                 self._report(f, self.setup.actions[action], find_shift(self.statistics, f, action))
 
     def _report(self, f: int, action: Label | None, shift: tuple[float, float] | None) -> None:

@@ -95,12 +95,9 @@ class Statistics:
             setattr(self, name, table[:, column])
         for block, name in enumerate(PER_ACTION):
             setattr(self, name, table[:, WIDTH + block * K : WIDTH + (block + 1) * K])
-        self.block = self.block_count, self.block_sum, self.block_spread
-        self.reference = self.reference_count, self.reference_sum, self.reference_spread
-        self.pool = self.pool_count, self.pool_sum, self.pool_spread
-        self.base = self.base_count, self.base_sum, self.base_spread
-        first = WIDTH + list(PER_ACTION).index("pool_count") * K
-        self.newest = table[:, first : first + 3 * K].reshape(len(table), 3, K)  # the three of the pool, in one
+        blocks = table[:, WIDTH:].reshape(len(table), PARTS, K)
+        first = list(PER_ACTION).index("block_count")  # count, sum and spread of each, (fields, 3, K)
+        self.block, self.reference, self.pool, self.base = (blocks[:, n : n + 3] for n in range(first, PARTS, 3))
 
     @classmethod
     def empty(cls, scales: Sequence[Scale], actions: int) -> "Statistics":
