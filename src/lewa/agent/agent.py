@@ -14,7 +14,7 @@ from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor, split_governed
 from lewa.agent.policies import Policy, advise, as_policies
-from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
+from lewa.agent.records import NO_CONTEXT, Change, Decision, Feedback, Input, Label, as_json
 from lewa.agent.regressors import as_regressor_name, bind, for_regressor
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
@@ -24,7 +24,6 @@ from lewa.context import Column
 from lewa.types import Vector
 from lewa.validation import as_count, as_flag, nearest
 
-NO_CONTEXT = (b"", (), None)  # the last fields of a decision without one
 _new = tuple.__new__  # a named tuple in half the time
 
 
@@ -294,9 +293,8 @@ class Agent(ChangeMethods, AgentCore):
         number, label, data, multipliers = t + 1, self._actions[i], play.tobytes(), tuple(driver.multiplier.tolist())
         carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
         charged = state.decide(i, propensity, carried, among is not None, there)
-        fields = (number, label, propensity, data, multipliers, number, labels, self._name)
-        seen_context = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
-        return _new(Decision, fields + seen_context)
+        looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
+        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *looked))
 
     def pull_many(self, n: int) -> list[Decision]:
         """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.

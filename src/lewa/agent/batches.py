@@ -1,6 +1,6 @@
 """Decisions and answers in batches: the same records and the same state, to the bit, as one call after the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from operator import is_, itemgetter
 from typing import Any, overload
@@ -86,7 +86,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     return _records(made)
 
 
-def _records(columns: Any) -> list[Any]:
+def _records(columns: tuple[Iterable[object], ...]) -> list[Any]:
     """Return the records of the rows that these columns have."""
     return list(map(_new, repeat(type(columns)), zip(*columns, strict=False)))
 
@@ -153,7 +153,7 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     once = set(numbers)
     if len(once) < len(numbers) or not (state.open.has_all(once) and state.delays.are_open(once)):
         return None
-    pending = as_columns(Pending, map(state.open.get, numbers))
+    pending = as_columns(Pending, state.open.get_all(numbers))
     if made is not None and not _fit(state, made, pending):
         return None
     if not all(map(is_, pending.units, repeat(None))) or any(pending.asleep):

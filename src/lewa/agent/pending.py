@@ -1,7 +1,7 @@
 """The decisions that are open: made, and not answered in full. What they reserve is counted as they come and go."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from math import fsum
 from typing import Any, NamedTuple, TypeAlias
 
@@ -61,6 +61,10 @@ class OpenDecisions:
     def has_all(self, numbers: Set[int]) -> bool:
         """Return whether all of these are open."""
         return numbers <= self._items.keys()
+
+    def get_all(self, numbers: Iterable[int]) -> list[Pending]:
+        """Return the decisions of these numbers, which are open."""
+        return list(map(self._items.__getitem__, numbers))
 
     def values(self) -> list[Pending]:
         """Return the decisions."""
@@ -204,7 +208,7 @@ class OpenDecisions:
             self.tell(number, pending.units, pending.known())
 
 
-def as_columns(kind: Any, rows: Iterable[Any]) -> Any:
+def as_columns(kind: Callable[..., object], rows: Iterable[Iterable[object]]) -> Any:
     """Return records of one kind, at least one, as one record, each of whose fields holds a column of theirs."""
     return kind(*zip(*rows, strict=True))
 

@@ -6,16 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.agent.records import Plain
-from lewa.agent.statistics import WINDOW, Statistics, add_recent
+from lewa.agent.statistics import BLOCK, FALSE_ALARM, FEW, POOL, WINDOW, Statistics, add_recent
 from lewa.measures.confidence_sequence import interval, least_reach, reach
 from lewa.types import Matrix
 from lewa.validation import short_repr
 
-BLOCK = 400  # answers of an action that are compared with those before them
-FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
-POOL = 400  # answers of all actions together that are compared with those before them
 KEPT_SHIFTS = 100  # the newest ones
-FEW = 50  # answers of an action below which it is left out of the comparison of all actions together
 
 
 class Shift(NamedTuple):

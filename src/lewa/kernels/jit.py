@@ -70,11 +70,11 @@ def _ease(cached: Any) -> None:
         return
     save = cache.save_overload
 
-    def read(signature: Any, context: Any) -> Any:
+    def read(signature: object, context: object) -> object:
         with cache._guard_against_spurious_io_errors():
             return cache._load_overload(signature, context)
 
-    def attempt(*arguments: Any) -> None:
+    def attempt(*arguments: object) -> None:
         try:
             save(*arguments)
         except OSError:  # the index may already name what was not written

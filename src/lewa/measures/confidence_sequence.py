@@ -45,7 +45,8 @@ def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
         u = np.where(excess > 0, u - excess * total / (shares @ STEPS), u)
         if not (excess > CLOSE).any():
             break
-    return u
+    result: NDArray[np.float64] = u
+    return result
 
 
 def least_reach(spread: float, alpha: float) -> float:
