@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from lewa.agent.errors import ClosedError
-from lewa.agent.pending import Pending, as_columns, stack
+from lewa.agent.pending import Pending, columns, stack
 from lewa.agent.records import Decision, Feedback, Input
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import add_many
@@ -146,21 +146,23 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
         return None
     decisions, values_told = zip(*answers, strict=True)
     kinds, rows = set(map(type, decisions)), _rows(state, values_told)
-    made = as_columns(Decision, decisions) if kinds == {Decision} else None
-    if rows is None or (made is None and kinds != {int}):
+    if rows is None or kinds not in ({Decision}, {int}):
         return None
-    numbers = list(decisions if made is None else made.id)
+    numbers = list(decisions) if kinds == {int} else next(columns(Decision, decisions, "id"))
     once = set(numbers)
     if len(once) < len(numbers) or not (state.open.has_all(once) and state.delays.are_open(once)):
         return None
-    pending = as_columns(Pending, state.open.get_all(numbers))
-    if made is not None and not _fit(state, made, pending):
+    items = state.open.get_all(numbers)
+    actions, propensities, units, charges, asleep = columns(
+        Pending, items, "action", "propensity", "units", "charged", "asleep"
+    )
+    if kinds == {Decision} and not _fit(state, decisions, actions, propensities):
         return None
-    if not all(map(is_, pending.units, repeat(None))) or any(pending.asleep):
+    if not all(map(is_, units, repeat(None))) or any(asleep):
         return None
-    index, chance, charged = np.array(pending.action), np.array(pending.propensity), stack(pending.charged)
+    index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
     learned = _add(state, rows, index, chance)
-    learned_plays = stack(pending.play) if state.driver.needs_play else np.zeros((len(rows), 0))
+    learned_plays = stack(*columns(Pending, items, "play")) if state.driver.needs_play else np.zeros((len(rows), 0))
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)
     sums = state.statistics.multiplier_sum
     for j in range(multipliers.shape[1]):  # one after the other, so that it rounds as single answers do
@@ -172,13 +174,14 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     return Feedbacks(numbers, state.setup.fields, rows, state.setup.agent_name)
 
 
-def _fit(state: AgentState, made: Any, pending: Any) -> bool:
-    """Whether decisions are those that are open under their numbers; both are columns."""
+def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], propensities: Sequence[float]) -> bool:
+    """Whether decisions are those that are open under their numbers."""
+    labels, chances, agents, plays = columns(Decision, decisions, "action", "probability", "agent", "play_bytes")
     return (
-        made.probability == pending.propensity
-        and made.action == tuple(map(state.setup.actions.__getitem__, pending.action))
-        and set(made.agent) == {state.setup.agent_name}
-        and not set(map(len, made.play_bytes)) - {0, 8 * state.driver.actions}
+        chances == propensities
+        and labels == list(map(state.setup.actions.__getitem__, actions))
+        and set(agents) == {state.setup.agent_name}
+        and not set(map(len, plays)) - {0, 8 * state.driver.actions}
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import count, repeat
-from operator import sub
+from operator import itemgetter, sub
 
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
@@ -68,7 +68,7 @@ class DelayCounter:
     def end_many(self, numbers: Sequence[int]) -> None:
         """Count the ends of decisions, at least one, that are learned one after the other; all of them are open."""
         entries = list(map(self.open.pop, numbers))
-        counts, (places, waiting, before) = self.counts, zip(*entries, strict=True)
+        counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
         counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))
         counts["learned"] += len(entries)
@@ -113,7 +113,7 @@ class DelayCounter:
     def plain(self) -> Plain:
         """Return it as JSON has it: a column of the numbers that are open, and one for each of their entries."""
         entries = list(self.open.values())
-        columns = [list(self.open), *map(list, zip(*entries, strict=True))] if entries else [[], [], [], []]
+        columns = [list(self.open), *(list(map(itemgetter(k), entries)) for k in range(3))]
         return {"counts": self.counts, "columns": columns}
 
     @classmethod

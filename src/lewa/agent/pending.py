@@ -1,8 +1,9 @@
 """The decisions that are open: made, and not answered in full. What they reserve is counted as they come and go."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from math import fsum
+from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -208,9 +209,10 @@ class OpenDecisions:
             self.tell(number, pending.units, pending.known())
 
 
-def as_columns(kind: Callable[..., object], rows: Iterable[Iterable[object]]) -> Any:
-    """Return records of one kind, at least one, as one record, each of whose fields holds a column of theirs."""
-    return kind(*zip(*rows, strict=True))
+def columns(kind: type[tuple[object, ...]], rows: Sequence[tuple[object, ...]], *names: str) -> Iterator[list[Any]]:
+    """Return these fields of many records of a kind, a list each; attributes would take twice the time."""
+    places = [tuple(vars(kind)["_fields"]).index(name) for name in names]
+    return (list(map(itemgetter(place), rows)) for place in places)
 
 
 def stack(rows: Sequence[Vector]) -> Matrix:

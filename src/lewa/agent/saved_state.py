@@ -12,7 +12,7 @@ from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
-from lewa.agent.pending import Pending, Units, as_columns, stack
+from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, Plain, record
 from lewa.agent.setup import Setup
@@ -104,11 +104,11 @@ def _plain_open(state: AgentState) -> list[list[object]] | Plain:
     numbers, items = list(state.open), state.open.values()
     if len(items) <= MANY or state.driver.needs_play or state.driver.features:
         return list(map(_plain_pending, numbers, items))
-    columns = as_columns(Pending, items)
-    if any(columns.asleep) or not all(map(is_, columns.units, repeat(None))):
+    units, asleep = columns(Pending, items, "units", "asleep")
+    if any(asleep) or not all(map(is_, units, repeat(None))):
         return list(map(_plain_pending, numbers, items))
-    actions, propensities, charges = list(columns.action), list(columns.propensity), stack(columns.charged)
-    return {"number": numbers, "action": actions, "probability": propensities, "charged": charges.T.tolist()}
+    actions, propensities, charges = columns(Pending, items, "action", "propensity", "charged")
+    return {"number": numbers, "action": actions, "probability": propensities, "charged": stack(charges).T.tolist()}
 
 
 def _open_rows(plain: Any) -> Iterable[Any]:
