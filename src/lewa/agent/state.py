@@ -332,7 +332,7 @@ class AgentState:
         action, propensity, multiplier = pending.action, pending.propensity, self.driver.multiplier
         table, recent = self.statistics.table, self.recent.table
         if add_action(table, recent, self._desk, multiplier, action, propensity, self._unbounded, whole):
-            self.compare(action, [self._fields[name] for name in numbers])
+            self.compare(action, sorted(self._fields[name] for name in numbers))
         return self._units
 
     def _add_all(self, pending: Pending, play: Vector, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
