@@ -192,3 +192,15 @@ def test_the_command_warm_and_a_service_that_starts_do_so(tmp_path: Path, monkey
         assert ran == ["draw_many", "add_many", "learn_many"]
     warm(["bandit-lewa"])
     assert ran[3:] == ["draw_many", "add_many", "learn_many"]
+
+
+def test_changes_found_in_two_quantities_at_once_are_in_one_order() -> None:
+    single, batch = (Agent(["a", "b"], [at_most("cost", 0.5)], seed=1) for _ in range(2))
+    for value in (0.1, 0.9):
+        answers = [{"reward": value, "cost": value}] * 450
+        for decision, values in zip([single.pull() for _ in answers], answers, strict=True):
+            single.update(decision, **values)
+        batch.update_many(list(zip(batch.pull_many(450), answers, strict=True)))
+    shifts = single.snapshot()["state"]["shifts"]
+    assert {shift[1] for shift in shifts} == {"reward", "cost"}
+    assert batch.snapshot()["state"]["shifts"] == shifts

@@ -14,8 +14,8 @@ from lewa import Agent, at_least, at_most
 from lewa.agent import VerdictChange
 from lewa.agent.constraint import Constraint
 from lewa.agent.metrics import CODES
-from lewa.agent.recent import FALSE_ALARM, find_common_shift, find_shift
-from lewa.agent.statistics import STEP, WINDOW, Statistics, _add_value
+from lewa.agent.recent import Recent, find_common_shift, find_shift
+from lewa.agent.statistics import FALSE_ALARM, STEP, WINDOW, Statistics, _add_value, add_action
 from lewa.agent.verdicts import quick_verdict, verdict_of
 from lewa.units import Scale
 
@@ -141,6 +141,27 @@ def test_false_alarms_of_changes_are_at_most_the_level_over_all_time() -> None:
         alarms += seen
     assert FALSE_ALARM == 0.05
     assert alarms <= 15
+
+
+def test_answers_that_are_not_due_would_change_nothing() -> None:
+    dice, shifts = np.random.default_rng(5), 0
+    statistics, recent = Statistics.empty([Scale(0, 1), Scale(1, -1)], 3), Recent(2)
+    desk, multiplier = np.full((2, 2), np.nan), np.zeros(1)
+    for t in range(3000):
+        action = int(dice.integers(3))
+        desk[0] = dice.random(2) < (0.3 if t < 1500 else 0.6)
+        due = add_action(statistics.table, recent.table, desk, multiplier, action, 1 / 3, False, True)
+        before, changes = statistics.table.copy(), []
+        for f in range(2):
+            if statistics.count[f] % STEP == 0:
+                changes.append(find_common_shift(statistics, f))
+            if statistics.block_count[f, action] % STEP == 0:
+                changes.append(find_shift(statistics, f, action))
+        if not due:
+            assert changes == [None] * len(changes)
+            np.testing.assert_array_equal(statistics.table, before)
+        shifts += sum(change is not None for change in changes)
+    assert shifts > 0
 
 
 @pytest.mark.parametrize(("before", "after", "within"), [(0.3, 0.6, 500), (0.2, 0.9, 200)])

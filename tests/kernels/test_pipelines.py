@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.cpu import CPUContext
 from numba.core.event import install_recorder
 from numba.extending import overload
 
 from lewa import learners
 from lewa.kernels import jit
 from lewa.kernels.jit import INLINE, program, routine, rule
+from lewa.learners import ALL
 from lewa.types import Vector
 
 pytestmark = pytest.mark.compiled
@@ -46,6 +48,11 @@ def change(x: Vector) -> None:
     halve(x)
 
 
+def add_two(x: Vector) -> None:
+    for i in range(x.size):
+        x[i] += 2.0
+
+
 @pytest.fixture
 def compiled() -> Iterator[Any]:
     """The names of the functions that were compiled."""
@@ -59,6 +66,21 @@ def test_a_part_is_compiled_once_for_programs_with_and_without_pythons_lock(comp
         program(change, keep=False, alone=alone)(x)
     assert x.tolist() == [4.0, 4.0, 4.0]
     assert sorted(compiled()) == ["_halve", "change", "change", "double", "double_twice"]
+
+
+def test_what_is_on_the_disk_is_read_without_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.ones(3)
+    program(add_two)(x)  # is written now, if it was not before
+    monkeypatch.setattr(CPUContext, "refresh", lambda self: pytest.fail("what only a compiler needs was imported"))
+    program(add_two)(x)
+    assert x.tolist() == [5.0] * 3
+
+
+def test_no_learner_is_compiled_to_start(compiled: Any) -> None:
+    for kind in ALL.values():
+        for learner, actions in kind.examples():
+            learner.start(actions)
+    assert compiled() == []
 
 
 def test_python_calls_a_part_before_and_after_a_program_does() -> None:

@@ -14,7 +14,7 @@ from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor, split_governed
 from lewa.agent.policies import Policy, advise, as_policies
-from lewa.agent.records import Change, Decision, Feedback, Input, Label, as_json
+from lewa.agent.records import NO_CONTEXT, Change, Decision, Feedback, Input, Label, as_json
 from lewa.agent.regressors import as_regressor_name, bind, for_regressor
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
@@ -269,14 +269,15 @@ class Agent(ChangeMethods, AgentCore):
         advice: Mapping[str, object] | None = None,
     ) -> Decision:
         state = self._state
-        driver, t, exposure = state.driver, state.rounds, state.exposure
+        driver, t = state.driver, state.rounds
         among = None if available is None else self._among(available)
         labels = None if among is None else tuple(self._actions[k] for k in among)
-        raw = contexts.as_json_value(context) if state.setup.keep_context else None
-        there, features = self._there(among), self._look(context, advice)
+        raw = contexts.as_json_value(context) if self._keeps_context else None
+        there = self._there(among) if among or state.retired else None
+        features = self._look(context, advice) if self._looks or context is not None or advice is not None else None
         if features is not None:  # nothing is refused from here on
             driver.see(features)
-        unmixed = there is None and exposure.plain_play  # whether the learner's play is drawn from as it is
+        unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
         safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
         if safe is not None:
             i, propensity, play = driver.draw_from(t, safe)
@@ -284,13 +285,12 @@ class Agent(ChangeMethods, AgentCore):
             i, propensity, play = driver.draw(t)
         else:
             among_all, seen = np.ones(driver.actions) if there is None else there, state.statistics.action_count[0]
-            i, propensity, play = driver.draw_among(t, among_all, exposure, seen)
-        multipliers = tuple(driver.multiplier.tolist())
-        fields = (t + 1, self._actions[i], propensity, play.tobytes(), multipliers, t + 1, labels, self._name)
-        masked, carried = among is not None, driver.pending_play(play, there, unmixed)
-        charged = state.decide(i, propensity, carried, masked, there)
-        seen = (b"", (), None) if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
-        return _new(Decision, fields + seen)
+            i, propensity, play = driver.draw_among(t, among_all, state.exposure, seen)
+        number, label, data, multipliers = t + 1, self._actions[i], play.tobytes(), tuple(driver.multiplier.tolist())
+        carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
+        charged = state.decide(i, propensity, carried, among is not None, there)
+        looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
+        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *looked))
 
     def pull_many(self, n: int) -> list[Decision]:
         """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.
@@ -306,7 +306,7 @@ class Agent(ChangeMethods, AgentCore):
             state, made = self._state, list[Decision]()
             while len(made) < count:
                 size = min(count - len(made), room(state))
-                bulk = size > 0 and in_bulk(state) and state.exposure.plain_play
+                bulk = size > 0 and in_bulk(state) and state.plain_play
                 made += draw_batch(state, size) if bulk else [self._decide(None, None)]
             self._note_all(made)
             return made

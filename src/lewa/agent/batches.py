@@ -1,6 +1,6 @@
 """Decisions and answers in batches: the same records and the same state, to the bit, as one call after the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
 from operator import is_, itemgetter
 from typing import Any, overload
@@ -8,7 +8,7 @@ from typing import Any, overload
 import numpy as np
 
 from lewa.agent.errors import ClosedError
-from lewa.agent.pending import Pending, stack
+from lewa.agent.pending import Pending, columns, stack
 from lewa.agent.records import Decision, Feedback, Input
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import add_many
@@ -18,6 +18,9 @@ from lewa.validation import short_repr
 
 Answer = tuple[Decision | int | str, Mapping[str, Input]]  # a decision, its key or its number, and values by name
 
+# Records in columns: one record, each of whose fields holds the values of many. It is typed as nothing, so that it can.
+PendingColumns: Any = Pending
+DecisionColumns: Any = Decision
 _new: Any = tuple.__new__  # a named tuple in half the time
 
 
@@ -44,36 +47,48 @@ class Feedbacks(Sequence[Feedback]):
         return f"<{len(self)} feedbacks>"
 
 
-_second, _chance, _play = itemgetter(1), itemgetter(2), itemgetter(3)  # of a pair; of a decision: see `Decision`
-_agent = itemgetter(Decision._fields.index("agent"))
-
-
 def in_bulk(state: AgentState) -> bool:
     """Whether compiled code alone may draw and learn: no context, no governor, no retired action, and a mode that learns."""
-    return not state.driver.features and state.ledger is None and state.exposure.learns and not state.exposure.retired
+    return not state.driver.features and state.ledger is None and state.learns and not state.retired
 
 
 def draw_batch(state: AgentState, n: int) -> list[Decision]:
     """Make n decisions in a row, over all actions; none of them closes another one."""
     driver, t, m = state.driver, state.rounds, state.driver.multiplier.size
     actions, numbers, plays = driver.draw_many(t, n)
-    indices, ids, width = actions.tolist(), range(t + 1, t + n + 1), 8 * plays.shape[1]
-    data, labels = plays.tobytes(), state.setup.actions
-    propensities = numbers[:, 0].tolist()
-    multipliers = zip(*numbers[:, 1 : 1 + m].T.tolist(), strict=True)
-    packed = [data[start : start + width] for start in range(0, n * width, width)] if width else repeat(b"")
-    drawn = map(labels.__getitem__, indices)
-    name = repeat(state.setup.agent_name)
-    empty = (repeat(value) for value in (b"", (), None))  # no features, charges or context
-    fields = zip(ids, drawn, propensities, packed, multipliers, ids, repeat(None), name, *empty, strict=False)
-    learned_plays = list(plays) if driver.needs_play else repeat(None)
-    charged = numbers[:, 1 + m :].copy()
-    rows = list(charged) if driver.charges else repeat(driver.charged)
-    items = zip(indices, propensities, learned_plays, repeat(None), rows, repeat(NOTHING), repeat(()), strict=False)
-    state.open.add_many(t + 1, list(map(_new, repeat(Pending), items)), actions, charged)
+    indices, ids, labels = actions.tolist(), range(t + 1, t + n + 1), state.setup.actions
+    propensities, charged = numbers[:, 0].tolist(), numbers[:, 1 + m :].copy()
+    items = PendingColumns(
+        action=indices,
+        propensity=propensities,
+        play=list(plays) if driver.needs_play else repeat(None),
+        units=repeat(None),
+        charged=list(charged) if driver.charges else repeat(driver.charged),
+        features=repeat(NOTHING),
+        asleep=repeat(()),
+    )
+    made = DecisionColumns(
+        id=ids,
+        action=map(labels.__getitem__, indices),
+        probability=propensities,
+        play_bytes=plays.view(f"V{8 * plays.shape[1]}").ravel().tolist() if plays.shape[1] else repeat(b""),
+        multipliers=zip(*numbers[:, 1 : 1 + m].T.tolist(), strict=True),
+        round=ids,
+        available=repeat(None),
+        agent=repeat(state.setup.agent_name),
+        features_bytes=repeat(b""),
+        charged=repeat(()),
+        context=repeat(None),
+    )
+    state.open.add_many(t + 1, _records(items), actions, charged)
     state.delays.draw_many(t + 1, n)
     state.rounds += n
-    return list(map(_new, repeat(Decision), fields))
+    return _records(made)
+
+
+def _records(columns: tuple[Iterable[object], ...]) -> list[Any]:
+    """Return the records of the rows that these columns have."""
+    return list(map(_new, repeat(type(columns)), zip(*columns, strict=False)))
 
 
 def rehearse(state: AgentState) -> None:
@@ -99,7 +114,7 @@ def check_pairs(answers: object) -> Sequence[Answer]:
     if (
         set(map(type, answers)) <= {tuple}
         and set(map(len, answers)) <= {2}
-        and set(map(type, map(_second, answers))) <= {dict}
+        and {type(values) for _, values in answers} <= {dict}
     ):
         return answers
     for item in answers:
@@ -130,20 +145,24 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if state.sees_all or state.setup.learns_at_close or not in_bulk(state) or not answers:
         return None
     decisions, values_told = zip(*answers, strict=True)
-    numbers, rows = _numbers(state, decisions), _rows(state, values_told)
-    if numbers is None or rows is None or len(set(numbers)) < len(numbers):
+    kinds, rows = set(map(type, decisions)), _rows(state, values_told)
+    if rows is None or kinds not in ({Decision}, {int}):
         return None
-    items: Any = list(map(state.open.get, numbers))
-    if None in items or any(map(state.delays.is_safe, numbers)):
+    numbers = list(decisions) if kinds == {int} else next(columns(Decision, decisions, "id"))
+    once = set(numbers)
+    if len(once) < len(numbers) or not (state.open.has_all(once) and state.delays.are_open(once)):
         return None
-    actions, propensities, units, charges, asleep = (list(map(itemgetter(k), items)) for k in (0, 1, 3, 4, 6))
-    if type(decisions[0]) is Decision and not _fit(state, decisions, actions, propensities):
+    items = state.open.get_all(numbers)
+    actions, propensities, units, charges, asleep = columns(
+        Pending, items, "action", "propensity", "units", "charged", "asleep"
+    )
+    if kinds == {Decision} and not _fit(state, decisions, actions, propensities):
         return None
     if not all(map(is_, units, repeat(None))) or any(asleep):
         return None
     index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
     learned = _add(state, rows, index, chance)
-    learned_plays = stack(list(map(itemgetter(2), items))) if state.driver.needs_play else np.zeros((len(rows), 0))
+    learned_plays = stack(*columns(Pending, items, "play")) if state.driver.needs_play else np.zeros((len(rows), 0))
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)
     sums = state.statistics.multiplier_sum
     for j in range(multipliers.shape[1]):  # one after the other, so that it rounds as single answers do
@@ -155,21 +174,14 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     return Feedbacks(numbers, state.setup.fields, rows, state.setup.agent_name)
 
 
-def _numbers(state: AgentState, decisions: Sequence[Any]) -> list[int] | None:
-    """Return the numbers of decisions, all given in one way; None where they are not."""
-    kinds = set(map(type, decisions))
-    if kinds == {Decision}:
-        return list(map(itemgetter(0), decisions))
-    return list(decisions) if kinds == {int} else None
-
-
 def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], propensities: Sequence[float]) -> bool:
     """Whether decisions are those that are open under their numbers."""
+    labels, chances, agents, plays = columns(Decision, decisions, "action", "probability", "agent", "play_bytes")
     return (
-        list(map(_chance, decisions)) == propensities
-        and list(map(_second, decisions)) == list(map(state.setup.actions.__getitem__, actions))
-        and set(map(_agent, decisions)) == {state.setup.agent_name}
-        and not set(map(len, map(_play, decisions))) - {0, 8 * state.driver.actions}
+        chances == propensities
+        and labels == list(map(state.setup.actions.__getitem__, actions))
+        and set(agents) == {state.setup.agent_name}
+        and not set(map(len, plays)) - {0, 8 * state.driver.actions}
     )
 
 

@@ -54,6 +54,8 @@ class AgentCore:
     def _know_actions(self) -> None:
         self._actions, self._name = self.setup.actions, self.setup.agent_name
         self._index = {label: i for i, label in enumerate(self._actions)}
+        self._looks = self.setup.context is not None or bool(self.setup.policies)
+        self._keeps_context = self.setup.keep_context
 
     @property
     def setup(self) -> Setup:
@@ -100,11 +102,10 @@ class AgentCore:
         masked = item.available is not None
         there = self._there(None if item.available is None else self._among(item.available))
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
-        sees = state.setup.context is not None or bool(state.setup.policies)
-        take_context(state.driver, sees, item, None if safe else i, state.exposure.learns)
+        take_context(state.driver, self._looks, item, None if safe else i, state.learns)
         if state.regressors is not None:
             state.regressors.compare(item)
-        unmixed = there is None and state.exposure.plain_play
+        unmixed = there is None and state.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
     def _announce(self) -> None:
@@ -185,7 +186,7 @@ class AgentCore:
 
     def _there(self, among: list[int] | None) -> Vector | None:
         """Return 1 for each action that can be drawn now, or None if all can."""
-        retired = self._state.exposure.retired
+        retired = self._state.retired
         return None if among is None and not retired else mask(len(self._actions), among, retired)
 
     def _among(self, available: Iterable[Label]) -> list[int] | None:

@@ -1,6 +1,6 @@
 """How late answers came: the counters that a bound with late answers needs, each kept in constant time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from itertools import count, repeat
 from operator import itemgetter, sub
 
@@ -16,6 +16,7 @@ class DelayCounter:
 
     def __init__(self, before: int = 0) -> None:
         self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
+        self._ended = 0  # the decisions that were learned, and those that never will be: some learners take a step then, too
         self._so_far: Delays | None = None  # of a summary
         self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many had ended before it
 
@@ -34,19 +35,23 @@ class DelayCounter:
     def copy(self) -> "DelayCounter":
         """Return a copy."""
         twin = DelayCounter()
-        twin.counts, twin.open = dict(self.counts), self.open.copy()
+        twin.counts, twin._ended, twin.open = dict(self.counts), self._ended, self.open.copy()
         return twin
 
     def is_safe(self, number: int) -> bool:
         """Return whether an open decision is a safe one, of a governor that is there or was: not the learner's."""
         return number not in self.open
 
+    def are_open(self, numbers: Set[int]) -> bool:
+        """Return whether all of these are open decisions of the learner."""
+        return numbers <= self.open.keys()
+
     def draw(self, number: int) -> None:
         """Count a decision; those that are open now are not in its play."""
         counts, waiting = self.counts, len(self.open)
-        counts["made"] += 1
+        counts["made"] = place = counts["made"] + 1
         counts["total"] += waiting
-        self.open[number] = (counts["made"], waiting, self._ended)
+        self.open[number] = place, waiting, self._ended
         if waiting >= counts["most_open"]:
             counts["most_open"] = waiting + 1
 
@@ -61,14 +66,13 @@ class DelayCounter:
         counts["most_open"] = max(counts["most_open"], waiting + n)
 
     def end_many(self, numbers: Sequence[int]) -> None:
-        """Count the ends of decisions that are learned one after the other."""
-        entries = [entry for number in numbers if (entry := self.open.pop(number, None)) is not None]
-        if not entries:
-            return
+        """Count the ends of decisions, at least one, that are learned one after the other; all of them are open."""
+        entries = list(map(self.open.pop, numbers))
         counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
         counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
         counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))
         counts["learned"] += len(entries)
+        self._ended += len(entries)
 
     def end(self, number: int, learned: bool) -> None:
         """Count the end of a decision: learned, or never answered."""
@@ -82,6 +86,7 @@ class DelayCounter:
         if between > counts["between"]:
             counts["between"] = between
         counts["learned" if learned or place == EARLIER else "missing"] += 1
+        self._ended += 1
 
     def so_far(self) -> Delays:
         """Return how late answers were, at most; what is open is taken to be learned now, in the order of the decisions."""
@@ -101,11 +106,6 @@ class DelayCounter:
         )
 
     @property
-    def _ended(self) -> int:
-        """The decisions that were learned, and those that never will be: some learners take a step then, too."""
-        return self.counts["learned"] + self.counts["missing"]
-
-    @property
     def made(self) -> int:
         """The decisions of the learner whose answers came or may come."""
         return self.counts["made"] - self.counts["missing"]
@@ -123,6 +123,7 @@ class DelayCounter:
         made.counts = {
             name: int(plain["counts"].get(name, 0) if name == "before" else plain["counts"][name]) for name in COUNTS
         }
+        made._ended = made.counts["learned"] + made.counts["missing"]
         rows = zip(*plain["columns"], strict=True) if "columns" in plain else plain["open"]  # a row each, in the past
         made.open = {int(number): (int(a), int(b), int(c)) for number, a, b, c in rows}
         return made
@@ -134,6 +135,7 @@ def unknown_delays(rounds: int, counts: Mapping[str, int], entries: Sequence[Seq
     missing = counts["expired"] + counts["filled_in"]
     learned = rounds - len(waiting) - missing
     made.counts |= {"made": rounds, "learned": learned, "missing": missing, "most_open": min(rounds, 1)}
+    made._ended = learned + missing
     most = 0
     if counts["late"] or counts["filled_in"] or counts["expired"] or any(number != rounds for number in waiting):
         most = max(rounds - 1, 0)

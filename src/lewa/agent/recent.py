@@ -6,16 +6,12 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.agent.records import Plain
-from lewa.agent.statistics import WINDOW, Statistics, add_recent
+from lewa.agent.statistics import BLOCK, FALSE_ALARM, FEW, POOL, WINDOW, Statistics, add_recent
 from lewa.measures.confidence_sequence import interval, least_reach, reach
-from lewa.types import Matrix, Vector
+from lewa.types import Matrix
 from lewa.validation import short_repr
 
-BLOCK = 400  # answers of an action that are compared with those before them
-FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
-POOL = 400  # answers of all actions together that are compared with those before them
 KEPT_SHIFTS = 100  # the newest ones
-FEW = 50  # answers of an action below which it is left out of the comparison of all actions together
 
 
 class Shift(NamedTuple):
@@ -86,30 +82,28 @@ def find_shift(statistics: Statistics, f: int, action: int) -> tuple[float, floa
     them together: while no action's mean changes, the probability that a change is ever reported is at most FALSE_ALARM.
     """
     fields, K = statistics.block_count.shape
-    k = 1 + statistics.action_count[f, action] // BLOCK
+    k = 1 + statistics.action_count.item(f, action) // BLOCK
     share = FALSE_ALARM / 4 / (fields * K)
     level = share * 6 / (pi * k) ** 2
-    block: Vector = np.array([column[f, action] for column in statistics.block])
-    before: Vector = np.array([column[f, action] for column in statistics.reference])
+    block: list[float] = statistics.block[f, :, action].tolist()
+    before: list[float] = statistics.reference[f, :, action].tolist()
     shift = None
     if before[0] > 0 and _may_differ(before, share / 2, block, level / 2):
         low, high = interval(before[0], before[1], before[2], share)
         lower, upper = interval(block[0], block[1], block[2], level)
         if lower > high or upper < low:
-            shift = float(before[1] / before[0]), float(block[1] / block[0])
-            before[:] = 0.0
+            shift = before[1] / before[0], block[1] / block[0]
+            statistics.reference[f, :, action] = 0.0
     if shift or block[0] >= BLOCK:
-        for reference, old, new in zip(statistics.reference, before, block, strict=True):
-            reference[f, action] = old + new
-        for column in statistics.block:
-            column[f, action] = 0.0
+        statistics.reference[f, :, action] += block
+        statistics.block[f, :, action] = 0.0
     return shift
 
 
-def _may_differ(before: Vector, alpha: float, block: Vector, beta: float) -> bool:
+def _may_differ(before: list[float], alpha: float, block: list[float], beta: float) -> bool:
     """Whether two bands, of these levels on each side, can be apart: nearly always they cannot, which is cheap to see."""
-    gap = abs(before[1] / before[0] - block[1] / block[0])
-    return bool(gap > least_reach(float(before[2]), alpha) / before[0] + least_reach(float(block[2]), beta) / block[0])
+    (n, total, spread), (m, gained, varied) = before, block
+    return abs(total / n - gained / m) > least_reach(spread, alpha) / n + least_reach(varied, beta) / m
 
 
 def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | None:
@@ -122,23 +116,20 @@ def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | N
     b-th block. Actions with few answers before the block are left out, which is decided when it begins.
     """
     fields, K = statistics.pool_count.shape
-    newest = [column[f] for column in statistics.pool]
-    before = [column[f] for column in statistics.base]
-    b, long = 1 + (statistics.count[f] - 1) // POOL, before[0] >= FEW
+    newest, before = statistics.pool[f], statistics.base[f]
+    b, long = 1 + (statistics.count.item(f) - 1) // POOL, before[0] >= FEW
     share = FALSE_ALARM / 4 / fields
     level = share * 6 / (pi * b) ** 2
-    n, means = newest[0][long], before[1][long] / before[0][long]
-    count, expected, gained = float(n.sum()), float(n @ means), float(newest[1][long].sum())
-    spread, shift = float(newest[2][long].sum()), None
+    n, means = newest[0] * long, before[1] / np.maximum(before[0], 1)
+    count, gained, spread = (newest @ long).tolist()
+    expected, shift = float(n @ means), None
     if count and abs(gained - expected) > least_reach(spread, level / 2):
         drawn = n > 0
-        widths = reach(before[2][long][drawn], share / (2 * K)) / before[0][long][drawn]
+        widths = reach(before[2][drawn], share / (2 * K)) / before[0][drawn]
         if abs(gained - expected) > float(reach(spread, level / 2)) + float(n[drawn] @ widths):
             shift = expected / count, gained / count
-            for column in before:
-                column[:] = 0.0
+            before[:] = 0.0
     if shift or newest[0].sum() >= POOL:
-        for old, new in zip(before, newest, strict=True):
-            old += new
-            new[:] = 0.0
+        before += newest
+        newest[:] = 0.0
     return shift

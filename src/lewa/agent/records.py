@@ -63,6 +63,9 @@ class Decision(NamedTuple):
         return {"kind": "decision", "version": VERSION, **fields, **lists, **context}
 
 
+NO_CONTEXT = (b"", (), None)  # the last three fields of a decision without one
+
+
 class Feedback(NamedTuple):
     """What became known of a decision, in the user's units: all of it or a part, by name; or that no more will come."""
 

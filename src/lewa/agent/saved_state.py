@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
-from operator import is_, itemgetter
+from operator import is_
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
 from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
-from lewa.agent.pending import Pending, Units, stack
+from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, Plain, record
 from lewa.agent.setup import Setup
@@ -103,13 +103,13 @@ def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
 def _plain_open(state: AgentState) -> list[list[object]] | Plain:
     """Return the open decisions: a list each, or columns if they are many and nothing but numbers."""
     numbers, items = list(state.open), state.open.values()
-    numeric = not state.driver.needs_play and not state.driver.features
-    partial = not all(map(is_, map(itemgetter(3), items), repeat(None)))
-    if len(items) <= MANY or not numeric or partial or any(map(itemgetter(6), items)):
+    if len(items) <= MANY or state.driver.needs_play or state.driver.features:
         return list(map(_plain_pending, numbers, items))
-    actions, propensities, charges = (list(map(itemgetter(k), items)) for k in (0, 1, 4))
-    columns = {"number": numbers, "action": actions, "probability": propensities}
-    return {**columns, "charged": stack(charges).T.tolist()}
+    units, asleep = columns(Pending, items, "units", "asleep")
+    if any(asleep) or not all(map(is_, units, repeat(None))):
+        return list(map(_plain_pending, numbers, items))
+    actions, propensities, charges = columns(Pending, items, "action", "propensity", "charged")
+    return {"number": numbers, "action": actions, "probability": propensities, "charged": stack(charges).T.tolist()}
 
 
 def _open_rows(plain: Any) -> Iterable[Any]:

@@ -57,6 +57,17 @@ class AgentState:
         self._unbounded = setup.learner.unbounded
         self._make_desk()
 
+    @property
+    def exposure(self) -> Exposure:
+        """What is done with the learner's play before an action is drawn."""
+        return self._exposure
+
+    @exposure.setter
+    def exposure(self, exposure: Exposure) -> None:
+        self._exposure = exposure
+        self.learns, self.plain_play = exposure.learns, exposure.plain_play  # every round asks for these three
+        self.retired = exposure.retired
+
     @classmethod
     def begin(cls, setup: Setup) -> "AgentState":
         """Return the state before the first decision."""
@@ -97,13 +108,13 @@ class AgentState:
         safe = self.ledger is not None and self.ledger.book(t, action)
         if not safe:
             self.delays.draw(t)
-        charged = self.driver.charge(action) if self.exposure.learns and not safe else self.driver.unbooked
+        charged = self.driver.charge(action) if self.learns and not safe else self.driver.unbooked
         self.asleep = () if there is None else tuple(np.flatnonzero(there == 0).tolist())
         self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features, self.asleep)))
         if masked:
             self.counts["masked"] += 1
-        if self.exposure.entering:
-            self.exposure = self.exposure.without_known(self.statistics.action_count[0])
+        if self._exposure.entering:
+            self.exposure = self._exposure.without_known(self.statistics.action_count[0])
         if len(self.open) > self._max_pending:
             self.close(self.open.oldest())
         if self._expire_after is not None:
@@ -113,15 +124,12 @@ class AgentState:
 
     def find(self, decision: Decision | int | str) -> int:
         """Return the number of an open decision; refuse what is closed or was never made here."""
-        number: object = decision.id if isinstance(decision, Decision) else decision
-        if type(number) is str:
-            number = self._number_of_key(number)
+        made = decision if isinstance(decision, Decision) else None
+        number: object = decision if made is None else made.id
         if type(number) is not int:
-            if isinstance(number, bool) or not isinstance(number, int | np.integer):
-                raise UnknownError(f"pass a decision, its key or its number, got {short_repr(decision)}")
-            number = int(number)
-        if isinstance(decision, Decision):
-            self.check_name(decision)  # first: a number that is closed here says nothing of another agent's decision
+            number = self._as_number(number)
+        if made is not None and made.agent != self.setup.agent_name:
+            self.check_name(made)  # first: a number that is closed here says nothing of another agent's decision
         pending = self.open.get(number)
         if pending is None:
             if not 1 <= number <= self.rounds:
@@ -129,14 +137,18 @@ class AgentState:
                     f"decision {short_repr(number)} does not belong to this agent, which has made {self.rounds}"
                 )
             raise ClosedError(f"decision {number} is closed: it was answered or it expired; nothing was changed")
-        if isinstance(decision, Decision):
-            self.check_size(decision)
-            if decision.probability != pending.propensity or decision.action != self.setup.actions[pending.action]:
+        if made is not None:
+            self.check_size(made)
+            if made.probability != pending.propensity or made.action != self.setup.actions[pending.action]:
                 raise UnknownError(f"decision {number} of this agent differs from {short_repr(decision)}")
         return number
 
-    def _number_of_key(self, key: str) -> int:
-        """Return the number in a key, NAME:NUMBER; refuse that of another agent."""
+    def _as_number(self, key: object) -> int:
+        """Return the number of a decision by its key, NAME:NUMBER, or by a number; refuse the key of another agent."""
+        if isinstance(key, np.integer | int) and not isinstance(key, bool):
+            return int(key)
+        if type(key) is not str:
+            raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
         name, colon, digits = key.rpartition(":")
         if not (colon and digits.isascii() and digits.isdigit() and len(digits) < 20):
             raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
@@ -194,7 +206,7 @@ class AgentState:
 
     def _learns(self, number: int) -> bool:
         """Whether the learner made a decision, and the mode is to learn."""
-        return self.exposure.learns and not self.delays.is_safe(number)
+        return self.learns and not self.delays.is_safe(number)
 
     def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
         """Return the values of an answer as numbers; refuse what is no value, has no such name or is known."""
@@ -242,7 +254,7 @@ class AgentState:
         self.statistics.multiplier_sum[1:] += self.driver.multiplier
         regresses = pending.features.size > 0 and not self.setup.policies
         if regresses and not safe and 0 not in known and "reward" not in self.setup.unanswered:
-            if self.exposure.learns:
+            if self.learns:
                 settle_costs(self.driver, pending.charged, units, known)  # a reward made up would mislead the regression
         elif not guessed:  # else nothing is known that was not booked at the draw: the learner's own forecast stands
             self._learn(pending, units, safe)
@@ -317,9 +329,10 @@ class AgentState:
             self._units[:] = np.nan if pending.units is None else pending.units
         for name, value in numbers.items():
             self._values[self._fields[name]] = value
-        action, tables = pending.action, (self.statistics.table, self.recent.table)
-        if add_action(*tables, self._desk, self.driver.multiplier, action, pending.propensity, self._unbounded, whole):
-            self.compare(action, [self._fields[name] for name in numbers])
+        action, propensity, multiplier = pending.action, pending.propensity, self.driver.multiplier
+        table, recent = self.statistics.table, self.recent.table
+        if add_action(table, recent, self._desk, multiplier, action, propensity, self._unbounded, whole):
+            self.compare(action, sorted(self._fields[name] for name in numbers))
         return self._units
 
     def _add_all(self, pending: Pending, play: Vector, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
@@ -337,9 +350,9 @@ class AgentState:
     def compare(self, action: int, fields: Sequence[int]) -> None:
         """Look for a change in what an action gives, in the fields whose turn it is."""
         for f in fields:
-            if self.statistics.count[f] % STEP == 0 and not self.sees_all:
+            if self.statistics.count.item(f) % STEP == 0 and not self.sees_all:
                 self._report(f, None, find_common_shift(self.statistics, f))
-            if self.statistics.block_count[f, action] % STEP == 0:
+            if self.statistics.block_count.item(f, action) % STEP == 0:
                 self._report(f, self.setup.actions[action], find_shift(self.statistics, f, action))
 
     def _report(self, f: int, action: Label | None, shift: tuple[float, float] | None) -> None:
@@ -369,7 +382,7 @@ class AgentState:
 
     def _learn(self, pending: Pending, units: Units, safe: bool) -> None:
         """Let the learner learn a whole answer, unless the agent's mode is not to learn, or the governor decided."""
-        if safe or not self.exposure.learns:
+        if safe or not self.learns:
             self._release(pending, safe)
             return
         self.driver.see(pending.features)

@@ -1,6 +1,7 @@
 """Running statistics of what an agent was told: one row for the reward and one for each constraint."""
 
 from collections.abc import Mapping, Sequence
+from math import log, pi, sqrt
 
 import numpy as np
 
@@ -48,7 +49,11 @@ WIDTH, PARTS = len(PER_QUANTITY), len(PER_ACTION)
 ADDED = (*list(PER_QUANTITY)[-2:], *list(PER_ACTION)[-12:])  # that earlier files of version 1 do not have
 WINDOW = 500  # values of each quantity that are kept as they are; after them in a row come their count and their average
 MEMORY = 200  # values of the exponential average
-STEP = 50  # answers of an action after which they are compared with those before them: see recent.py
+# Of comparisons: see recent.py
+STEP = 50  # answers of an action, or of all together, after which they are compared with those before them
+BLOCK, POOL = 400, 400  # answers of an action, and of all together, that are compared
+FEW = 50  # answers of an action below which it is left out of the comparison of all actions together
+FALSE_ALARM = 0.05  # the probability that a change is ever reported where nothing changed
 LARGEST_UNIT = 1e6  # of a value that is learned as it is: its square stays a number that others can be added to
 
 
@@ -95,10 +100,9 @@ class Statistics:
             setattr(self, name, table[:, column])
         for block, name in enumerate(PER_ACTION):
             setattr(self, name, table[:, WIDTH + block * K : WIDTH + (block + 1) * K])
-        self.block = self.block_count, self.block_sum, self.block_spread
-        self.reference = self.reference_count, self.reference_sum, self.reference_spread
-        self.pool = self.pool_count, self.pool_sum, self.pool_spread
-        self.base = self.base_count, self.base_sum, self.base_spread
+        blocks = table[:, WIDTH:].reshape(len(table), PARTS, K)
+        first = list(PER_ACTION).index("block_count")  # count, sum and spread of each, (fields, 3, K)
+        self.block, self.reference, self.pool, self.base = (blocks[:, n : n + 3] for n in range(first, PARTS, 3))
 
     @classmethod
     def empty(cls, scales: Sequence[Scale], actions: int) -> "Statistics":
@@ -220,8 +224,7 @@ def _add_action(
         d = desk[0, f]
         if not np.isnan(d):
             desk[1, f] = _add_value(table[f], recent[f], d, action, propensity, unbounded and f > 0)
-            block = table[f, WIDTH + action + 5 * ((table.shape[1] - WIDTH) // PARTS)]
-            due |= block % STEP == 0 or table[f, COUNT] % STEP == 0
+            due |= _is_due(table[f], action, fields)
     if learn:
         for j in range(fields - 1):
             table[j + 1, MULTIPLIER_SUM] += multiplier[j]
@@ -239,12 +242,12 @@ def _add_many(
     unbounded: bool,
 ) -> int:
     """Add whole answers, row by row from the first; return the row after the one whose action is to be compared."""
-    fields, K = table.shape[0], (table.shape[1] - WIDTH) // PARTS
+    fields = table.shape[0]
     for r in range(first, values.shape[0]):
         i, due = actions[r], False
         for f in range(fields):
             units[r, f] = _add_value(table[f], recent[f], values[r, f], i, propensities[r], unbounded and f > 0)
-            due |= table[f, WIDTH + i + 5 * K] % STEP == 0 or table[f, COUNT] % STEP == 0
+            due |= _is_due(table[f], i, fields)
         if due:
             return r + 1
     return values.shape[0]
@@ -285,6 +288,43 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
     row[i + 13 * K] += off * off
     add_recent(recent, d)
     return unit if raw else x
+
+
+@exact
+def _is_due(row: Vector, action: int, fields: int) -> bool:
+    """Whether the newest answers of a quantity may differ from those before them, or are so many that they join them.
+
+    Where they do neither, which is nearly always, `find_shift` and `find_common_shift` of recent.py would do nothing.
+    """
+    K, due = (row.size - WIDTH) // PARTS, False
+    i = WIDTH + action
+    n, before = row[i + 5 * K], row[i + 8 * K]
+    if n % STEP == 0:
+        due = n >= BLOCK
+        if before > 0:
+            share, k = FALSE_ALARM / 8 / (fields * K), 1 + row[i] // BLOCK
+            reach = _least_reach(row[i + 10 * K], share) / before
+            reach += _least_reach(row[i + 7 * K], share * 6 / (pi * k) ** 2) / n
+            due = due or abs(row[i + 9 * K] / before - row[i + 6 * K] / n) > reach
+    if row[COUNT] % STEP == 0:
+        newest, drawn, gap, spread = 0.0, 0.0, 0.0, 0.0
+        for j in range(WIDTH + 11 * K, WIDTH + 12 * K):
+            newest += row[j]
+            if row[j + 3 * K] >= FEW:
+                drawn += row[j]
+                gap += row[j + K] - row[j] * row[j + 4 * K] / row[j + 3 * K]
+                spread += row[j + 2 * K]
+        b = 1 + (row[COUNT] - 1) // POOL
+        level = FALSE_ALARM / 8 / fields * 6 / (pi * b) ** 2
+        due = due or newest >= POOL or (drawn > 0 and abs(gap) > _least_reach(spread, level))
+    return due
+
+
+@exact
+def _least_reach(spread: float, alpha: float) -> float:
+    """The same as `least_reach` of measures/confidence_sequence.py: what is compiled here is compiled of this file alone."""
+    w = -log(alpha)
+    return sqrt(2 * spread * w) + 2 * w / 3
 
 
 @exact

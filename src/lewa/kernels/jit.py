@@ -11,7 +11,6 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba import config
-from numba.core.dispatcher import Dispatcher
 
 F = TypeVar("F", bound=Callable[..., object])
 TRIED = ("0.68.",)  # beginnings of versions of Numba
@@ -75,17 +74,25 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
         except RuntimeError:  # no directory can be written to: compile in every process
             pass
         else:
-            _forgive(cached)
+            _ease(cached)
             return cast(F, cached)
     return cast(F, numba.njit(function, **options))
 
 
-def _forgive(cached: Dispatcher) -> None:
-    """A disk that is full while the compiled form is written must not stop the run that asked for it."""
+def _ease(cached: Any) -> None:
+    """Let a program be read from the disk without what a compiler needs, and be run where the disk is full.
+
+    Before Numba reads, it imports all that it can compile, and SciPy's linear algebra: half a second, for machine code that
+    asks for none of it. To compile imports it still.
+    """
     cache = getattr(cached, "_cache", None)
     if cache is None:  # the JIT is off
         return
     save = cache.save_overload
+
+    def read(signature: object, context: object) -> object:
+        with cache._guard_against_spurious_io_errors():
+            return cache._load_overload(signature, context)
 
     def attempt(*arguments: object) -> None:
         try:
@@ -94,4 +101,4 @@ def _forgive(cached: Dispatcher) -> None:
             with suppress(OSError):
                 cache.flush()
 
-    cache.save_overload = attempt
+    cache.load_overload, cache.save_overload = read, attempt

@@ -8,13 +8,13 @@ where it starts, its rows and its columns.
 
 import itertools
 from functools import cache, wraps
+from importlib import import_module
 from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numba import extending
 from numba import types as numba_types
 from numba.extending import overload, type_callable
-from numba.np import arrayobj
 
 from lewa.kernels.jit import INLINE
 from lewa.kernels.records import field_types, is_record, leaves, state_type
@@ -23,7 +23,6 @@ from lewa.types import Matrix, Vector
 # Numba ships no types.
 types: Any = numba_types
 _extending: Any = extending
-_arrays: Any = arrayobj
 
 RULE = (
     "start",
@@ -117,6 +116,7 @@ def _numba_type(kind: Any) -> Any:
 
 
 def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    arrays: Any = import_module("numba.np.arrayobj")  # which takes long, and only to compile needs it
     memory = context.make_array(signature.args[1])(context, builder, arguments[1]).data
     header, size = itertools.count(), context.get_constant(types.intp, 8)
 
@@ -135,7 +135,7 @@ def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Any) ->
         shape = [rows, columns][-kind.ndim :]
         strides = [builder.mul(columns, size), size][-kind.ndim :]
         array = context.make_array(kind)(context, builder)
-        _arrays.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
+        arrays.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
         return array._getvalue()
 
     return read(signature.return_type)

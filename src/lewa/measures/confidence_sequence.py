@@ -15,6 +15,8 @@ The interval is thus for the average of the mu_s, what the decisions made could 
 values vary, so a cost that is small against its range has a narrow interval.
 """
 
+from math import log, sqrt
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -23,31 +25,38 @@ COSTS = -np.log1p(-STEPS) - STEPS  # psi(a_k)
 COSTS[STEPS < 1e-4] = (STEPS**2 / 2 + STEPS**3 / 3)[STEPS < 1e-4]  # where the difference above loses digits
 RANKS = np.arange(1, 61)
 WEIGHTS = 1 / (RANKS * (RANKS + 1.0))  # they add up to less than 1
+LOG_WEIGHTS = np.log(WEIGHTS)
+CLOSE = 1e-12  # of ln M to ln(1/alpha), before the last step
+MOST_STEPS = 50  # of Newton's method; it takes a few
 
 
 def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
     """Return u(V): with probability 1 - alpha, S_t < u(V_t) at all t; for one V or an array of them."""
     V = np.asarray(spread, dtype=np.float64)[..., np.newaxis]
     want = -np.log(alpha)
-    # One term alone reaches 1/alpha where a S = want - ln weight + psi V: u lies below the least of these S, and above 0.
-    high = ((want - np.log(WEIGHTS) + COSTS * V) / STEPS).min(axis=-1)
-    low = np.zeros_like(high)
-    for _ in range(50):
-        middle = (low + high) / 2
-        terms = np.log(WEIGHTS) + STEPS * middle[..., np.newaxis] - COSTS * V
+    # One term alone reaches 1/alpha where a S = want - ln weight + psi V: u lies below the least of these S.
+    u = ((want - LOG_WEIGHTS + COSTS * V) / STEPS).min(axis=-1)
+    for _ in range(MOST_STEPS):  # ln M is convex in S and rises, so that Newton's method falls to u and never below it
+        terms = LOG_WEIGHTS + STEPS * u[..., np.newaxis] - COSTS * V
         top = terms.max(axis=-1)
-        enough = top + np.log(np.exp(terms - top[..., np.newaxis]).sum(axis=-1)) >= want
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    result: NDArray[np.float64] = high
+        shares = np.exp(terms - top[..., np.newaxis])
+        total = shares.sum(axis=-1)
+        excess = top + np.log(total) - want
+        u = np.where(excess > 0, u - excess * total / (shares @ STEPS), u)
+        if not (excess > CLOSE).any():
+            break
+    result: NDArray[np.float64] = u
     return result
 
 
 def least_reach(spread: float, alpha: float) -> float:
-    """Return a number that u(V) is at least, at a hundredth of its cost.
+    """Return a number that u(V) is at least, at a hundredth of its cost: sqrt(2 V w) + 2w/3 with w = ln(1/alpha).
 
-    The weights add up to less than 1, so that M_t >= 1/alpha takes some k with a_k S - psi(a_k) V >= ln(1/alpha).
+    The weights add up to less than 1, so that M_t >= 1/alpha takes some a with a S - psi(a) V >= w. Term by term of their
+    series psi(a) >= a^2/(2 - 4a/3), and the least S = w/a + a V/(2 - 4a/3) over all a in (0, 3/2) is that number.
     """
-    return float(((-np.log(alpha) + COSTS * spread) / STEPS).min())
+    w = -log(alpha)
+    return sqrt(2 * spread * w) + 2 * w / 3
 
 
 def most_reach(spread: float, alpha: float) -> float:
