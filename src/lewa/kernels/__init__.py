@@ -39,9 +39,9 @@ from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
-from lewa.kernels.pacing import limit_now, measure_unit, pace
+from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
-from lewa.kernels.posterior import sample_mean
+from lewa.kernels.posterior import chances_to_be_largest, sample_mean
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -113,6 +113,7 @@ __all__ = [
     "anytime_dual_step",
     "book",
     "calls_for_safety",
+    "chances_to_be_largest",
     "comparable",
     "compiled_form",
     "confidence_bound",
@@ -170,6 +171,7 @@ __all__ = [
     "observe",
     "ones",
     "pace",
+    "pace_by_average",
     "pack",
     "pick",
     "place",

@@ -50,6 +50,8 @@ from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
+from lewa.learners.paced_lints import PacedLinTs
+from lewa.learners.paced_linucb import PacedLinUcb
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.squarecb_lewa import SquareCbLewa
@@ -103,6 +105,8 @@ ALL: dict[str, type[Learner]] = {
     "ucb1": Ucb1,
     "ucb-lp": UcbLp,
     "thompson-lp": ThompsonLp,
+    "paced-linucb": PacedLinUcb,
+    "paced-lints": PacedLinTs,
     "bandit-q": BanditQ,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
@@ -292,6 +296,8 @@ __all__ = [
     "NormalHedge",
     "OpEwa",
     "PacedHedge",
+    "PacedLinTs",
+    "PacedLinUcb",
     "PrintedHpBanditLewa",
     "ProvedSquareCbLewa",
     "SafeMixing",
