@@ -11,7 +11,7 @@ from lewa.kernels.budget_statistics import (
     some_untried,
     spend_budget,
 )
-from lewa.kernels.dual import anytime_dual_step, dual_step, dual_step_one
+from lewa.kernels.dual import anytime_dual_step, anytime_dual_step_one, dual_step, dual_step_one
 from lewa.kernels.estimates import (
     confidence_bound,
     confidence_bound_of,
@@ -111,6 +111,7 @@ __all__ = [
     "add_features",
     "add_target",
     "anytime_dual_step",
+    "anytime_dual_step_one",
     "book",
     "calls_for_safety",
     "chances_to_be_largest",

@@ -67,9 +67,7 @@ class PacedLinear(Learner):
             prior=self.prior.tolist(),
         )
         fine = self.ridge.ndim == 1 and self.ridge.size > 0 and (np.isfinite(self.ridge) & (self.ridge > 0)).all()
-        require(
-            bool(fine), "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist()
-        )
+        require(bool(fine), "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
 
     def start(self, actions: int) -> PacedLinearState:
         K, m = self.sizes(actions)
