@@ -82,7 +82,7 @@ class AnytimeProvedSquareCbLewa(KnownConstraints):
         if K == 1:  # nothing to learn
             return cls(1.0, np.ones(m), lines, np.ones(d), c0)
         gamma = sqrt(8 * (K - 1) / contexts.squared_error(K, d, USUAL_ROUNDS, 1 + int(learned.sum())))
-        return cls(gamma, np.where(learned, 4 * (K - 1) / gamma, sqrt(m)), lines, np.ones(d), c0)
+        return cls(gamma, np.where(learned > 0, 4 * (K - 1) / gamma, sqrt(m)), lines, np.ones(d), c0)
 
     def check(self) -> None:
         super().check()

@@ -70,12 +70,12 @@ class KnownConstraints(Learner):
 
 
 def as_known(known: object, constraints: int, actions: int) -> tuple[Matrix, Vector]:
-    """Return the known values (m, K), -1 where they are learned, for `tuned`, and whether each constraint is learned."""
+    """Return the known values (m, K), -1 where they are learned, for `tuned`; and 1 for each constraint that is learned."""
     m, K = constraints, actions
-    lines = np.full((m, K), -1.0) if known is None else as_floats("known", known)
+    lines: Matrix = np.full((m, K), -1.0) if known is None else as_floats("known", known)
     shape = f"known must have the shape ({m}, {K}), a row per constraint and a value per action, -1 if it is learned"
     require(lines.shape == (m, K), shape, known=short_repr(known))
-    return lines, (lines < 0).all(axis=1)
+    return lines, np.array([float((row < 0).all()) for row in lines])
 
 
 @rule

@@ -95,7 +95,7 @@ class ProvedSquareCbLewa(KnownConstraints):
             U = contexts.squared_error_probable(K, d, T, targets, epsilon)
             spare = 3 * m / 4 * sqrt(8 * log(5 / epsilon) / T)
         gamma = 2 * sqrt((K - 1) / U) * T**b if K > 1 else 1.0
-        delta: Vector = np.where(learned, 2 * (K - 1) / gamma, 0.0) + spare
+        delta: Vector = np.where(learned > 0, 2 * (K - 1) / gamma, 0.0) + spare
         mu: Vector = np.minimum(T ** (b - 1) / sqrt(m), 1 / np.maximum(delta, 1e-100))
         return cls(gamma, delta, mu, lines, np.ones(d), c0)
 
