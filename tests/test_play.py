@@ -29,7 +29,10 @@ ARRAYS = (*SUMS, "plays", "multipliers", "actions")
 EVERY = pytest.mark.parametrize("name", lewa.learners.ALL)
 LAZY = ("bandit-lewa", "hp-bandit-lewa", "exp3")  # compiled for coins that are drawn lazily; the others for tables only
 # These may give an action no chance at all.
-SURE = ("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube", "squarecb-lewa", "ucb-lp", "thompson-lp")
+SURE = (
+    *("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube"),
+    *("squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints"),
+)
 BERNOULLI = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2], constraints=[[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]])
 FLOOR = (0.45, 0.4)
 

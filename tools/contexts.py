@@ -23,13 +23,14 @@ from lewa.learners import (
     Exp4Lewa,
     Exp4LewaIx,
     LewaPolicies,
+    PacedLinTs,
+    PacedLinUcb,
     ProvedSquareCbLewa,
     SquareCbLewa,
 )
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector
 from tools.context_goals import with_goals
-from tools.context_rivals import learner_per_group, linear_router
 
 PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
 LIMITS = {
@@ -126,6 +127,20 @@ def play(problem: Problem, learner: Learner, contexts: Matrix | None, late: int 
     return actions
 
 
+def play_by_group(problem: Problem) -> Indices:
+    """Return the actions of one `squarecb-lewa` without context for each group; each keeps the limit by itself.
+
+    It is no learner of the package: it is several, each with its own rounds and its own debt.
+    """
+    actions = np.zeros(len(problem.rewards), dtype=np.int64)
+    for group in np.unique(problem.groups):
+        rows = np.flatnonzero(problem.groups == group)
+        part = problem._replace(rewards=problem.rewards[rows])
+        learner = SquareCbLewa.tuned(problem.rewards.shape[1], len(rows), 1 - problem.limit / problem.unit)
+        actions[rows] = play(part, learner, None)
+    return actions
+
+
 def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
     """Return every learner and rival: a function from a problem to the actions that it takes."""
     (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.contexts.shape[1]
@@ -150,9 +165,13 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
             for name, kind in MIXERS.items()
             if policies
         },
-        "LinUCB with dual pacing": lambda p: linear_router(p.rewards, p.price, p.limit, p.contexts, False, 0),
-        "LinTS with dual pacing": lambda p: linear_router(p.rewards, p.price, p.limit, p.contexts, True, 0),
-        "one squarecb-lewa per group": lambda p: learner_per_group(p.rewards, p.price, p.limit, p.groups, 0),
+        "paced-linucb, prices known": lambda p: play(
+            p, PacedLinUcb.tuned(K, T, floor, means=[1 - p.price / p.unit], features=d), p.contexts
+        ),
+        "paced-lints, prices known": lambda p: play(
+            p, PacedLinTs.tuned(K, T, floor, means=[1 - p.price / p.unit], features=d), p.contexts
+        ),
+        "one squarecb-lewa per group": play_by_group,
     }
 
 

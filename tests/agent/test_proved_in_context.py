@@ -66,9 +66,10 @@ def test_masks_are_part_of_the_context_and_leave_the_bound() -> None:
     assert "masked" not in late.status().guarantee.reason
 
 
-def test_known_costs_have_a_smaller_bound_as_long_as_they_are_right() -> None:
-    prices = {"expected": {"cost": list(COSTS.values())}, "settings": {"known": ["cost"]}}
-    agent, learned = make(**prices), statement(run(make()))
+@pytest.mark.parametrize("horizon", [ROUNDS, None])
+def test_known_costs_have_a_smaller_bound_as_long_as_they_are_right(horizon: int | None) -> None:
+    prices = {"expected": {"cost": list(COSTS.values())}, "settings": {"known": ["cost"]}, "horizon": horizon}
+    agent, learned = make(**prices), statement(run(make(horizon=horizon)))
     assert agent.setup.learner.known.tolist() == [[0.9, pytest.approx(0.2)]]  # type: ignore[attr-defined]
     known = statement(run(agent))
     assert known.regret is not None
@@ -95,7 +96,6 @@ def test_what_cannot_be_known_is_refused_in_one_sentence() -> None:
         ({"settings": {"known": ["cost"]}}, "cost is called known, and its value per action is not: give expected="),
         ({"settings": {"known": ["cost"]}, "expected": {"cost": [0.1, 1.8]}}, r"must lie in its range \(0, 1\), got 1.8"),
         ({"settings": {"known": ["cost"]}, "expected": prices, "goal": "practice"}, "squarecb-lewa has no parameter"),
-        ({"settings": {"known": ["cost"]}, "expected": prices, "horizon": None}, "has no parameter 'known'"),
     ]
     for settings, sentence in refused:
         with pytest.raises(ValueError, match=sentence) as error:

@@ -92,7 +92,8 @@ def state(agent: lewa.Agent) -> Any:
 
 
 @pytest.mark.parametrize("late", [0, 5])
-def test_the_ridge_as_a_regressor_plays_as_the_ridge_does(late: int) -> None:
+def test_the_ridge_as_a_regressor_plays_as_the_ridge_does(late: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lewa.learners.squarecb_lewa.RIDGE_SHARE", 0.0)  # a regressor of the user's has no least share
     inside, outside = make(), make(Ridge())
     pairs = list(zip(run(inside, 60, late), run(outside, 60, late), strict=True))  # at 64 answers the ridge inside forgets
     decisions = [(ours, theirs) for ours, theirs in pairs if hasattr(ours, "play")]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa import functional
 from lewa.kernels import add_features, add_target, no_ridge, pack, ridge_mean, weigh_gaps, whiten
-from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, LossBanditLewa, ProvedSquareCbLewa
+from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, Learner, LossBanditLewa, ProvedSquareCbLewa
 from lewa.types import Cube, Indices, Matrix, Vector
 
 FLOOR, ROUNDS = (0.6, 0.3), 30
@@ -97,8 +97,10 @@ def test_proved_squarecb_lewa_is_its_box() -> None:
         assert state.multiplier == pytest.approx(lam)
 
 
-def test_anytime_proved_squarecb_lewa_is_its_box() -> None:
-    learner = AnytimeProvedSquareCbLewa.tuned(3, 1, FLOOR, features=3)
+@pytest.mark.parametrize("known", [None, [[-1, -1, -1], [0.2, 0.9, 0.5]]])
+def test_anytime_proved_squarecb_lewa_is_its_box(known: list[list[float]] | None) -> None:
+    learner = AnytimeProvedSquareCbLewa.tuned(3, 1, FLOOR, features=3, known=known)
+    learned = np.array([1.0, known is None])
     state, (rewards, constraints, drawn), dice = functional.start(learner, 3), outcomes(5), np.random.default_rng(6)
     A, b, queue, lam, c0 = np.array([np.eye(3)] * 3), np.zeros((3, 3, 3)), np.zeros(2), np.zeros(2), np.array(FLOOR)
     for t in range(1, ROUNDS + 1):
@@ -108,13 +110,17 @@ def test_anytime_proved_squarecb_lewa_is_its_box() -> None:
         guess = [
             [min(max(0.5 + x @ np.linalg.solve(A[k], b[k, o]) / (1 + spread[k]), 0), 1) for o in range(3)] for k in range(3)
         ]
+        if known:
+            guess = [[r, c, known[1][k]] for k, (r, c, _) in enumerate(guess)]
         score = np.array([r + lam @ c for r, *c in guess])
         play = functional.play(learner, state)
-        nu = 1 / play - learner.sharpness * np.sqrt(t) / (1 + lam @ lam) * (max(score) - score)
+        nu = 1 / play - learner.sharpness * np.sqrt(t) / (1 + learned @ lam**2) * (max(score) - score)
         assert nu == pytest.approx(nu[0], rel=1e-6)
         assert play.sum() == pytest.approx(1)
         a = int(drawn[t - 1])
         r, c = rewards[t - 1, a], constraints[t - 1, :, a]
+        if known:
+            c = np.array([c[0], known[1][a]])
         A[a] += np.outer(x, x)
         b[a] += np.outer([r - 0.5, *(c - 0.5)], x)
         queue = np.maximum(queue + c0 - c, 0)
@@ -141,7 +147,13 @@ def test_the_bounds_of_squarecb_lewa_are_those_of_the_proof() -> None:
     gamma, U = anytime.sharpness, 15 * (1 + np.log(1 + 2 * T / 30))
     B = 1000 * (4 / gamma + gamma * U / 4 + gamma / 8)  # delta = 8/gamma
     assert numbers(lewa.guarantee(anytime, 3, T)) == pytest.approx((B, np.sqrt(16 / gamma * 1000 * (T + B))))
-    assert lewa.guarantee(anytime.replace(delta=7 / gamma), 3, T).regret is None
+    assert lewa.guarantee(anytime.replace(delta=[7 / gamma]), 3, T).regret is None
+    listed = AnytimeProvedSquareCbLewa.tuned(3, 1, 0.6, features=10, known=known)
+    gamma, U = np.sqrt(16 / (7.5 * (1 + np.log(1 + 2 * 10**5 / 30)))), 7.5 * (1 + np.log(1 + 2 * T / 30))
+    B = 1000 * (4 / gamma + gamma * U / 4 + 1)  # delta = sqrt(m) = 1 of the known constraint
+    assert (listed.sharpness, *listed.delta) == pytest.approx((gamma, 1))
+    assert numbers(lewa.guarantee(listed, 3, T)) == pytest.approx((B, np.sqrt(2000 * (T + B))))
+    assert lewa.guarantee(listed.replace(delta=[1e-3]), 3, T).regret is not None  # any delta will do
     assert lewa.guarantee(anytime, 3, T, epsilon=0.05).regret is None
 
 
@@ -183,8 +195,9 @@ def test_lemma_v_holds_for_targets_chosen_against_the_forecast(seed: int, d: int
         assert leverages <= d * np.log(1 + n * (X**2).sum(axis=1).max() / d) + 1e-9
 
 
+@pytest.mark.parametrize("rule", [ProvedSquareCbLewa, AnytimeProvedSquareCbLewa])
 @pytest.mark.parametrize("kind", ["two lines", "masks", "known line"])
-def test_with_lines_masks_and_known_costs_runs_stay_under_the_bounds(kind: str) -> None:
+def test_with_lines_masks_and_known_costs_runs_stay_under_the_bounds(kind: str, rule: type[Learner]) -> None:
     T, dice, K = 300, np.random.default_rng(9), 3
     m = 1 if kind == "masks" else 2
     f, h = dice.random((3, K)), dice.random((m, 3, K))  # by context and action
@@ -193,7 +206,7 @@ def test_with_lines_masks_and_known_costs_runs_stay_under_the_bounds(kind: str) 
         h[1] = (0.2, 0.7, 0.9)
     known = [[-1.0] * K, h[1, 0].tolist()] if kind == "known line" else None
     floor, mask, best = np.full(m, 0.5), np.ones(K), dict[tuple[float, ...], float]()
-    learner = ProvedSquareCbLewa.tuned(K, T, floor, features=4, known=known)
+    learner = rule.tuned(K, T, floor, features=4, known=known)
     state, regret, short = functional.start(learner, K), 0.0, np.zeros(m)
     for _ in range(T):
         g = int(dice.integers(3))

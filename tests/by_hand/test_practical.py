@@ -82,6 +82,7 @@ def test_squarecb_lewa_is_its_box(d: int, part: float) -> None:
 
     def forecast(a: int, o: int) -> float:
         share = [exp(x) for x in weights[a]]
+        share[-1] = max(share[-1], sum(share[:-1])) if d else share[-1]  # the regression has at least half
         x = prior[o] + sum(w * m for w, m in zip(share, memory_means(a, o), strict=True)) / sum(share)
         return min(max(x, 0), 1) if o == 0 else max(x, 0)
 

@@ -43,6 +43,7 @@ LONG_ROUNDS = [
     ),
     *("safe-mixing", "bandit-safe-mixing", "ucb-lp", "thompson-lp", "forecast-lp", "entropic-lp", "paced-hedge"),
     *("squarecb-lewa", "proved-squarecb-lewa", "anytime-proved-squarecb-lewa", "exp4-lewa", "exp4-lewa-ix"),
+    *("paced-linucb", "paced-lints"),
 ]
 # Each kind of feedback, and what the single steps of some learners do besides: contexts, charges, programs, projections.
 # The loop of every learner is compiled, here and in tests/test_without_jit.py; the single steps of all in `make falsify`.

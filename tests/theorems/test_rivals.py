@@ -208,6 +208,8 @@ def test_the_epochs_that_begin_are_counted() -> None:
         ("forecast-lp", {}, "nothing is proved"),
         ("ucb-lp", {}, "nothing is proved"),
         ("thompson-lp", {}, "nothing is proved"),
+        ("paced-linucb", {}, "nothing is proved"),
+        ("paced-lints", {}, "nothing is proved"),
         ("bandit-q", {}, "the reward of each action"),
         ("entropic-lp", {}, "nothing is proved"),
         ("bandit-epoch-project", {"constraints": "arbitrary"}, "have no fixed mean"),

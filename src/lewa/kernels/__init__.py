@@ -11,7 +11,7 @@ from lewa.kernels.budget_statistics import (
     some_untried,
     spend_budget,
 )
-from lewa.kernels.dual import anytime_dual_step, dual_step, dual_step_one
+from lewa.kernels.dual import anytime_dual_step, anytime_dual_step_one, dual_step, dual_step_one
 from lewa.kernels.estimates import (
     confidence_bound,
     confidence_bound_of,
@@ -29,6 +29,7 @@ from lewa.kernels.forecasts import (
     Forecasts,
     count_answer,
     forecast,
+    hold_share,
     keep_shares,
     no_forecasts,
     remember,
@@ -39,9 +40,9 @@ from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
-from lewa.kernels.pacing import limit_now, measure_unit, pace
+from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
-from lewa.kernels.posterior import sample_mean
+from lewa.kernels.posterior import chances_to_be_largest, sample_mean
 from lewa.kernels.projection import (
     ease_floors,
     excess_mean,
@@ -111,8 +112,10 @@ __all__ = [
     "add_features",
     "add_target",
     "anytime_dual_step",
+    "anytime_dual_step_one",
     "book",
     "calls_for_safety",
+    "chances_to_be_largest",
     "comparable",
     "compiled_form",
     "confidence_bound",
@@ -143,6 +146,7 @@ __all__ = [
     "grow_normalhedge",
     "grow_one",
     "grow_priced",
+    "hold_share",
     "ix_loss",
     "keep_shares",
     "keys",
@@ -171,6 +175,7 @@ __all__ = [
     "observe",
     "ones",
     "pace",
+    "pace_by_average",
     "pack",
     "pick",
     "place",

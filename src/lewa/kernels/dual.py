@@ -21,7 +21,13 @@ def dual_step(lam: Vector, delta: float, mu: float, met: Vector, floor: Vector) 
 
 
 @rule
+def anytime_dual_step_one(lam: float, delta: float, t: float, met: float, floor: float) -> float:
+    """[(1 - delta_t mu_t) lam - mu_t (met - c0)]+, mu_t = 1/(delta sqrt(t)), 1 - delta_t mu_t = sqrt((t - 1)/t)"""
+    return positive(sqrt((t - 1) / t) * lam - (met - floor) / (delta * sqrt(t)))
+
+
+@rule
 def anytime_dual_step(lam: Vector, delta: float, t: float, met: Vector, floor: Vector) -> None:
-    """lam <- [(1 - delta_t mu_t) lam - mu_t (met - c0)]+, mu_t = 1/(delta sqrt(t)), 1 - delta_t mu_t = sqrt((t - 1)/t)"""
+    """lam <- [(1 - delta_t mu_t) lam - mu_t (met - c0)]+"""
     for j in range(lam.size):
-        lam[j] = positive(sqrt((t - 1) / t) * lam[j] - (met[j] - floor[j]) / (delta * sqrt(t)))
+        lam[j] = anytime_dual_step_one(lam[j], delta, t, met[j], floor[j])

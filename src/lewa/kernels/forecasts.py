@@ -98,6 +98,17 @@ def keep_shares(f: Forecasts, a: int, t: float) -> None:
 
 
 @rule
+def hold_share(f: Forecasts, a: int, least: float) -> None:
+    """weight <- at least this share for the forecast that stands beside the memories of action a, the last one"""
+    last = f.weight.shape[0] - 1
+    if f.weight[last, a] < least:
+        scale = (1 - least) / (1 - f.weight[last, a])
+        for i in range(last):
+            f.weight[i, a] *= scale
+        f.weight[last, a] = least
+
+
+@rule
 def count_answer(f: Forecasts, memories: Vector, a: int) -> None:
     """count_i <- (1 - 1/M_i) count_i, and + 1 for action a; the shares follow"""
     for i in range(memories.size):

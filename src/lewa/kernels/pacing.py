@@ -50,3 +50,10 @@ def measure_unit(lam: Vector, deviations: Matrix, j: int, limit: float, square: 
 def pace(lam: Vector, j: int, limit: float, unit2: float, debt: float, foreseen: float, step: float, repay: float) -> None:
     """lam_j <- [lam_j + (step/u^2)(foreseen - b')]+, where b' is what a round may cost now; `foreseen` is a cost."""
     lam[j] = positive(lam[j] + step / unit2 * (foreseen - limit_now(limit, sqrt(unit2), debt, repay)))
+
+
+@rule
+def pace_by_average(lam: Vector, spent: Vector, j: int, limit: float, cost: float, step: float, share: float) -> None:
+    """spent_j <- (1 - share) spent_j + share cost, and lam_j <- [lam_j + step (spent_j/b - 1)]+"""
+    spent[j] += share * (cost - spent[j])
+    lam[j] = positive(lam[j] + step * (spent[j] / max(limit, LEAST_LIMIT) - 1))

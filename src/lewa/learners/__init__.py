@@ -52,6 +52,8 @@ from lewa.learners.loss_bandit_lewa import LewaIx, LossBanditLewa
 from lewa.learners.normalhedge import NormalHedge
 from lewa.learners.op_ewa import OpEwa
 from lewa.learners.paced_hedge import PacedHedge
+from lewa.learners.paced_lints import PacedLinTs
+from lewa.learners.paced_linucb import PacedLinUcb
 from lewa.learners.proved_squarecb_lewa import ProvedSquareCbLewa
 from lewa.learners.safe_mixing import SafeMixing
 from lewa.learners.squarecb_lewa import SquareCbLewa
@@ -106,6 +108,8 @@ ALL: dict[str, type[Learner]] = {
     "ucb1": Ucb1,
     "ucb-lp": UcbLp,
     "thompson-lp": ThompsonLp,
+    "paced-linucb": PacedLinUcb,
+    "paced-lints": PacedLinTs,
     "bandit-q": BanditQ,
     "epsilon-first": EpsilonFirst,
     "kube": Kube,
@@ -306,6 +310,8 @@ __all__ = [
     "NormalHedge",
     "OpEwa",
     "PacedHedge",
+    "PacedLinTs",
+    "PacedLinUcb",
     "PrintedHpBanditLewa",
     "ProvedSquareCbLewa",
     "SafeMixing",

@@ -11,18 +11,17 @@ from lewa.kernels import (
     Ridge,
     add_features,
     add_target,
-    anytime_dual_step,
+    anytime_dual_step_one,
     comparable,
     no_ridge,
-    ridge_mean,
-    rule,
     weigh_gaps,
     whiten,
 )
-from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.base import LARGEST, check_problem, require
+from lewa.learners.known_constraints import KnownConstraints, as_known, forecast_known, foretell
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 from lewa.validation import as_count
 
 USUAL_ROUNDS = 100_000  # at which gamma is best; the bound grows by less than ln T beside sqrt(T)
@@ -38,24 +37,26 @@ class AnytimeProvedSquareCbLewaState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class AnytimeProvedSquareCbLewa(Learner):
+class AnytimeProvedSquareCbLewa(KnownConstraints):
     """Anytime SquareCB-LEWA: proved, in contexts in which means are linear, for an unknown horizon.
 
     No box of the paper. Forecasts r_k and c_{j,k} are those of `proved-squarecb-lewa`. With lambda_1 = 0, in round t::
 
-        delta_t      = delta (sqrt(t) - sqrt(t - 1)),   mu_t = 1/(delta sqrt(t))
+        delta_t      = delta_j (sqrt(t) - sqrt(t - 1)),   mu_t = 1/(delta_j sqrt(t))
         s_k          = r_k + sum_j lambda_{t,j} c_{j,k}
         p_k          = 1/(nu + g (max s - s_k)) over the available actions,  g = gamma sqrt(t)/(1 + sum_j lambda_{t,j}^2)
         lambda_{t+1} = [(1 - delta_t mu_t) lambda_t - mu_t (c_t - c0)]+
 
-    Order: the play uses lambda_t and the answers before round t. t counts the rounds that were answered.
+    Order: the play uses lambda_t and the answers before round t. t counts the rounds that were answered. The sum in g leaves
+    out constraints that are known before the draw, whose c_{j,k} is the known value.
 
-    Parameters: gamma = sharpness > 0; delta > 0; rho = ridge, 1 for each feature; c0 = floor, each in [0, 1]. The proof
-    needs delta >= 4 (K - 1)/gamma.
+    Parameters: gamma = sharpness > 0; delta_j > 0, of each constraint; known (m, K), the constraints that are known, -1
+    where they are learned; rho = ridge, 1 for each feature; c0 = floor, each in [0, 1]. The proof needs
+    delta_j >= 4 (K - 1)/gamma of constraints that are learned.
 
-    Reading: gamma = sqrt(8 (K - 1)/U) with U = ((1 + m) K d/4)(1 + ln(1 + 2 T/(K d))) at T = 100,000, and
-    delta = 4 (K - 1)/gamma, for every horizon. No Slater condition; contexts may be chosen by an adversary. Actions that are
-    not available are part of the context. The proof is in docs/theory_contexts.md, 3.
+    Reading: gamma = sqrt(8 (K - 1)/U) with U = (M K d/4)(1 + ln(1 + 2 T/(K d))) at T = 100,000, M = 1 + the constraints
+    that are learned; delta = 4 (K - 1)/gamma, sqrt(m) of known ones, for every horizon. No Slater condition; contexts may be
+    chosen by an adversary. Actions that are not available are part of the context. Proof: docs/theory_contexts.md, 3.
 
     >>> import lewa
     >>> learner = lewa.learners.AnytimeProvedSquareCbLewa.tuned(actions=3, horizon=1, floor=0.6, features=10)
@@ -67,32 +68,26 @@ class AnytimeProvedSquareCbLewa(Learner):
     """
 
     sharpness: float
-    delta: float
+    delta: Vector
+    known: Matrix
     ridge: Vector
     floor: Vector
 
-    weighs_propensities = False
-    reads_play = False
-    proved_with_masks = True
-
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, features: int = 1) -> Self:
-        """gamma = sqrt(8 (K - 1)/U), delta = 4 (K - 1)/gamma, for every horizon."""
+    def tuned(cls, actions: int, horizon: int, floor: object, features: int = 1, known: object = None) -> Self:
+        """gamma = sqrt(8 (K - 1)/U), delta = 4 (K - 1)/gamma, sqrt(m) of known constraints, for every horizon."""
         K, _, c0 = check_problem(actions, horizon, floor)
-        d = as_count("features", features)
+        m, d = c0.size, as_count("features", features)
+        lines, learned = as_known(known, m, K)
         if K == 1:  # nothing to learn
-            return cls(1.0, 1.0, np.ones(d), c0)
-        gamma = sqrt(8 * (K - 1) / contexts.squared_error(K, d, USUAL_ROUNDS, 1 + c0.size))
-        return cls(gamma, 4 * (K - 1) / gamma, np.ones(d), c0)
-
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(3, 200, (0.5, 0.4), features=4), 3)]
+            return cls(1.0, np.ones(m), lines, np.ones(d), c0)
+        gamma = sqrt(8 * (K - 1) / contexts.squared_error(K, d, USUAL_ROUNDS, 1 + int(learned.sum())))
+        return cls(gamma, np.where(learned > 0, 4 * (K - 1) / gamma, sqrt(m)), lines, np.ones(d), c0)
 
     def check(self) -> None:
-        check_positive(sharpness=self.sharpness, delta=self.delta)
-        positive = self.ridge.size > 0 and bool((np.isfinite(self.ridge) & (self.ridge > 0)).all())
-        require(positive, "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
+        super().check()
+        fine = self.delta.shape == self.floor.shape and bool(((self.delta > 0) & (self.delta <= LARGEST)).all())
+        require(fine, f"delta must be one positive number of at most {LARGEST:g} per constraint", delta=self.delta)
 
     def start(self, actions: int) -> AnytimeProvedSquareCbLewaState:
         K, m = self.sizes(actions)
@@ -103,12 +98,13 @@ class AnytimeProvedSquareCbLewa(Learner):
     def play(self, s: AnytimeProvedSquareCbLewaState, p: Vector) -> None:
         lam, m, squares = s.multiplier, self.floor.size, 1.0
         for j in range(m):
-            squares += lam[j] * lam[j]
+            if self.known[j, 0] < 0:
+                squares += lam[j] * lam[j]
         for k in range(p.size):
             w = whiten(s.ridge, s.features, k)
             p[k] = foretell(s.ridge, k, k * (1 + m), w)
             for j in range(m):
-                p[k] += lam[j] * foretell(s.ridge, k, k * (1 + m) + 1 + j, w)
+                p[k] += lam[j] * forecast_known(self.known, s.ridge, j, k, w)
             if s.available[k] == 0:
                 p[k] = -inf
         weigh_gaps(p, self.sharpness * sqrt(s.clock[0] + 1) / squares)
@@ -119,14 +115,8 @@ class AnytimeProvedSquareCbLewa(Learner):
         add_target(s.ridge, s.features, a * (1 + m), seen.reward - 0.5)
         for j in range(m):
             add_target(s.ridge, s.features, a * (1 + m) + 1 + j, c[j] - 0.5)
+            s.multiplier[j] = anytime_dual_step_one(s.multiplier[j], self.delta[j], s.clock[0], c[j], self.floor[j])
         add_features(s.ridge, s.features, a, 1 + m)
-        anytime_dual_step(s.multiplier, self.delta, s.clock[0], c, self.floor)  # [(1 - delta_t mu_t) lam - mu_t (c - c0)]+
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return contexts.anytime_squarecb_lewa(self, actions, rounds, setting)
-
-
-@rule
-def foretell(ridge: Ridge, k: int, row: int, w: float) -> float:
-    """1/2 + x' A^-1 b/(1 + w), clipped to [0, 1], at the features that were whitened last"""
-    return float(min(max(0.5 + ridge_mean(ridge, k, row) / (1 + w), 0.0), 1.0))

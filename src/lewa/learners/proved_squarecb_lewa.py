@@ -1,9 +1,8 @@
 """SquareCB-LEWA with the constants of its theorem: regressions, inverse gap weighting, and LEWA's multiplier."""
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, log, sqrt
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -15,15 +14,15 @@ from lewa.kernels import (
     comparable,
     dual_step_one,
     no_ridge,
-    ridge_mean,
     weigh_gaps,
     whiten,
 )
-from lewa.learners.base import Learner, check_epsilon, check_exponent, check_positive, check_problem, require
+from lewa.learners.base import check_epsilon, check_exponent, check_problem, require
+from lewa.learners.known_constraints import KnownConstraints, as_known, forecast_known, foretell
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
-from lewa.validation import as_count, as_floats, in_unit, short_repr
+from lewa.validation import as_count
 
 
 @comparable
@@ -35,7 +34,7 @@ class ProvedSquareCbLewaState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class ProvedSquareCbLewa(Learner):
+class ProvedSquareCbLewa(KnownConstraints):
     """SquareCB-LEWA with its theorem's constants: a guarantee for contexts with linear means.
 
     No box of the paper. In round t the features x are seen; for each action k, A = I + sum of x x' over its answers and
@@ -73,10 +72,6 @@ class ProvedSquareCbLewa(Learner):
     ridge: Vector
     floor: Vector
 
-    weighs_propensities = False
-    reads_play = False
-    proved_with_masks = True
-
     @classmethod
     def tuned(
         cls,
@@ -92,10 +87,7 @@ class ProvedSquareCbLewa(Learner):
         K, T, c0 = check_problem(actions, horizon, floor)
         check_exponent(b)
         m, d = c0.size, as_count("features", features)
-        lines = np.full((m, K), -1.0) if known is None else as_floats("known", known)
-        shape = f"known must have the shape ({m}, {K}), a row per constraint and a value per action, -1 if it is learned"
-        require(lines.shape == (m, K), shape, known=short_repr(known))
-        learned = (lines < 0).all(axis=1)
+        lines, learned = as_known(known, m, K)
         targets = 1 + int(learned.sum())
         U, spare = contexts.squared_error(K, d, T, targets), 0.0
         if epsilon is not None:
@@ -103,38 +95,19 @@ class ProvedSquareCbLewa(Learner):
             U = contexts.squared_error_probable(K, d, T, targets, epsilon)
             spare = 3 * m / 4 * sqrt(8 * log(5 / epsilon) / T)
         gamma = 2 * sqrt((K - 1) / U) * T**b if K > 1 else 1.0
-        delta: Vector = np.where(learned, 2 * (K - 1) / gamma, 0.0) + spare
+        delta: Vector = np.where(learned > 0, 2 * (K - 1) / gamma, 0.0) + spare
         mu: Vector = np.minimum(T ** (b - 1) / sqrt(m), 1 / np.maximum(delta, 1e-100))
         return cls(gamma, delta, mu, lines, np.ones(d), c0)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        known = [[-1, -1, -1], [0.2, 0.9, 0.5]]
-        more = [(cls.tuned(3, 200, (0.5, 0.4), features=4), 3), (cls.tuned(3, 200, (0.5, 0.4), features=2, known=known), 3)]
-        return [*super().examples(), *more]
-
-    @property
-    def unknown(self) -> Vector:
-        """1 for a constraint that is learned, 0 for one that is known before the draw."""
-        return np.array([float(row.max(initial=-1.0) < 0) for row in self.known])
-
     def check(self) -> None:
+        super().check()
         m = self.floor.size
-        check_positive(sharpness=self.sharpness)
         require(self.delta.shape == self.mu.shape == (m,), "delta and mu must be one number per constraint", mu=self.mu)
         steps = (self.delta >= 0) & (self.mu > 0) & (self.delta * self.mu <= 1 + 1e-12)
         require(bool(steps.all()), "delta must be at least 0, mu positive, delta*mu at most 1", delta=self.delta, mu=self.mu)
-        rows = self.known.ndim == 2 and self.known.shape[0] == m
-        require(rows, f"known must have {m} rows, one per constraint", known=self.known.tolist())
-        in_unit("known", self.known[~(self.known < 0)])
-        mixed = ((self.known < 0).any(axis=1) & (self.known >= 0).any(axis=1)).any()
-        require(not mixed, "a constraint is known for every action or for none", known=self.known.tolist())
-        positive = self.ridge.size > 0 and bool((np.isfinite(self.ridge) & (self.ridge > 0)).all())
-        require(positive, "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
 
     def start(self, actions: int) -> ProvedSquareCbLewaState:
         K, m = self.sizes(actions)
-        require(self.known.shape[1] == K, "known must have one column per action", actions=K, known=self.known.shape)
         first = np.eye(1, self.ridge.size)[0]  # nothing but the constant
         return ProvedSquareCbLewaState(np.ones(K), np.zeros(m), first, no_ridge(self.ridge, 1 + m, K))
 
@@ -145,10 +118,9 @@ class ProvedSquareCbLewa(Learner):
                 squares += s.multiplier[j] * s.multiplier[j]
         for k in range(p.size):
             w = whiten(s.ridge, s.features, k)
-            p[k] = min(max(0.5 + ridge_mean(s.ridge, k, k * (1 + m)) / (1 + w), 0.0), 1.0)
+            p[k] = foretell(s.ridge, k, k * (1 + m), w)
             for j in range(m):
-                c = min(max(0.5 + ridge_mean(s.ridge, k, k * (1 + m) + 1 + j) / (1 + w), 0.0), 1.0)
-                p[k] += s.multiplier[j] * (self.known[j, k] if self.known[j, k] >= 0 else c)
+                p[k] += s.multiplier[j] * forecast_known(self.known, s.ridge, j, k, w)
             if s.available[k] == 0:
                 p[k] = -inf
         weigh_gaps(p, self.sharpness / squares)
@@ -161,25 +133,6 @@ class ProvedSquareCbLewa(Learner):
             add_target(s.ridge, s.features, a * (1 + m) + 1 + j, c - 0.5)
             lam[j] = dual_step_one(lam[j], self.delta[j], self.mu[j], c, self.floor[j])
         add_features(s.ridge, s.features, a, 1 + m)
-
-    def relabelled(self, order: Sequence[int]) -> Self:
-        return self.replace(known=self.known[:, list(order)])
-
-    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        new = np.full((self.floor.size, 1), -1.0)
-        for j in np.flatnonzero(self.unknown == 0).tolist():
-            is_known = 1 + j in expected or like is not None
-            require(is_known, "a new action needs its expected value of each known constraint", expected=dict(expected))
-            new[j] = expected[1 + j] if 1 + j in expected else self.known[j, like]
-        return self.replace(known=np.hstack([self.known, new]))
-
-    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
-        learner, state = super().rescaled(s, j, ratio, shift)
-        if self.unknown[j]:
-            return learner, state
-        known = np.array(self.known)
-        known[j] = 1 - (ratio * (1 - known[j]) + shift)
-        return learner.replace(known=known), state
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return contexts.squarecb_lewa(self, actions, rounds, setting)

@@ -18,6 +18,7 @@ from lewa.kernels import (
     count_answer,
     fade,
     forecast,
+    hold_share,
     keep_shares,
     measure_unit,
     no_forecasts,
@@ -42,6 +43,9 @@ ALL_ANSWERS = 1e18  # a memory that forgets nothing
 MEMORIES = (50.0, 500.0, 5000.0, ALL_ANSWERS)
 STALE = 5000.0  # answers over which errors are averaged, and after which an action has to be tried again
 CLOCK, ANSWERS, LEVERAGE = 0, 1, 2  # places in `totals`
+RIDGE_SHARE = (
+    0.5  # of the ridge beside the memories, at least: an average of the contexts an action was taken in flatters it
+)
 PRIOR_ANSWERS = 0.1  # the weight of a prior in how often an action was tried
 
 
@@ -84,8 +88,9 @@ class SquareCbLewa(Learner):
     squared errors, 1, its leverage w/(1 + w) with w = w_i, and 1.
 
     With features x of each round, a ridge regression for each action and target stands beside the memories, and is weighed
-    with them: so context that says nothing costs little. A_k = diag(rho) + sum of x x' over the answers of action k; every
-    64 answers what is older is discounted by exp(-64/5000). Features that `lewa.context` makes have the constant first.
+    with them, so that context that says nothing costs little; it has at least half of the weight. A_k = diag(rho) + sum of
+    x x' over the answers of action k; every 64 answers what is older is discounted by exp(-64/5000). Features that
+    `lewa.context` makes have the constant first.
 
     Order: the price moves at the draw, by the cost foreseen; the answer moves the debt, and the price follows the debt. An
     answer may come late or never: until then the debt holds the forecast. Values outside [0, 1] count as they are. The unit
@@ -214,6 +219,8 @@ class SquareCbLewa(Learner):
             by_features = regress(self.prior, s, o, i)
             weigh_memories(s.forecasts, o, i, y - self.prior[o, i], price * price / (2 * e), by_features)
         keep_shares(s.forecasts, i, s.totals[CLOCK])
+        if 0 < s.features.size == x.size:
+            hold_share(s.forecasts, i, RIDGE_SHARE)
         count_answer(s.forecasts, self.memories, i)
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]

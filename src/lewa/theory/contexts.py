@@ -78,52 +78,6 @@ def anytime_exp4_lewa(
     return _only_expected(source, Bound(B, sqrt(2 * delta * sqrt(T) * (T + B))), T, floor, setting)
 
 
-class AnytimeRegressions(Protocol):
-    """What the anytime form of Theorem S asks of a learner."""
-
-    @property
-    def sharpness(self) -> float:
-        """gamma, of the weights."""
-
-    @property
-    def delta(self) -> float:
-        """Of the queues that the multipliers are."""
-
-    @property
-    def ridge(self) -> Vector:
-        """rho, one per feature."""
-
-    @property
-    def floor(self) -> Vector:
-        """c0."""
-
-
-def anytime_squarecb_lewa(learner: AnytimeRegressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Theorem S with B = sqrt(T) (2 (K - 1)/gamma + gamma U/4 + m/delta), A = 2 delta sqrt(T), delta >= 4 (K - 1)/gamma."""
-    floor, gamma, delta = learner.floor, learner.sharpness, learner.delta
-    if actions == 1:
-        return one_action(floor)
-    source, K, T, m, d = "SquareCB-LEWA, anytime", actions, rounds, floor.size, learner.ridge.size
-    if not delta >= 4 * (K - 1) / gamma * (1 - 1e-12):
-        return (none(source, f"needs delta >= 4*(K - 1)/gamma, got {gamma=:.6g}, {delta=:.6g}"),)
-    if not (learner.ridge == 1).all():
-        return (none(source, f"the theorem is for ridge 1 of every feature, got {learner.ridge.tolist()}"),)
-    if setting.constraints == "arbitrary":
-        return (none(source, "arbitrary constraints have no mean that is linear in features"),)
-    if setting.corruption:
-        return (none(source, f"nothing is proved under corruption, got corruption={setting.corruption:g}"),)
-    B = sqrt(T) * (2 * (K - 1) / gamma + gamma * squared_error(K, d, T, 1 + m) / 4 + m / delta)
-    V, world = sqrt(2 * delta * sqrt(T) * (T + B)), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
-    expected = (
-        conclude(Bound(B, V), T, floor, EXPECTED, source, world),
-        conclude(Bound(B, V + sqrt(T) / 2), T, floor, EXPECTED_INSIDE, source, world),
-    )
-    if setting.epsilon is None:
-        return expected
-    reason = "the theorem bounds expectations; proved-squarecb-lewa has a bound for single runs, for a known horizon"
-    return none(source, reason), *expected
-
-
 def _only_expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Setting) -> tuple[Guarantee, ...]:
     statements = _expected(source, bound, rounds, floor, setting)
     if setting.epsilon is None or setting.corruption:
@@ -210,7 +164,7 @@ def _corrupted(source: str, setting: Setting) -> tuple[Guarantee, ...]:
 
 
 class Regressions(Protocol):
-    """What Theorem S asks of a learner."""
+    """What the anytime form of Theorem S asks of a learner."""
 
     @property
     def sharpness(self) -> float:
@@ -219,10 +173,6 @@ class Regressions(Protocol):
     @property
     def delta(self) -> Vector:
         """The shrinkage of each multiplier."""
-
-    @property
-    def mu(self) -> Vector:
-        """The step of each multiplier."""
 
     @property
     def ridge(self) -> Vector:
@@ -237,6 +187,14 @@ class Regressions(Protocol):
         """1 for a constraint that is learned, 0 for one that is known before the draw."""
 
 
+class SteppedRegressions(Regressions, Protocol):
+    """What Theorem S asks of a learner."""
+
+    @property
+    def mu(self) -> Vector:
+        """The step of each multiplier."""
+
+
 def squared_error(actions: int, features: int, rounds: int, targets: int) -> float:
     """U = (M K d/4) (1 + ln(1 + 2 T/(K d))): the squared errors of all forecasts in all, rho = 1 and |theta|^2 <= d/4."""
     return targets * actions * features / 4 * (1 + log(1 + 2 * rounds / (actions * features)))
@@ -247,7 +205,7 @@ def squared_error_probable(actions: int, features: int, rounds: int, targets: in
     return e / (e - 1) * (2 * squared_error(actions, features, rounds, targets) + 3 * targets * log(5 / epsilon))
 
 
-def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+def squarecb_lewa(learner: SteppedRegressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
     """E Regret <= B = (K - 1) T/gamma + gamma U/4 + sum_j mu_j T/2 and [E V_j]+ <= sqrt(A_j (T + B)).
 
     If delta_j >= 2 (K - 1)/gamma for constraints that are learned, and delta_j mu_j <= 1. High probability:
@@ -260,22 +218,15 @@ def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Sett
     spare = delta - learner.unknown * 2 * (K - 1) / gamma
     if not (spare >= -1e-12 * delta).all() or not (delta * mu <= 1 + 1e-12).all():
         return (none(source, f"needs delta >= 2*(K - 1)/gamma and delta*mu <= 1; got {gamma=:.6g}, delta={delta.tolist()}"),)
-    if not (learner.ridge == 1).all():
-        return (none(source, f"the theorem is for ridge 1 of every feature, got {learner.ridge.tolist()}"),)
-    if setting.constraints == "arbitrary":
-        return (none(source, "arbitrary constraints have no mean that is linear in features"),)
-    if setting.corruption:
-        return _corrupted(source, setting)
+    if reason := _outside(learner, setting):
+        return (none(source, reason),)
     targets = 1 + int(learner.unknown.sum())
     world = (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE, *[KNOWN] * (targets < 1 + m))
     A = 2 * (delta * T + 1 / mu)
     exploring = (K - 1) * T / gamma + float(mu.sum()) * T / 2
     B = exploring + gamma * squared_error(K, d, T, targets) / 4
     V = np.sqrt(A * (T + B))
-    expected = (
-        conclude(Bound(B, tuple(V.tolist())), T, floor, EXPECTED, source, world),
-        conclude(Bound(B, tuple((V + sqrt(T) / 2).tolist())), T, floor, EXPECTED_INSIDE, source, world),
-    )
+    expected = _of_each(source, B, V, T, floor, world)
     if setting.epsilon is None:
         return expected
     source, fifth, theta = "SquareCB-LEWA, high probability", setting.epsilon / 5, 4 / (3 * m) * float(spare.min())
@@ -286,3 +237,46 @@ def squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Sett
     V = np.sqrt(A * (T + B)) + sqrt(T / 2 * log(m / fifth))
     probable = conclude(Bound(B, tuple(V.tolist())), T, floor, PROBABLE, source, (*world, IN_ADVANCE), setting.epsilon)
     return probable, *expected
+
+
+def anytime_squarecb_lewa(learner: Regressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+    """Theorem S with B = sqrt(T) (2 (K - 1)/gamma + gamma U/4 + sum_j 1/delta_j) and A_j = 2 delta_j sqrt(T).
+
+    If delta_j >= 4 (K - 1)/gamma for constraints that are learned.
+    """
+    floor, gamma, delta = learner.floor, learner.sharpness, learner.delta
+    if actions == 1:
+        return one_action(floor)
+    source, K, T, m, d = "SquareCB-LEWA, anytime", actions, rounds, floor.size, learner.ridge.size
+    if not (delta >= learner.unknown * 4 * (K - 1) / gamma * (1 - 1e-12)).all():
+        return (none(source, f"needs delta >= 4*(K - 1)/gamma, got {gamma=:.6g}, delta={delta.tolist()}"),)
+    if reason := _outside(learner, setting):
+        return (none(source, reason),)
+    targets = 1 + int(learner.unknown.sum())
+    world = (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE, *[KNOWN] * (targets < 1 + m))
+    B = sqrt(T) * (2 * (K - 1) / gamma + gamma * squared_error(K, d, T, targets) / 4 + float((1 / delta).sum()))
+    expected = _of_each(source, B, np.sqrt(2 * delta * sqrt(T) * (T + B)), T, floor, world)
+    if setting.epsilon is None:
+        return expected
+    reason = "the theorem bounds expectations; proved-squarecb-lewa has a bound for single runs, for a known horizon"
+    return none(source, reason), *expected
+
+
+def _outside(learner: Regressions, setting: Setting) -> str:
+    """Return why Theorem S says nothing of these parameters or in this setting; nothing, if it does."""
+    if not (learner.ridge == 1).all():
+        return f"the theorem is for ridge 1 of every feature, got {learner.ridge.tolist()}"
+    if setting.constraints == "arbitrary":
+        return "arbitrary constraints have no mean that is linear in features"
+    return f"nothing is proved under corruption, got corruption={setting.corruption:g}" if setting.corruption else ""
+
+
+def _of_each(
+    source: str, regret: float, violation: Vector, rounds: int, floor: Vector, world: tuple[str, ...]
+) -> tuple[Guarantee, ...]:
+    """Return the bounds in expectation, with a violation for each constraint."""
+    outside, inside = (Bound(regret, tuple(V.tolist())) for V in (violation, violation + sqrt(rounds) / 2))
+    return (
+        conclude(outside, rounds, floor, EXPECTED, source, world),
+        conclude(inside, rounds, floor, EXPECTED_INSIDE, source, world),
+    )

@@ -31,6 +31,7 @@ BUDGETED = (
 )
 CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be cut off"
 PACED_PROGRAM = "nothing is proved for it with limits that pay debt back; docs/data.md and docs/shocks.md measure it"
+PACED_LINEAR = "nothing is proved for it with a price that follows the spending; docs/contexts.md measures it"
 BANDIT_Q = "its theorem is about floors on the reward of each action; nothing is claimed for other constraints"
 HEURISTIC = "a heuristic that was published with measurements; nothing is proved about it"
 
