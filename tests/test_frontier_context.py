@@ -60,6 +60,21 @@ def test_context_pays_where_it_does_and_by_as_much() -> None:
     assert gain_of(world(2000, 1), ["task"]).ceiling == pytest.approx(0.95, abs=0.05)
 
 
+def test_the_grid_of_budgets_stays_in_the_range_after_rounding() -> None:
+    dice = np.random.default_rng(0)
+    model = dice.integers(3, size=300)
+    log = {
+        "model": np.array(["small", "medium", "large"])[model].tolist(),
+        "propensity": [1 / 3] * 300,
+        "good": (dice.random(300) < np.array([0.4, 0.6, 0.8])[model]).astype(float).tolist(),
+        "seconds": np.array([0.1, 0.4, 0.9])[model].tolist(),
+        "task": dice.choice(["code", "chat"], 300).tolist(),
+    }
+    columns = {"action": "model", "propensity": "propensity", "reward": "good", "at_most": "seconds"}
+    result = lewa.frontier(log, context=["task"], **columns)  # type: ignore[arg-type]
+    assert len(result.context) == len(result.points)
+
+
 def test_shuffled_contexts_show_no_gain_though_they_do_in_sample() -> None:
     held, pays, optimistic = 0, 0, 0
     for seed in range(SHUFFLES):

@@ -122,5 +122,6 @@ def _with_context(result: Frontier, data: Data, limits: Budgets) -> Frontier:
     """Add what a policy on the context gains at each line, where columns of a context are named."""
     if not data.contexts.size:
         return result
-    floors = [data.constraints[limits.j].floor(point.line) for point in result.points]
+    varied = limits.varied  # a line of the grid may lie outside of the range by its rounding
+    floors = [varied.floor(min(max(point.line, varied.low), varied.high)) for point in result.points]
     return replace(result, context=context_gains(data, limits, floors))
