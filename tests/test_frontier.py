@@ -397,8 +397,8 @@ def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     wide = {f"{name}:{k}": values for name, values in (("r", [1, 0, 1]), ("cost", [2, 1, 3])) for k in (0, 1)}
     assert frontier(wide, reward="r", at_most="cost", learner="lewa", points=1).actions == ("action 0", "action 1")
     for text, sentence in (
-        ("arm=0:x,1:x", "two actions are named 'x'"),
-        ("arm=7:x", "there is no action '7' to name 'x'; the actions are 0, 1, 2"),
+        ("arm=0:x,1:x", "names of actions must be distinct, got 'x' twice"),
+        ("arm=7:x", "there is no action '7' to call 'x'; the actions are 0, 1, 2"),
         ("arm=small", "actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
         ("amr=0:x", "has no column 'amr'"),
     ):
@@ -442,7 +442,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no points": ({"points": 0}, "points must be an integer from 1 to 10000, got 0"),
     "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
     "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
-    "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines fixes every constraint, so none is left to vary"),
+    "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines must leave out the constraint whose limit is varied"),
     "a budget outside of the range": ({"budgets": [1]}, "the limit of dollars must lie in its range"),
     "no budget": ({"budgets": []}, "there must be at least one budget"),
     "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
@@ -464,7 +464,7 @@ def test_bad_questions_are_answered_with_one_sentence(what: str) -> None:
 def test_columns_are_not_those_of_a_game_and_a_log_replays_no_learner() -> None:
     with pytest.raises(ValueError, match="a game has none"):
         frontier(Table(QUALITY / 5, 1 - DOLLARS), at_most="dollars")
-    with pytest.raises(ValueError, match="the frontier of a log replays no learner"):
+    with pytest.raises(ValueError, match="the frontier of a log cannot replay learners"):
         frontier(log(), **OWN, learner="bandit-lewa")
 
 

@@ -56,7 +56,7 @@ def test_what_is_no_data_is_refused_in_a_sentence() -> None:
             raise RuntimeError("no\nstream")
 
     for data, sentence in (
-        (3, "data are a file, a DataFrame, .*, got int"),
+        (3, "data must be a file, a DataFrame, .*, got int"),
         (Broken(), "the Broken cannot be read as a table"),
     ):
         with pytest.raises(ValueError, match=sentence) as refused:

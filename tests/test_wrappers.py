@@ -283,7 +283,7 @@ def test_many_epochs_leave_no_nan() -> None:
 def test_no_certificate_is_read_off_a_run_whose_steps_change() -> None:
     assert lewa.measures.certificate(lewa.play(Lewa.tuned(3, 100, 0.6), GAME, 100)).shape == (1, 1)
     for name in ("anytime-lewa", "lewa+doubling", "lewa+tightened"):
-        with pytest.raises(ValueError, match="has no certificate: that needs a multiplier with one shrinkage and one step"):
+        with pytest.raises(ValueError, match="has no certificate: its multiplier must have a fixed shrinkage and step"):
             lewa.measures.certificate(lewa.play(make(name, 3, 100, 0.6), GAME, 100))
 
 

@@ -94,7 +94,7 @@ def test_the_command_line_says_who_plays_without_the_context(
 ) -> None:
     line = "lewa play contextual --floor 0.7 --rounds 30 --seeds 1 --json --learner lewa --learner squarecb-lewa"
     for more, status, sentence in (
-        ("", 0, "lewa plays without the context: it cannot use it"),
+        ("", 0, "lewa cannot use a context and plays without it"),
         (" --set features=2", 2, "as many features as the game has, got 2 and 3"),
     ):
         monkeypatch.setattr("sys.argv", (line + more).split())

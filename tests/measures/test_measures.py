@@ -83,7 +83,7 @@ def test_variation_is_the_sum_of_the_largest_deviations_from_the_mean() -> None:
 def test_certificate_bounds_what_the_dual_step_saw() -> None:
     trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2)
     assert (trace.observed_shortfall[:, -1] <= lewa.measures.certificate(trace) + 1e-12).all()
-    with pytest.raises(ValueError, match="Ewa has no certificate: that needs a multiplier"):
+    with pytest.raises(ValueError, match="Ewa has no certificate: its multiplier"):
         lewa.measures.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
 
 

@@ -47,7 +47,7 @@ def main() -> None:
             code = say(f"lewa: {error}")
         except KeyboardInterrupt:
             code = 130
-            say("lewa: stopped; finished work is kept")
+            say("lewa: stopped; finished runs are saved")
         except NumbaError as error:
             code = say(f"lewa: {why_not_compiled(error, Learner)}")
         except (MemoryError, OverflowError) as error:
