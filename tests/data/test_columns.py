@@ -259,12 +259,12 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a propensity above 1": (
         {**long(), "p": [0.5, 1.5] * 30},
         OWN | LONG | {"propensity": "p"},
-        "propensities must be positive and at most 1, got 1.5 in row 2; a propensity is the probability with which the action was drawn",
+        "propensities must be positive and at most 1, got 1.5 in row 2; a propensity is the probability",
     ),
     "a propensity of 0": (
         {**long(), "p": [0.5, 0.5, 0] * 20},
         OWN | LONG | {"propensity": "p"},
-        "propensities must be positive and at most 1, got 0 in row 3; a propensity is the probability with which the action was drawn",
+        "propensities must be positive and at most 1, got 0 in row 3; a propensity is the probability",
     ),
     "a log without propensities": (
         {name: values[::2] for name, values in long().items()},

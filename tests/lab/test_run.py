@@ -282,7 +282,7 @@ def test_a_run_that_lost_workers_is_tried_alone_so_that_no_other_is_blamed(tmp_p
 
 
 def test_a_study_runs_in_one_place(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="give only one of executor, workers and cluster"):
+    with pytest.raises(ValueError, match="at most one of executor, workers and cluster may be given, got several"):
         run_study(parse(SMALL), tmp_path, workers=2, cluster="tcp://nowhere:1")
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         run_study(parse(SMALL), tmp_path, workers=0)

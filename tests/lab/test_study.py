@@ -131,7 +131,7 @@ BAD = [
     ),
     ("seeds = 2", 'seeds = 2\nmeasures = "regret"', "measures must be a valid list, got 'regret'"),
     ("floor = 0.6", "flor = 0.6", "game 1: there is no key 'flor'; did you mean 'floor'?"),
-    ("floor = 0.6", "", "game 1: needs the key 'floor', or 'floors' for several, and not both"),
+    ("floor = 0.6", "", "game 1: needs either the key 'floor' or, for several floors, the key 'floors'"),
     ("floor = 0.6", "floor = 1.5", "game 1: floor must be finite numbers in [0, 1], got 1.5 at index (0,); scale"),
     ("floor = 0.6", 'floor = "low"', "game 1: floor must be one number per constraint, got 'low'"),
     ("floor = 0.6", "floors = 0.6", "game 1: floors must be a list of floors, at least one, got 0.6"),

@@ -33,7 +33,7 @@ def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object 
             )
         return check_learner(learner)
     if floor is None:
-        raise ValueError(f"a learner by its name needs floor, one number per constraint, got learner={learner!r} without floor")
+        raise ValueError(f"a learner by its name needs floor, one number per constraint, got {learner!r} without floor")
     settings: dict[str, float] = {}
     if learner == "auto" and game is not None:
         learner, settings = choose_for_game(actions, rounds, as_floor(floor).tolist(), game.setting)
@@ -47,7 +47,7 @@ def as_game(game: Game | str, rounds: int | None, floor: Vector) -> Game:
     if not isinstance(game, str):
         return check_game(game)
     if rounds is None:
-        raise ValueError(f"a game by its name needs rounds, got game={game!r} without rounds")
+        raise ValueError(f"a game by its name needs rounds, got {game!r} without rounds")
     made: Game = games.make(game, floor, rounds)
     return made
 

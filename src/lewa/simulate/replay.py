@@ -82,7 +82,9 @@ def replay(
         named, limits = with_group_lines(named, _limits(named, lines))
         floor = [quantity.floor(line) for quantity, line in zip(named.constraints, limits, strict=True)]
     elif group is not None:
-        raise ValueError(f"a group column needs lines, the limits in the units of the data, got group={group!r} without lines")
+        raise ValueError(
+            f"a group column needs lines, the limits in the units of the data, got group={group!r} without lines"
+        )
     game = with_contexts(named)
     if named.contexts.size and isinstance(learner, str) and floor is not None:
         learner, floor = _contextual(learner, game, floor, named.contexts.shape[1], goal), None
@@ -94,7 +96,7 @@ def replay(
     if isinstance(game, Log):
         return replay_log(made, game, seeds, every_round)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
-        raise ValueError("every_round needs data in memory and no executor, got data that are read in parts or an executor")
+        raise ValueError("every_round needs data in memory and no executor, got an executor or data that are read in parts")
     if isinstance(game, Table):
         if executor is not None:
             return play_elsewhere(executor, made, game, seeds)

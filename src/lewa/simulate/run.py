@@ -157,9 +157,7 @@ def _check_features(state: State, game: Game) -> None:
             f"exp4-lewa, got a learner with {looked_at.size} feature{'s' * (looked_at.size > 1)}"
         )
     if looked_at.size and game.features and looked_at.size != game.features:
-        raise ValueError(
-            f"the learner must use as many features as the game has, got {looked_at.size} and {game.features}"
-        )
+        raise ValueError(f"the learner must use as many features as the game has, got {looked_at.size} and {game.features}")
 
 
 def _failed(futures: list[Future[SeedResult | None]]) -> bool:
@@ -212,5 +210,6 @@ def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
     if not best.feasible:
         nearest = best.reachable.round(6).tolist()
         warnings.warn(
-            f"no play meets the floor {floor.tolist()}, so no guarantee applies; the nearest feasible floor is {nearest}", stacklevel=4
+            f"no play meets the floor {floor.tolist()}, so no guarantee applies; the nearest floor is {nearest}",
+            stacklevel=4,
         )
