@@ -71,7 +71,7 @@ def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Repla
         points.append(Point(lines[budgets.varied.name], lines, best, results, None))
     on_action = [name for name, result in points[0].learners.items() if result.measured_on == "action"]
     notes = budgets.notes(rewards, constraints)
-    notes += [f"the violation of {name} is that of the actions drawn" for name in on_action]
+    notes += [f"the violation of {name} is measured on the action drawn" for name in on_action]
     return Frontier(
         kind="table",
         rounds=T,

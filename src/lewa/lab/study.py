@@ -283,7 +283,7 @@ class Run:
         game: Game = games.make(self.game, self.floor, self.rounds, **at(self.parameters, self.rounds))
         if game.constraints != len(self.floor):
             raise ValueError(
-                f"the game {self.game} must have one floor per constraint, got {len(self.floor)} for {game.constraints} constraints"
+                f"the game {self.game} must have one floor per constraint, {game.constraints}, got {len(self.floor)}"
             )
         in_context = learners.settings_in_context(self.learner, game.features, game.policies)
         settings = {**in_context, **at(self.settings, self.rounds)}
