@@ -238,8 +238,8 @@ def test_op_ewa_is_advised_for_iid_constraints_in_every_round() -> None:
 def test_what_did_best_in_practice_comes_with_what_is_proved_of_it() -> None:
     for shown in ("full", "bandit"):
         assert PRACTICE[shown][0] in lewa.advise(shown, 10, 10**6, 0.6).in_practice
-        assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("nothing is proved about it here.")
-        assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("nothing is proved about it here.")
+        assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("no bound is proved for it here.")
+        assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("no bound is proved for it here.")
 
 
 def test_an_unknown_horizon_gets_a_learner_that_needs_none() -> None:

@@ -98,12 +98,12 @@ def test_a_game_that_remembers_begins_anew_with_each_episode() -> None:
 
 def test_an_episode_is_truncated_after_its_rounds_and_never_terminated() -> None:
     env = Environment("bernoulli", floor=0.5, rounds=3)
-    with pytest.raises(gymnasium.error.ResetNeeded, match="begins with reset"):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset to begin"):
         env.step(0)
     for _ in range(2):
         env.reset(seed=4)
         assert [env.step(0)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
-        with pytest.raises(gymnasium.error.ResetNeeded, match="an episode has 3 rounds"):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="an episode of 3 rounds"):
             env.step(0)
 
 
