@@ -343,7 +343,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "floor": ({"floor": 1.5}, r"floor must be finite numbers in \[0, 1\]"),
     "constraints": ({"constraints": "none"}, "constraints must be 'constant', 'iid' or 'arbitrary', got 'none'"),
     "epsilon": ({"epsilon": 1.0}, "epsilon must lie strictly between 0 and 1, got 1.0"),
-    "slater": ({"slater": 0.9}, "no play exceeds a floor of 0.6 by slater=0.9"),
+    "slater": ({"slater": 0.9}, "slater must be at most 1 - floor, got slater=0.9 and floor=0.6"),
     "safe": ({"slater": 0.2, "safe": 10}, "safe must be the index of an action, 0 to 9, got 10"),
     "safe alone": ({"safe": 1}, "safe needs slater"),
     "corruption": ({"corruption": -1.0}, "corruption must be at least 0, got -1.0"),

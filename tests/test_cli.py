@@ -354,7 +354,7 @@ BAD_INPUT = {
     ),
     "a slack that no constraint leaves": (
         ("guarantee", "lewa", "--actions", 2, "--rounds", 9, "--floor", 0.6, "--slater", 0.9),
-        "no play exceeds a floor of 0.6",
+        "slater must be at most 1 - floor, got slater=0.9 and floor=0.6",
     ),
     "another step for the printed box": (
         ("guarantee", "lewa@printed", "--actions", 2, "--rounds", 9, "--floor", 0.6, "--set", "mu=0.1"),

@@ -59,8 +59,8 @@ def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, An
 
     It has the entries that obp's estimators, regression models and checks need: n_rounds, n_actions, action, position (all
     0), reward, pscore, context (the features of each row, or zeros), action_context (one column per action), and
-    "constraints" (rows, m). A trace also has "pi_b" (rows, K, 1), the plays. pscore is the probability with which the action was drawn.
-    The game computes rewards and constraints again, because its rounds are a function of the seed.
+    "constraints" (rows, m). A trace also has "pi_b" (rows, K, 1), the plays. pscore is the probability with which the
+    action was drawn. The game computes rewards and constraints again, because its rounds are a function of the seed.
 
     The plays of a learner depend on the past. Estimates by pscore are still unbiased, but obp's intervals, which resample
     rows as if they were independent, are not proved for such a log.

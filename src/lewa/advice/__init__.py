@@ -94,9 +94,7 @@ def advise(
     _, _, line = check_problem(actions, 1 if horizon is None else horizon, floor)
     setting = checked(Setting(constraints, adversary, epsilon, slater, None, corruption))
     if slater is not None and slater > 1 - line.max():
-        raise ValueError(
-            f"slater must be at most 1 - floor, as constraints are at most 1, got slater={slater} and floor={line.max()}"
-        )
+        raise ValueError(f"slater must be at most 1 - floor, got slater={slater} and floor={line.max()}")
     if safe is not None and slater is None:
         raise ValueError(f"safe needs slater, the margin by which that action is safe, got safe={safe}")
     if safe is not None and not (isinstance(safe, Integral) and 0 <= safe < actions):
