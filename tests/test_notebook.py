@@ -114,5 +114,5 @@ def test_without_pandas_rows_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     trace = lewa.play("adahedge", "radio", rounds=10, floor=0.5)
     assert isinstance(trace, Trace)
-    with pytest.raises(ValueError, match=r"a DataFrame takes pandas: .* rows\(\) returns the same"):
+    with pytest.raises(ValueError, match=r"a DataFrame needs pandas: .* rows\(\) returns the same"):
         trace.to_frame()
