@@ -1,4 +1,4 @@
-"""Decisions and answers in batches: the same records and the same state, to the bit, as one call after the other."""
+"""Decisions and answers in batches, with the same records and the same state, bit for bit, as single calls."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain, repeat
@@ -93,7 +93,7 @@ def room(state: AgentState) -> int:
 
 
 def check_pairs(answers: object) -> Sequence[Answer]:
-    """Return answers; refuse what is no sequence of a decision and values by name."""
+    """Return the answers; raise ValueError unless each is a pair of a decision and values by name."""
     if isinstance(answers, str | bytes) or not isinstance(answers, Sequence):
         raise ValueError(f"answers must be a list of (decision, values), got {short_repr(answers)}")
     if (
@@ -117,7 +117,7 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
         if number not in known:
             known[number] = set(state.open[number].known())
         elif len(known[number]) == len(state.setup.fields):
-            raise ClosedError(f"decision {number} is answered twice in one batch; nothing was changed")
+            raise ClosedError(f"decision {number} has two answers in one batch; nothing was changed")
         values_told = known[number]
         numbers = state.check_values(number, values, tuple(values_told))
         values_told.update(state.setup.fields.index(name) for name in numbers)
