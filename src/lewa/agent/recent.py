@@ -1,4 +1,4 @@
-"""What was told lately: a window and an exponential average per quantity, and changes found in what an action gives."""
+"""Recent values: a window and an exponential average per quantity, and changes in the mean of an action."""
 
 from math import pi
 from typing import NamedTuple
