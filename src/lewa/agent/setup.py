@@ -1,4 +1,4 @@
-"""What an agent is made of and never changes: actions, constraints, learner, and the policy for unanswered decisions."""
+"""The setup of an agent: actions, constraints, learner, and the rule for unanswered decisions."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -61,7 +61,7 @@ class Setup:
         expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
         if self.learns_at_close and expire_after is None:
             raise ValueError(
-                "learn='close' needs expire_after, the decisions after which one is closed, got expire_after=None"
+                "learn='close' needs expire_after, the number of decisions after which one is closed, got expire_after=None"
             )
         for name, value in {
             "reward_range": as_range("the reward", self.reward_range),
@@ -157,8 +157,8 @@ def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ..
 def mixed_sources(learner: str, versions: Sequence[str]) -> str:
     """Return in a sentence that more than one version of a learner's source has been used."""
     return (
-        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent goes on by the new "
-        "rule, and its journal does not replay to the bit"
+        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent continues with the "
+        "new rule, and its journal does not replay bit for bit"
     )
 
 
@@ -214,7 +214,7 @@ def make_learner(
     if not isinstance(feedback, str) or feedback not in ANYTIME:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
     if not isinstance(name, str):
-        raise ValueError(f"learner must be a name of lewa.learners.ALL, or 'auto', got {short_repr(name)}")
+        raise ValueError(f"learner must be a name in lewa.learners.ALL, or 'auto', got {short_repr(name)}")
     if settings is not None and not isinstance(settings, Mapping):
         raise ValueError(f"settings must be a mapping of names to values, got {short_repr(settings)}")
     options: dict[str, object] = dict(settings or {})
@@ -230,7 +230,7 @@ def make_learner(
         name, options = choice.name, {**choice.settings, **options}
     sees = feedback_kind(find(name)).observes
     if kind not in (None, sees):
-        raise ValueError(f"{name} is a learner for feedback={sees!r}, got feedback={kind!r}")
+        raise ValueError(f"{name} needs feedback={sees!r}, got feedback={kind!r}")
     if features:
         options["features"] = check_contextual(name, feedback, features)
     options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
@@ -240,7 +240,7 @@ def make_learner(
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
         in_context = IN_CONTEXT[1] if features else ANYTIME[sees]
         anytime = "anytime-exp4-lewa" if policies else in_context
-        raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
+        raise ValueError(f"{name} needs horizon, the number of rounds, got horizon=None; {anytime} needs none")
     return name, check_effect(name, short)
 
 
@@ -249,18 +249,18 @@ def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_n
     if not isinstance(goal, str):
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal != "practice" and learner != "auto":
-        raise ValueError(f"goal is for learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
+        raise ValueError(f"goal needs learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
     if keeps_nothing:
         raise ValueError("keep_context=True needs a context: declare it by context=...")
     if writes_nothing:
-        raise ValueError("sync and plays are about a journal: give journal=PATH")
+        raise ValueError("sync and plays need a journal: pass journal=PATH")
 
 
 def check_effect(name: str, learner: Learner) -> Learner:
     """Return the learner; refuse one that is called safe and was not told what is."""
     if getattr(learner, "safe", 0.0) < 0:
-        wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
-        raise ValueError(f"{name} mixes in an action that is known to be safe, and needs one: give {wish}")
+        wish = "settings={'safe': the index of an action, 'margin': the amount by which it exceeds every floor}"
+        raise ValueError(f"{name} needs an action that is known to be safe: pass {wish}")
     return learner
 
 
@@ -369,7 +369,7 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
         pairs = zip(known, best.reachable.tolist(), strict=True)
         reachable = [str(constraint._replace(limit=constraint.scale.to_user(unit))) for constraint, unit in pairs]
         raise ValueError(
-            f"no mixture of the actions keeps {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"
+            f"some mixture of actions must meet {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"
         )
 
 
