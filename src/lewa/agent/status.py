@@ -1,4 +1,4 @@
-"""How an agent stands: its constraints, its regret, what is proved about it, and what looks wrong."""
+"""The status of an agent: its constraints, its regret, its guarantee, and warnings."""
 
 from math import isfinite, log, sqrt
 from typing import Any, NamedTuple, TypeAlias
@@ -23,7 +23,7 @@ Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Certificate(NamedTuple):
-    """Whether the shortfall of what was told is below what the multiplier itself certifies, in the user's units."""
+    """Whether the reported shortfall is below the bound that the multiplier certifies, in the user's units."""
 
     bound: float
     shortfall: float
@@ -36,17 +36,17 @@ class ConstraintStatus(NamedTuple):
     name: str
     sense: str
     limit: float
-    average: float | None  # of what was told; None before that
-    low: float | None  # confidence band for the expected average of the decisions; an end is None where clipped
+    average: float | None  # the average of the reported values; None before the first
+    low: float | None  # the confidence band of the expected average: its lower end; None if values were clipped there
     # values say nothing of it: values above the range make the average look smaller, so that its lower end still holds
     high: float | None
-    promised: float  # the limit; after changes of it the average of the limits in force, one for each value told
-    verdict: str  # "kept" or "missed", if the whole band is on one side of what was promised, else "undecided"
-    side: str  # of what was promised that the plain average is on: "above", "below" or "at"; "" before anything was told
-    recent: float | None  # the mean of the last 500 values told
+    promised: float  # the limit; after changes, the average of the limits in force over the reported values
+    verdict: str  # "kept" or "missed" if the whole band is on one side of `promised`, else "undecided"
+    side: str  # the side of `promised` that the average is on: "above", "below" or "at"; "" before the first value
+    recent: float | None  # the mean of the last 500 values
     smooth: float | None  # their exponential average, over some 200 values
-    debt: float  # the sum of what was told beyond the limit, less what was saved; positive on the wrong side
-    reserved: float | None  # the average with open and charged decisions at what they are expected to have
+    debt: float  # the total of values beyond the limit minus the total below it; positive on the wrong side
+    reserved: float | None  # the average with open and charged decisions at their expected values
     multiplier: float
     price: float  # the multiplier in units of the reward per unit of this quantity
     clipped: int
@@ -54,7 +54,7 @@ class ConstraintStatus(NamedTuple):
 
 
 class Status(NamedTuple):
-    """How an agent stands, in the user's units; `guarantee` is in the learner's, where rewards lie in [0, 1]."""
+    """The status of an agent in the user's units; `guarantee` is in the learner's units, in which rewards lie in [0, 1]."""
 
     decisions: int
     open: int
@@ -64,28 +64,28 @@ class Status(NamedTuple):
     late: int
     masked: int
     learner: str
-    reward: float | None  # the average of what was told
+    reward: float | None  # the average of the reported rewards
     constraints: tuple[ConstraintStatus, ...]
     regret: float | None
-    regret_is: str  # how it was computed, or why it was not
+    regret_is: str  # the method by which regret was computed, or why it is unknown
     guarantee: Guarantee
     promise: tuple[str, ...]  # the guarantee in the user's units, and its source
-    promise_is: str  # what the promise is about; empty where there is none
+    promise_is: str  # the scope of the promise; empty if there is none
     warnings: tuple[StatusWarning, ...]
-    changes: tuple[Change, ...]  # that were made so far
+    changes: tuple[Change, ...]  # the changes so far
     mode: str
-    governor: GovernorStatus | None  # None: nothing holds the debts to bounds
-    segments: tuple[Segment, ...]  # between changes, with what is proved of each; empty if nothing was changed
-    guarantees: tuple[Guarantee, ...]  # all that is proved of the same decisions, under other assumptions; `guarantee` first
+    governor: GovernorStatus | None  # the status of the governor; None without one
+    segments: tuple[Segment, ...]  # the segments between changes, with their guarantees; empty without changes
+    guarantees: tuple[Guarantee, ...]  # all guarantees of these decisions, under various assumptions; `guarantee` first
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
-        """The constraints, under the word that users have for them."""
+        """The constraints; another name for `constraints`."""
         return self.constraints
 
     @property
     def conditions(self) -> str:
-        """What the guarantee assumes, and what it is about: more than a line of a log should say each time."""
+        """The assumptions and the scope of the guarantee, which are too long for a log line."""
         parts = [*self.guarantee.assumptions, self.promise_is]
         return "; ".join(part for part in parts if part) if self.promise else ""
 
@@ -94,7 +94,7 @@ class Status(NamedTuple):
         return f"<Status: {self.decisions} decisions by {self.learner}: {verdicts}>"
 
     def rows(self) -> list[dict[str, float | str | None]]:
-        """Return a flat row for each constraint: for a DataFrame, or a file."""
+        """Return a flat row for each constraint, for a DataFrame or a file."""
         return [
             {name: value for name, value in item._asdict().items() if name != "certificate"} for item in self.constraints
         ]
@@ -120,7 +120,7 @@ class Status(NamedTuple):
         return notebook.html_table(str(self).splitlines()[0], self.rows(), str(self).splitlines()[1:])
 
     def plain(self) -> Plain:
-        """Return the status as JSON has it."""
+        """Return the status as plain data for JSON."""
         constraints = [
             {**item._asdict(), "certificate": item.certificate and item.certificate._asdict()} for item in self.constraints
         ]
@@ -135,7 +135,7 @@ class Status(NamedTuple):
         return {name: _finite(value) for name, value in status.items()}
 
     def metrics(self, agent: str = "") -> str:
-        """Return the status as Prometheus reads it, with the agent's name as a label."""
+        """Return the status in the text format of Prometheus, with the agent's name as a label."""
         return metrics_text(self, agent)
 
     def __str__(self) -> str:
@@ -145,7 +145,7 @@ class Status(NamedTuple):
         if self.reward is not None:
             text.append(f"reward {self.reward:.4g} on average")
         for item in self.constraints:
-            average = "nothing told yet"
+            average = "no values yet"
             if item.average is not None:
                 promised = "the limit" if item.promised == item.limit else f"{item.promised:.4g}, the mean of its limits"
                 average = f"{item.average:.4g} on average ({item.side} {promised}), {item.recent:.4g} recently"
@@ -156,7 +156,7 @@ class Status(NamedTuple):
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
             *bounds, source = self.promise
-            text.append(f"proved, of the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
+            text.append(f"proved for the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
             text += [f"  also {item.kind}: {'; '.join(item.assumptions)}" for item in self.guarantees[1:]]
         else:
             text.append(f"no guarantee: {self.guarantee.reason}")
@@ -166,14 +166,14 @@ class Status(NamedTuple):
 
 def _band(item: ConstraintStatus) -> str:
     """Return the band in words."""
-    level = f"({LEVEL:.0%} at all times)"
+    level = f"({LEVEL:.0%} confidence at all times)"
     if item.low is None and item.high is None:
-        return f"in expectation anything {level}, because values were clipped on both sides"
+        return f"expected average unknown {level}, because values were clipped on both sides"
     if item.low is None:
-        return f"in expectation at most {item.high:.4g} {level}"
+        return f"expected average at most {item.high:.4g} {level}"
     if item.high is None:
-        return f"in expectation at least {item.low:.4g} {level}"
-    return f"in expectation {item.low:.4g} to {item.high:.4g} {level}"
+        return f"expected average at least {item.low:.4g} {level}"
+    return f"expected average {item.low:.4g} to {item.high:.4g} {level}"
 
 
 @np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
@@ -279,7 +279,7 @@ def estimate_means(state: AgentState) -> tuple[Vector, Matrix, Flags]:
 
 
 def estimate_regret(state: AgentState) -> tuple[float | None, str]:
-    """Return what the best fixed play would have earned more, in the user's units, and how that was computed."""
+    """Return the additional reward of the best fixed play, in the user's units, and how it was computed."""
     setup, count = state.setup, state.statistics.count[0]
     if not count:
         return None, "unknown: no reward was reported yet"
@@ -330,7 +330,7 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
     if statement.kind in (EXPECTED, EXPECTED_INSIDE):
         return (
             "about the mean of the plays, in expectation over runs, and for one number of rounds fixed in advance; "
-            "nothing is proved about the reported values of a single run"
+            "no bound is proved for the reported values of a single run"
         )
     added = [f"{term * (high - low):.4g} to the regret"] if state.sees_all else []  # else it is of the rewards drawn
     added += [f"{term / rounds * (item.high - item.low):.4g} to the average of {item.name}" for item in setup.constraints]
