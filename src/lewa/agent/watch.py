@@ -1,4 +1,4 @@
-"""Changes of verdict and new warnings: what an agent tells a callback and the log, each once."""
+"""Report changes of verdicts and new warnings to a callback and the log, each once."""
 
 import logging
 from collections.abc import Callable
@@ -23,7 +23,7 @@ class VerdictChange(NamedTuple):
     after: str
     decisions: int  # made so far
     average: float
-    limit: float  # or, after changes of it, the average of the limits that were in force
+    limit: float  # the limit or, after changes, the average of the limits that were in force
 
     def __str__(self) -> str:
         name = "" if self.agent is None else f"{self.agent}: "
@@ -95,4 +95,4 @@ def announce(
             try:
                 callback(change)
             except Exception:
-                log.exception("the callback on a change of verdict has failed")
+                log.exception("the callback for a change of verdict raised an exception")
