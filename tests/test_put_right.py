@@ -13,7 +13,7 @@ def test_an_agent_says_that_a_bound_is_about_the_mean_of_its_plays_and_what_to_a
         decision = agent.pull()
         agent.update(decision, reward=float(decision.action == "a"), ok=float((7 * t) % 10 < 4))
     status = agent.status()
-    assert "proved, of the mean of the plays: regret at most" in str(status)
+    assert "proved for the mean of the plays: regret at most" in str(status)
     assert "about the mean of the plays, not the reported values, and for one number of rounds fixed" in status.conditions
     assert "add sqrt((T/2) ln(1/eps)): 0.08654 to the average of ok, each with probability 0.95" in status.conditions
 

@@ -88,7 +88,7 @@ def test_what_an_update_tells_goes_before_what_is_known() -> None:
 
 def test_lines_that_no_mixture_of_known_costs_keeps_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"no mixture of the actions keeps cost at most 0\.4; the nearest is cost at most 0\.5"
+        ValueError, match=r"some mixture of actions must meet cost at most 0\.4; the nearest is cost at most 0\.5"
     ):
         Policy([COST], arms=ARMS, known={"cost": [0.5, 0.6, 0.7]})
 
@@ -220,5 +220,5 @@ def test_a_policy_with_a_context_pulls_by_it() -> None:
         policy.update(arm, float((arm == "b") == code), cost=0.9 if arm == "b" else 0.1)
     assert policy.pull(["a", "b"], {"task": "code"}) == "b"
     assert policy.pull(["a", "b"], {"task": "chat"}) == "a"
-    with pytest.raises(ValueError, match="decides by a context"):
+    with pytest.raises(ValueError, match="this agent needs a context"):
         policy.pull(["a", "b"])

@@ -121,7 +121,7 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
     before, dice = agent.snapshot(), make()
     decision = run(dice, 21)[-2]
     wrong: list[tuple[Any, str]] = [
-        (lambda: agent.pull(), "decides by a context: pull\\(context=...\\) with task, tokens, got none"),
+        (lambda: agent.pull(), "this agent needs a context: use pull\\(context=...\\) with task, tokens, got none"),
         (lambda: agent.pull(context={"token": 3}), "the context has no 'token'; did you mean 'tokens'"),
         (lambda: agent.pull(context={"tokens": "x"}), "tokens must be a number"),
         (lambda: agent.pull(["none"], context={}), "there is no action 'none'"),
@@ -171,7 +171,7 @@ def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:
     assert without.context is None
     assert "code" not in to_text(without) + json.dumps(without.plain())
     before = agent.snapshot()
-    with pytest.raises(ValueError, match="a context that is kept must be made of texts and numbers"):
+    with pytest.raises(ValueError, match="a recorded context must consist of texts and numbers"):
         make(context=[lewa.number("x", (0, 1))], keep_context=True).pull(context={"x": {1, 2}})
     assert agent.snapshot() == before
 

@@ -128,7 +128,7 @@ def broken(change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda plain: plain.update(version=99), "version 1 can be restored, got version 99"),
+        (lambda plain: plain.update(version=99), "must have version 1, got version 99"),
         (lambda plain: plain["state"].pop("book"), "not complete: KeyError"),
         (lambda plain: plain["setup"].pop("lines"), "not complete: KeyError"),
         (lambda plain: plain["state"]["book"].pop(), "the statistics of 3 quantities have as many rows, got 2"),
