@@ -49,7 +49,7 @@ class Caller:
         self._filled = now
         if self._tokens < 1:
             wait = (1 - self._tokens) / self.rate
-            raise RequestError(429, f"this key may send {self.rate:g} requests a second", wait)
+            raise RequestError(429, f"this key may send at most {self.rate:g} requests per second", wait)
         self._tokens -= 1
 
     def may(self, scope: str, agent: str | None = None) -> bool:
