@@ -97,9 +97,7 @@ def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:
     """Refuse what cannot be reserved."""
     for name, value in reserve.items():
         if name not in fields[1:] or not 0 <= value < float("inf"):
-            raise ValueError(
-                f"a decision reserves a number that is at least 0 of {', '.join(fields[1:])}, got {name}={value}"
-            )
+            raise ValueError(f"reserve must map {', '.join(fields[1:])} to numbers of at least 0, got {name}={value}")
 
 
 def play_elsewhere(seen: Observation, actions: Sequence[str], reader: str | None) -> tuple[float, ...]:
