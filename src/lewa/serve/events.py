@@ -137,7 +137,7 @@ class Events:
 def stream(events: Events, request: Request, caller: Caller) -> StreamingResponse:
     """Return the stream of events for a caller."""
     if events.listeners >= events.most:
-        raise RequestError(429, f"at most {events.most} streams are open at a time", 10)
+        raise RequestError(429, f"at most {events.most} streams may be open at a time", 10)
     only = request.query_params.get("agent")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)
