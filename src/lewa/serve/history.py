@@ -89,4 +89,4 @@ def _guarantee(status: Point) -> str:
         *parts, source = promise
         return "Proved: " + "; ".join(parts) + f" (by {source})"
     reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
-    return f"Nothing is proved: {reason}"
+    return f"No guarantee: {reason}"
