@@ -38,7 +38,11 @@ class Meters:
         self.requests = Histogram(
             "lewa_request_seconds", "Time of one request", ["route", "status"], registry=self.registry, buckets=SECONDS
         )
-        self.failures = Counter("lewa_commit_failures", "Commits that failed; memory was read again", registry=self.registry)
+        self.failures = Counter(
+            "lewa_commit_failures",
+            "Commits that failed, after which agents were read from the journal again",
+            registry=self.registry,
+        )
         self.shed = Counter("lewa_shed", "Requests refused because commits are behind", registry=self.registry)
         self._routes: dict[tuple[str, int], Any] = {}
 
@@ -110,7 +114,7 @@ class Agents(Collector):
                 ("reward", "Average reported reward"),
                 ("charged", "Decisions closed with expected values filled in"),
                 ("delay_decisions", "Age of the oldest open decision, in decisions"),
-                ("owner", "1 where this process serves the agent, 0 where it does not"),
+                ("owner", "1 if this process serves the agent, 0 if it does not"),
                 ("snapshot_age_seconds", "Time since the newest snapshot"),
             )
         }
@@ -119,7 +123,7 @@ class Agents(Collector):
         }
         price = GaugeMetricFamily("lewa_price", "Reward per unit of a line", labels=["agent", "line"])
         missed = GaugeMetricFamily("lewa_line_missed", "1 if the whole band misses the limit", labels=["agent", "line"])
-        clipped = GaugeMetricFamily("lewa_clipped", "Values outside of their range", labels=["agent", "line"])
+        clipped = GaugeMetricFamily("lewa_clipped", "Values outside their range", labels=["agent", "line"])
         share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
         for known in list(self._host.names):
             gauges["owner"].add_metric([known], known in self._host.agents)
