@@ -42,7 +42,7 @@ class SQLiteStore:
             with self._lock:
                 self._migrate()
         except sqlite3.Error as error:
-            raise StoreError(f"{self._path} is no store: {error}") from error
+            raise StoreError(f"{self._path} is not a store: {error}") from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5.0)
@@ -249,5 +249,5 @@ def _claim(path: Path) -> int:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(handle)
-        raise BusyError(f"another server has {path}: a SQLite store is served by one process") from None
+        raise BusyError(f"only one process can serve a SQLite store, but another server has {path} open") from None
     return handle
