@@ -125,7 +125,7 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(context={"token": 3}), "the context has no 'token'; did you mean 'tokens'"),
         (lambda: agent.pull(context={"tokens": "x"}), "tokens must be a number"),
         (lambda: agent.pull(["none"], context={}), "there is no action 'none'"),
-        (lambda: plain.pull(context={}), "this agent has no context"),
+        (lambda: plain.pull(context={}), "a context must be declared"),
         (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision of this agent has 4 features, got 0"),
         (lambda: agent.apply(decision._replace(charged=(0.123,))), "was charged .* the record belongs to another agent"),
         (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision of this agent has 0 features, got 4"),

@@ -113,7 +113,7 @@ def test_no_guarantee_applies_where_no_play_meets_the_floor() -> None:
     verdict = lewa.judge(trace)
     assert (verdict.guarantee.regret, verdict.holds) == (None, None)
     assert not lewa.hindsight(trace)[0].feasible
-    with pytest.raises(ValueError, match=r"the floor must be reachable; the nearest any play comes is \[0.9\]"):
+    with pytest.raises(ValueError, match=r"some play must meet the floor; the nearest feasible floor is \[0.9\]"):
         Lewa.tuned(3, 100, 0.95, means=[[0.2, 0.5, 0.9]])
 
 

@@ -191,7 +191,7 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
         ({"answers": {"close_after": "soon"}}, "close_after"),
         ({"caps": [{"line": "cost", "total": 5}]}, "needs safety.fallback"),
         ({"caps": [{"line": "reward", "total": 5}]}, "at_most"),
-        ({"safety": {"mode": "off"}}, "needs safety.fallback"),
+        ({"safety": {"mode": "off"}}, "needs a fallback"),
         ({"safety": {"mode": "of"}}, "mode"),
         ({"safety": {"shares": {"small": 0.6, "large": 0.6}}}, "sum to less than 1"),
         ({"watchdog": [{"line": "cost"}]}, "one of band and debt"),

@@ -12,11 +12,11 @@ Group = str | Mapping[str, str | int]  # a column, or a level of one: {"tier": "
 class Constraint(NamedTuple):
     """A quantity whose long-run average must be at most or at least a limit."""
 
-    name: str
+    name: str  # the name of the constraint
     sense: str  # "at most" or "at least"
-    limit: float
-    low: float
-    high: float
+    limit: float  # the limit of the average
+    low: float  # the least value
+    high: float  # the greatest value
     quantity: str | None = None  # the quantity, for a constraint of a group of requests
     group: tuple[str, str | int | None] | None = None  # its column and level; None as the level stands for every level
 

@@ -24,11 +24,11 @@ class Decision(NamedTuple):
     actions if some were masked, and empty above `agent.LARGEST_PLAY` actions, for which writing it would take too long.
     """
 
-    id: int
-    action: Label
-    probability: float
+    id: int  # the number of the decision
+    action: Label  # the action
+    probability: float  # its propensity
     play_bytes: bytes  # the play as eight bytes per action
-    multipliers: tuple[float, ...]
+    multipliers: tuple[float, ...]  # the multipliers before the draw
     round: int  # the number of the round, from 1 on
     available: tuple[Label, ...] | None = None  # the available actions; None for all
     agent: str | None = None  # the name of the agent that made it, if it has one
@@ -66,9 +66,9 @@ class Decision(NamedTuple):
 class Feedback(NamedTuple):
     """Values of a decision by name, in the user's units, all or some of them; or the end of the decision."""
 
-    decision: int
-    values: Mapping[str, Value]
-    closed: bool = False
+    decision: int  # the number of the decision
+    values: Mapping[str, Value]  # the values by name
+    closed: bool = False  # whether the decision gets no further answer
     agent: str | None = None  # the name of the agent, if it has one
 
     def __repr__(self) -> str:
@@ -87,8 +87,8 @@ class Change(NamedTuple):
     name: Label | None  # the name of the constraint or the action; None for a mode and an exposure
     value: Any  # the new value, as plain data
     decisions: int  # the number of decisions before it
-    who: str = ""
-    why: str = ""
+    who: str = ""  # who made the change
+    why: str = ""  # the reason
     agent: str | None = None  # the name of the agent that was changed, if it has one
 
     def __repr__(self) -> str:

@@ -33,13 +33,12 @@ class Certificate(NamedTuple):
 class ConstraintStatus(NamedTuple):
     """One constraint, in the user's units."""
 
-    name: str
-    sense: str
-    limit: float
+    name: str  # the name of the constraint
+    sense: str  # "at most" or "at least"
+    limit: float  # the current limit
     average: float | None  # the average of the reported values; None before the first
     low: float | None  # the confidence band of the expected average: its lower end; None if values were clipped there
-    # values say nothing of it: values above the range make the average look smaller, so that its lower end still holds
-    high: float | None
+    high: float | None  # its upper end; None if values were clipped there (clipping above leaves the lower end valid)
     promised: float  # the limit; after changes, the average of the limits in force over the reported values
     verdict: str  # "kept" or "missed" if the whole band is on one side of `promised`, else "undecided"
     side: str  # the side of `promised` that the average is on: "above", "below" or "at"; "" before the first value
@@ -47,33 +46,33 @@ class ConstraintStatus(NamedTuple):
     smooth: float | None  # their exponential average, over some 200 values
     debt: float  # the total of values beyond the limit minus the total below it; positive on the wrong side
     reserved: float | None  # the average with open and charged decisions at their expected values
-    multiplier: float
+    multiplier: float  # the learner's multiplier
     price: float  # the multiplier in units of the reward per unit of this quantity
-    clipped: int
-    certificate: Certificate | None
+    clipped: int  # the number of values outside their range
+    certificate: Certificate | None  # the certificate of the multiplier, if the learner has one
 
 
 class Status(NamedTuple):
     """The status of an agent in the user's units; `guarantee` is in the learner's units, in which rewards lie in [0, 1]."""
 
-    decisions: int
-    open: int
-    answered: int
-    charged: int
-    expired: int
-    late: int
-    masked: int
-    learner: str
+    decisions: int  # the number of decisions
+    open: int  # those without a complete answer
+    answered: int  # those with a complete answer
+    charged: int  # those that were closed with expected values filled in
+    expired: int  # those that were closed and left out
+    late: int  # those that were answered after a further decision
+    masked: int  # those with unavailable actions
+    learner: str  # the name of the learner
     reward: float | None  # the average of the reported rewards
-    constraints: tuple[ConstraintStatus, ...]
-    regret: float | None
+    constraints: tuple[ConstraintStatus, ...]  # the status of each constraint
+    regret: float | None  # the regret, or its estimate; None if it is unknown
     regret_is: str  # the method by which regret was computed, or why it is unknown
-    guarantee: Guarantee
+    guarantee: Guarantee  # the guarantee of the learner for these decisions
     promise: tuple[str, ...]  # the guarantee in the user's units, and its source
     promise_is: str  # the scope of the promise; empty if there is none
-    warnings: tuple[StatusWarning, ...]
+    warnings: tuple[StatusWarning, ...]  # the warnings
     changes: tuple[Change, ...]  # the changes so far
-    mode: str
+    mode: str  # "live", "shadow", "frozen" or "off"
     governor: GovernorStatus | None  # the status of the governor; None without one
     segments: tuple[Segment, ...]  # the segments between changes, with their guarantees; empty without changes
     guarantees: tuple[Guarantee, ...]  # all guarantees of these decisions, under various assumptions; `guarantee` first

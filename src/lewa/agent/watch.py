@@ -17,12 +17,12 @@ LOOK_EVERY = 100  # answers after which verdicts are looked at
 class VerdictChange(NamedTuple):
     """A constraint whose verdict has changed."""
 
-    agent: str | None
-    constraint: str
-    before: str  # "kept", "missed" or "undecided"
-    after: str
-    decisions: int  # made so far
-    average: float
+    agent: str | None  # the name of the agent, if it has one
+    constraint: str  # the name of the constraint
+    before: str  # the verdict before: "kept", "missed" or "undecided"
+    after: str  # the verdict now
+    decisions: int  # the number of decisions so far
+    average: float  # the average of the reported values
     limit: float  # the limit or, after changes, the average of the limits that were in force
 
     def __str__(self) -> str:

@@ -60,7 +60,7 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
 
 
 def _forgive(cached: Any) -> None:
-    """A disk that is full while the compiled form is written must not stop the run that asked for it."""
+    """Continue a run if the disk is full while its compiled code is written."""
     cache = getattr(cached, "_cache", None)
     if cache is None:  # the JIT is off
         return

@@ -66,7 +66,15 @@ class AnytimeBanditLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """delta = sqrt(2 m (4 K ln K + 1)), eta = delta/(4 m K), for every horizon."""
+        """Return the learner with delta = sqrt(2 m (4 K ln K + 1)), eta = delta/(4 m K), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         m = floor.size
         delta = sqrt(2 * m * (4 * K * log_actions(K) + 1))

@@ -56,7 +56,7 @@ class AnytimeEwa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """eta = 2 sqrt(ln K), for every horizon"""
+        """Return the learner with eta = 2 sqrt(ln K), for every horizon."""
         K, _, floor = check_problem(actions, horizon, floor)
         return cls(2 * sqrt(log_actions(K)), floor)
 

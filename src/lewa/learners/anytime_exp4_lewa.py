@@ -65,7 +65,17 @@ class AnytimeExp4Lewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, policies: int = 0) -> Self:
-        """delta = sqrt(2 m (4 k ln N + 1)), eta = delta/(4 m k), k = min(K, N), for every horizon."""
+        """Return the tuned learner.
+
+        The tuning is delta = sqrt(2 m (4 k ln N + 1)), eta = delta/(4 m k), k = min(K, N), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        policies
+            P, the number of the user's policies.
+        """
         K, _, floor = check_problem(actions, horizon, floor)
         P, m = as_count("policies", policies, least=0), floor.size
         k = contexts.fewer(K, K + P)

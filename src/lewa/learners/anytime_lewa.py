@@ -64,7 +64,17 @@ class AnytimeLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
-        """eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon; with epsilon those for high probability."""
+        """Return the learner with eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon, or as `epsilon` needs.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         m, ln_K = floor.size, log_actions(K)
         if epsilon is None:

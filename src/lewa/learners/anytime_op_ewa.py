@@ -99,7 +99,21 @@ class AnytimeOpEwa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = 2 sqrt(ln K), L = ln(2Km/epsilon), for every horizon"""
+        """Return the learner with eta = 2 sqrt(ln K), L = ln(2Km/epsilon), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        kappa
+            The share of its radius by which each estimate is relaxed.
+        corruption
+            The total corruption of the constraints that the estimates allow for.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         return cls(2 * sqrt(log_actions(K)), log(2 * K * floor.size / epsilon), kappa, corruption, floor)

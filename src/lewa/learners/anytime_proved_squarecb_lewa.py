@@ -77,7 +77,15 @@ class AnytimeProvedSquareCbLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, features: int = 1) -> Self:
-        """gamma = sqrt(8 (K - 1)/U), delta = 4 (K - 1)/gamma, for every horizon."""
+        """Return the learner with gamma = sqrt(8 (K - 1)/U), delta = 4 (K - 1)/gamma, for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        features
+            d, the number of features of a context.
+        """
         K, _, c0 = check_problem(actions, horizon, floor)
         d = as_count("features", features)
         if K == 1:  # nothing to learn

@@ -95,7 +95,19 @@ class BanditEpochProject(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        optimism
+            1 to relax the estimates by their radius, 0 not to.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)

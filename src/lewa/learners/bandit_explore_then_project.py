@@ -95,7 +95,21 @@ class BanditExploreThenProject(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        optimism
+            1 to relax the estimates by their radius, 0 not to.
+        explore
+            The number of rounds of exploration; None for T^(2/3).
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore

@@ -99,7 +99,21 @@ class BanditLewa(PrimalDual):
         eta: float | None = None,
         means: object = None,
     ) -> Self:
-        """delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)); eta follows from gamma and delta."""
+        """Return the tuned learner.
+
+        The tuning is delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)); eta follows from gamma and delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        tuning
+            The tuning, by name.
+        gamma, delta, mu, eta
+            Values in place of the tuned ones.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_tuning(cls, tuning)
         if tuning == "printed":

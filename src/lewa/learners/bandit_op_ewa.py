@@ -102,7 +102,21 @@ class BanditOpEwa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        kappa
+            The share of its radius by which each estimate is relaxed.
+        corruption
+            The total corruption of the constraints that the estimates allow for.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), kappa, floor, corruption)

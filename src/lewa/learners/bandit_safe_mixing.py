@@ -99,7 +99,21 @@ class BanditSafeMixing(WithSafeAction):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        safe
+            The index of an action that is known to be safe; -1 if there is none.
+        margin
+            The amount by which the safe action exceeds every floor.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_safe(safe, margin, floor, K)

@@ -67,7 +67,20 @@ class Exp4Lewa(PrimalDual):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, b: float = 0.5, policies: int = 0) -> Self:
-        """eta = sqrt(ln N/(m k)) T^(-b), delta = 2 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta; k = min(K, N)."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt(ln N/(m k)) T^(-b), delta = 2 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta; k =
+        min(K, N).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        policies
+            P, the number of the user's policies.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         check_exponent(b)
         P, m = as_count("policies", policies, least=0), floor.size
@@ -134,7 +147,22 @@ class Exp4LewaIx(Exp4Lewa):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, policies: int = 0, epsilon: float = 0.05
     ) -> Self:
-        """eta = sqrt((ln N + ln(4N/epsilon))/(2 m k)) T^(-b), delta = 8 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt((ln N + ln(4N/epsilon))/(2 m k)) T^(-b), delta = 8 m eta k, mu = T^(b-1)/sqrt(m), at
+        most 1/delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        policies
+            P, the number of the user's policies.
+        epsilon
+            The probability with which the bounds may fail.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         check_exponent(b)
         check_epsilon(epsilon)

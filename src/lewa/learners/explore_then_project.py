@@ -91,7 +91,21 @@ class ExploreThenProject(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2)"""
+        """Return the learner with eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        optimism
+            1 to relax the estimates by their radius, 0 not to.
+        explore
+            The number of rounds of exploration; None for T^(2/3).
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore

@@ -76,7 +76,17 @@ class ForecastLp(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gain: float = 0.0, means: object = None) -> Self:
-        """gain = 0: the mean of all rounds"""
+        """Return the learner, by default with gain = 0, which forecasts the mean of all rounds.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        gain
+            The least weight of the newest round in a forecast, in [0, 1].
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         return cls(gain, check_problem(actions, horizon, floor, means)[2])
 
     @classmethod

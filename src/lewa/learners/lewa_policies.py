@@ -72,7 +72,19 @@ class LewaPolicies(PrimalDual):
         epsilon: float | None = None,
         policies: int = 0,
     ) -> Self:
-        """eta = 2 sqrt(ln N/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `epsilon` as `lewa`."""
+        """Return the learner with eta = 2 sqrt(ln N/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `epsilon` as LEWA.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation; None for 1/2.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        policies
+            P, the number of the user's policies.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         P = as_count("policies", policies, least=0)
         eta, delta, mu = recommended_steps(K + P, T, floor.size, b, epsilon)

@@ -66,7 +66,22 @@ class LossBanditLewa(PrimalDual):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, delay: float = 0.0
     ) -> Self:
-        """eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2 delay for K."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2
+        delay for K.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        delay
+            The most decisions by which answers are expected to be late.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_exponent(b)
         check_delay(delay)
@@ -145,7 +160,22 @@ class LewaIx(LossBanditLewa):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, epsilon: float = 0.05
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(2 m K)) T^(-b), delta = 8 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt((ln K + ln(4K/epsilon))/(2 m K)) T^(-b), delta = 8 m eta K, mu = T^(b-1)/sqrt(m), at
+        most 1/delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        epsilon
+            The probability with which the bounds may fail.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_exponent(b)

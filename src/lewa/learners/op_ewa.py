@@ -103,7 +103,23 @@ class OpEwa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """The radius covers all means with probability 1 - epsilon; share = 0 for kappa = 1, else 1/T; eta goes with it."""
+        """Return the learner with a radius that covers all means, and the eta that fits the share.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        kappa
+            The share of its radius by which each estimate is relaxed.
+        share
+            The smallest share of an action; None for 0 if kappa = 1, else 1/T.
+        corruption
+            The total corruption of the constraints that the estimates allow for.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         share = (0.0 if kappa == 1 else min(0.5, 1 / T)) if share is None else share

@@ -84,7 +84,15 @@ class PacedHedge(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """step = 0.005, repay = 1000"""
+        """Return the learner with step = 0.005, repay = 1000.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         return cls(0.005, 1000.0, np.array(MEMORIES), check_problem(actions, horizon, floor, means)[2])
 
     def check(self) -> None:
@@ -219,7 +227,7 @@ def track_rewards(mean: Vector, r: Vector, rate: float) -> float:
 
 @rule
 def track_costs(mean: Vector, c: Vector, rate: float) -> float:
-    """The same for costs, 1 - c; one loop for both would not vectorise."""
+    """Track the means of costs, 1 - c, in the same way; one loop for both would not vectorise."""
     total, squares = 0.0, 0.0
     for k in range(mean.size):
         off = (1 - c[k]) - mean[k]

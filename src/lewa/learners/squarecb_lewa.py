@@ -133,7 +133,19 @@ class SquareCbLewa(Learner):
         rewards: object = None,
         features: int = 0,
     ) -> Self:
-        """step = 0.005, repay = 1000, kappa = 4, beta = 2; what is expected is the prior; rho = 1, of the constant 1/10"""
+        """Return the learner with step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = 1, 1/10 for the constant.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The expected constraints, as a prior; a floor that they cannot meet raises ValueError.
+        rewards
+            (K,) The expected rewards, as a prior.
+        features
+            d, the number of features of a context; 0 without a context.
+        """
         K, _, c0 = check_problem(actions, horizon, floor, means)
         prior = np.empty((1 + c0.size, K))
         prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)

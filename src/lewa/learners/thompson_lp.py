@@ -58,7 +58,15 @@ class ThompsonLp(PacedProgram):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """repay = 1000, stream = 0, 1, 2, ..."""
+        """Return the learner with repay = 1000, stream = 0, 1, 2, .
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, c0 = check_problem(actions, horizon, floor, means)
         return cls(1000.0, np.arange(float(K)), c0)
 

@@ -52,7 +52,15 @@ class UcbLp(PacedProgram):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """repay = 1000"""
+        """Return the learner with repay = 1000.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         return cls(1000.0, check_problem(actions, horizon, floor, means)[2])
 
     def play(self, s: PacedProgramState, p: Vector) -> None:

@@ -10,10 +10,10 @@ import numpy as np
 class RateFit(NamedTuple):
     """The fit value ~ factor * rounds^slope, with an interval for the slope at the level of the fit."""
 
-    slope: float
-    low: float
-    high: float
-    factor: float
+    slope: float  # the exponent
+    low: float  # its interval: the lower end
+    high: float  # the upper end
+    factor: float  # the constant
 
 
 def fit_rate(rounds: Sequence[float], values: Sequence[float], level: float = 0.95) -> RateFit | None:

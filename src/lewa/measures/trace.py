@@ -20,8 +20,8 @@ class Trace:
     """
 
     learner: Any  # the Learner that played
-    game: Game
-    seeds: tuple[int, ...]
+    game: Game  # the game
+    seeds: tuple[int, ...]  # (S,) the seeds
     floor: Vector  # (m,) the floors
     marks: Indices  # (n,) the rounds at which the sums below were read; the last is T
     measured_on: str  # "play" (p_t), or "action": the action drawn, for a learner without a dense play

@@ -51,7 +51,15 @@ class LogReplay(NamedTuple):
 
 
 class StreamedReplay:
-    """A replay on a log that is read in parts: sums over the rounds that counted, not the single rounds."""
+    """A replay on a log that is read in parts: sums over the rounds that counted, not the single rounds.
+
+    Parameters
+    ----------
+    learner, log, seeds
+        The learner, the log and the seeds.
+    runs
+        The states of each seed before the parts of the log, and at the end.
+    """
 
     def __init__(self, learner: Learner, log: StreamedLog, seeds: tuple[int, ...], runs: "list[list[Stop]]") -> None:
         self.learner, self.log, self.seeds, self._runs = learner, log, seeds, runs
@@ -222,8 +230,8 @@ class Stop(NamedTuple):
 
     rounds: int  # the number of rounds that counted
     sums: Vector  # (1 + 2m,)  the sums of rewards, shortfalls and their positive parts
-    multiplier: Vector
-    memory: Vector
+    multiplier: Vector  # the multiplier
+    memory: Vector  # the buffer of the learner and its state
     play: Vector  # the current play
 
 

@@ -29,7 +29,17 @@ class Nature(Protocol):
 
 
 class LazyNature:
-    """Rounds of independent coins; the loop draws only the coins that the learner reads."""
+    """Rounds of independent coins; the loop draws only the coins that the learner reads.
+
+    Parameters
+    ----------
+    game, key
+        The game, and the key of the stream of the seed's rounds.
+    means
+        The means of rewards (K,) and constraints (m, K).
+    most
+        The most rounds per request.
+    """
 
     def __init__(self, game: Game, key: Words, means: tuple[Vector, Matrix], most: int) -> None:
         self.game, self.key, self.most = game, key, most

@@ -35,11 +35,23 @@ class SeedResult(NamedTuple):
     plays: Matrix | None  # (T, K)
     multipliers: Matrix | None  # (T, m)
     actions: Indices | None  # (T,)
-    state: State
+    state: State  # the final state
 
 
 class Recorder:
-    """Records the sums of a run at the marks."""
+    """Records the sums of a run at the marks.
+
+    Parameters
+    ----------
+    session, game
+        The session of the learner, and the game.
+    marks
+        The rounds at which sums are recorded.
+    every_round
+        Whether to record every round too.
+    laid_out
+        Whether the game lays out its rounds, so that their sums are known for every action.
+    """
 
     def __init__(self, session: Session, game: Game, marks: Indices, every_round: bool, laid_out: bool) -> None:
         n, K, m = len(marks), game.actions, game.constraints

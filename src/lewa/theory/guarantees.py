@@ -50,30 +50,24 @@ class Setting(NamedTuple):
     slater: float | None = None  # S: some play exceeds every floor by S
     variation: float | None = None  # sum of max_i |r_t - mean r|_i over the rounds, if it is known
     corruption: float | None = None  # sum over rounds of max_j,i |E[c_t | past] - c|, if constraints are not quite iid
-    outside_theory: str | None = (
-        None  # what happens that no theorem here is about, such as late feedback: nothing is proved then
-    )
+    outside_theory: str | None = None  # a feature that no theorem covers, such as late feedback
 
 
 class Guarantee(NamedTuple):
     """A proved bound on regret and on the violation of each constraint, or None with the reason."""
 
-    regret: float | None
-    violation: tuple[float, ...] | None
-    kind: str | None
-    source: str
-    assumptions: tuple[str, ...] = ()
-    epsilon: float | None = None
-    reason: str = ""
+    regret: float | None  # the bound on regret
+    violation: tuple[float, ...] | None  # the bound on the violation of each constraint
+    kind: str | None  # how the bounds hold: pathwise, expected, with high probability, ...
+    source: str  # the name of the theorem
+    assumptions: tuple[str, ...] = ()  # its assumptions, in words
+    epsilon: float | None = None  # the probability with which the bounds may fail
+    reason: str = ""  # why there is no bound
     positive_violation: tuple[float, ...] | None = None  # a bound on sum_t [c0 - p_t.c]+, if there is one
     raised: float = 0.0  # the amount by which the floors are raised that some play must meet
     throughout: bool = False  # whether the probability is for all t <= T at once, not only for T
-    share: float | None = (
-        None  # the share of every fixed play's reward that is earned, minus regret, if there is slack in every round
-    )
-    safe: tuple[float, float] | None = (
-        None  # the assumption that this action exceeds every floor by this slack in every round
-    )
+    share: float | None = None  # the share of any fixed play's reward, minus regret, if every round has slack
+    safe: tuple[float, float] | None = None  # assumes that this action exceeds every floor by this slack, always
     safe_in_mean: bool = False  # whether this assumption is about its mean constraints only
 
     @property

@@ -22,7 +22,7 @@ Array = TypeVar("Array", Vector, Matrix, Cube)
 class Twist(Game):
     """A game that contains a game; all properties are those of the inner game, unless the twist changes them."""
 
-    game: Game
+    game: Game  # the inner game
     does: ClassVar[str]  # the change to the game, for `about`
 
     @property
