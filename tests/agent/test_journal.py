@@ -89,7 +89,7 @@ def test_a_cut_last_line_is_dropped_with_a_warning(tmp_path: Path) -> None:
     last = whole.rindex(b"\n", 0, -1) + 1
     for cut in (last + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        with pytest.warns(UserWarning, match=r"the last line of .*journal was cut off"):
+        with pytest.warns(UserWarning, match=r"the last line of .*journal is incomplete after a crash"):
             again = Agent.open(path)
         assert path.read_bytes() == whole[:last]
         again.pull()

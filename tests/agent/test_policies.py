@@ -125,7 +125,7 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(advice={"long": [0.5, 0.6], "code": "small"}), "probabilities that sum to 1"),
         (
             lambda: agent.pull(advice={"long": [1], "code": "small"}),
-            "of long must have 2 probabilitiesces, .* got 1: \\[1\\]",
+            "of long must have 2 probabilities, .* got 1: \\[1\\]",
         ),
         (lambda: agent.pull(advice={"long": None, "code": "small"}), "probabilities that sum to 1"),
         (lambda: agent.pull(advice=wrong_kind), "advice must map policies"),

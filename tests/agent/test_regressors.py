@@ -281,7 +281,7 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
         (lambda: make(Classifier()), "predict a number, got Classifier: ValueError: classes must be passed on the first"),
         (lambda: make(Mean(), context=None), "a regressor needs a context: declare it"),
         (lambda: make(Mean(), context=None, policies=["a"]), "a regressor needs a context"),
-        (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "in the place of the ridge of squarecb-lewa"),
+        (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "replaces the ridge of squarecb-lewa"),
         (lambda: agent.add_action("huge"), "an agent with a regressor cannot change its actions"),
         (
             lambda: agent.set_range("cost", (0, 2)),

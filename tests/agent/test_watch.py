@@ -168,7 +168,7 @@ def test_a_wrapper_that_raises_no_limit_is_warned_of() -> None:
     assert warning.code == "no-effect"
     assert warning.startswith("lewa+tightened has slack 0 and plays as lewa does")
     (feedback,) = Agent(["a", "b"], [at_least("c", 0.5)], settings={"slack": 0.1}, **made).status().warnings
-    assert feedback.startswith("lewa+tightened sees every action")
+    assert feedback.startswith("lewa+tightened has full information")
 
 
 def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
