@@ -1,4 +1,4 @@
-"""BanditLEWA, repaired: LEWA when only the action drawn is seen (box 3 of the paper, with two steps, or as printed)."""
+"""BanditLEWA, repaired: LEWA for bandit feedback (box 3 of the paper, with two steps, or as printed)."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -26,7 +26,7 @@ from lewa.types import Vector
 
 @dataclass(frozen=True)
 class BanditLewa(PrimalDual):
-    """BanditLEWA, repaired: LEWA when only the action drawn is seen.
+    """BanditLEWA, repaired: LEWA for bandit feedback.
 
     LEWA on importance-weighted estimates of the one action seen, with uniform exploration.
 
@@ -37,8 +37,8 @@ class BanditLewa(PrimalDual):
         w_{t+1,i}    = w_{t,i} exp(eta/p_{t,i} (r_t + lambda_t c_t))          (the other weights stay)
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (q_{t,i} c_t / p_{t,i} - c0)]+
 
-    Order: the weight uses lambda_t, the multiplier uses q_t and p_t. Both q_{t,i} and p_{t,i} are those of the moment of
-    the draw: they travel with the feedback, so a late answer is weighted rightly.
+    Order: the weight uses lambda_t, the multiplier uses q_t and p_t. Both q_{t,i} and p_{t,i} are those of the draw,
+    which the feedback contains, so a late answer is weighted correctly.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1), the exploration; delta = delta > 0, the shrinkage; mu = mu > 0,
     the dual step, delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs eta K (1 + sum c0/delta)/gamma <= 1 and

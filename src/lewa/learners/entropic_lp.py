@@ -20,7 +20,7 @@ class EntropicLpState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, the price of each floor
     gains: Vector  # (K,)    G
     mean: Matrix  # (m, K)  cbar
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds seen
 
 

@@ -1,4 +1,4 @@
-"""Exp3: exponential weights on estimated gains, when only the action drawn is seen."""
+"""Exp3: exponential weights on estimated gains, for bandit feedback."""
 
 from dataclasses import dataclass
 from math import e, sqrt

@@ -29,7 +29,7 @@ class LossBanditLewa(PrimalDual):
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (c_t - c0)]+
 
     Order: the weight uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. The
-    chance p_{t,i} is that of the moment of the draw and travels with the feedback. The multiplier is that of the moment of
+    probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the moment of
     learning: late feedback was drawn without regard to it, so the estimate stays unbiased, of the loss at today's price,
     which is also the price that the dual step pays.
 
@@ -130,9 +130,9 @@ class LewaIx(LossBanditLewa):
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (c_t - c0)]+
 
     Order: the weight uses lambda_t; both move at once. For m constraints lambda and lambda (1 - c) are sums over
-    constraints. The chance p_{t,i} is that of the moment of the draw and travels with the feedback. The multiplier is that
-    of the moment of learning, in the loss and in g_t alike: g_t has to be eta/2 times the largest loss at the price that
-    the loss is taken at. So late feedback too errs to one side only, that of thinking losses smaller.
+    constraints. The probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the
+    moment of learning, in the loss and in g_t alike: g_t has to be eta/2 times the largest loss at the price that the
+    loss is taken at. So late feedback too errs to one side only, that of thinking losses smaller.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta > 4 m eta K.

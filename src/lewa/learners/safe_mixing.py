@@ -63,7 +63,7 @@ class SafeMixingState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  cbar
     least: Vector  # (m,)    what x had to meet of it
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     safety: Vector  # (1,)    sigma, the share of the safe action
     clock: Vector  # (1,)    t, the rounds seen
 

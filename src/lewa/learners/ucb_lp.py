@@ -30,10 +30,10 @@ class UcbLp(PacedProgram):
     Parameters: repay > 0, the rounds in which debt is paid back; c0 = floor, each in [0, 1].
 
     Reading: S. Agrawal and N. Devanur solve this program with a budget that is a little smaller, and stop when it is
-    spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of its
-    limit, so that the range declared for it makes no difference. All answers count alike: after a change the means of the
-    past are in the way. Nothing is proved of it. The program is solved by its entropic form to within 10^-7 ln K. With full
-    information there is nothing to explore: see `forecast-lp`.
+    spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of
+    its limit, so that the range declared for it makes no difference. All answers count alike: after a change the means
+    of the past are in the way. There is no bound for it. The program is solved by its entropic form to within 10^-7 ln
+    K. With full information there is nothing to explore: see `forecast-lp`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
