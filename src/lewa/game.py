@@ -94,7 +94,7 @@ class Game:
         stationary_rewards = reacts = late_feedback = missing_actions = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Refuse a method that is never called because the game does not declare it."""
+        """Raise TypeError for a method that is never called because the game does not declare it."""
         super().__init_subclass__(**arguments)
         for method, attribute in DECLARED_BY.items():
             kinds = cls.__mro__[: cls.__mro__.index(Game)]

@@ -7,6 +7,7 @@ from typing import Any
 from griffe import Attribute, Class, Extension, Object
 
 CODE = re.compile(r"(`+[^`]+`+)")
+UNDERLINED = re.compile(r"(\w+)\n-{3,}\n")  # the heading of a section
 COMMENT = re.compile(r"^\s*\w+\s*:[^#]*#\s*(?P<said>.+)$")
 
 
@@ -33,11 +34,28 @@ def is_box(block: str) -> bool:
 
 def fenced(block: str) -> str:
     """One block as Markdown."""
+    if heading := UNDERLINED.match(block):
+        content = block[heading.end() :]
+        return f"**{heading[1]}**\n\n{fenced(content) if content.startswith('>>>') else entries(content)}"
     if block.startswith(">>>"):
         return f"```pycon\n{block}\n```"
     if is_box(block):
         return f"```text\n{cleandoc(block)}\n```"
     return prose(re.sub("::$", ":", block))
+
+
+def entries(content: str) -> str:
+    """The parameters of a section as a list: names stand at the margin, what they are is indented below them."""
+    items: list[str] = []
+    for line in content.splitlines():
+        if line.startswith(" "):
+            items[-1] += " " + prose(line.strip())
+        else:
+            names, _, kind = line.partition(" : ")
+            items.append(
+                "- " + ", ".join(f"`{name}`" for name in names.split(", ")) + (f" ({prose(kind)}):" if kind else ":")
+            )
+    return "\n".join(items)
 
 
 def prose(text: str) -> str:

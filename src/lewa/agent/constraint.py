@@ -122,7 +122,7 @@ def from_plain(
 
 
 def to_plain(constraint: Constraint) -> dict[str, object]:
-    """Return the constraint as JSON has it; files of version 1 call the limit "line", and know no groups."""
+    """Return the constraint as plain data for JSON; files of version 1 call the limit "line", and know no groups."""
     plain = {"line" if name == "limit" else name: value for name, value in constraint._asdict().items()}
     return {name: value for name, value in plain.items() if value is not None}
 

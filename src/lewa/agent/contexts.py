@@ -81,7 +81,7 @@ def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
 
 
 def as_json_value(context: object) -> object:
-    """Return a context as JSON has it, for a decision that keeps it; refuse one that JSON cannot hold."""
+    """Return a context as plain data for JSON, for a decision that keeps it; refuse one that JSON cannot hold."""
     try:
         return json.loads(json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value))
     except (TypeError, ValueError, RecursionError):

@@ -27,7 +27,7 @@ class Beginning(NamedTuple):
     counts: dict[str, int]  # of decisions and values before it
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         return {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
 
 
@@ -59,7 +59,7 @@ class Segment(NamedTuple):
         return f"decisions {self.first} to {self.last} ({self.began}): {proved}"
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         return {**self._asdict(), "statement": self.statement._asdict()}
 
 

@@ -210,7 +210,7 @@ class DebtLedger:
         return Rule(Governor(wish.safe, sure, wish.mean, debt, wish.reserve, wish.epsilon), actions, constraints, horizon)
 
     def plain(self) -> Plain:
-        """Return everything as JSON has it; equal reserves are written once."""
+        """Return everything as plain data for JSON; equal reserves are written once."""
         kinds = list(dict.fromkeys(self.open.values()))
         places = {kind: k for k, kind in enumerate(kinds)}
         debt = dict(zip(self.rule.names, self.rule.debt, strict=True))

@@ -92,7 +92,7 @@ class Exposure(NamedTuple):
         return self
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         return {
             "mode": self.mode,
             "share": self.share,

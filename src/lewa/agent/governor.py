@@ -65,7 +65,7 @@ class Governor:
                 raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {short_repr(values)}")
 
     def plain(self) -> Plain:
-        """Return it as JSON has it: a mixture is a list of pairs."""
+        """Return it as plain data for JSON: a mixture is a list of pairs."""
         safe = [list(pair) for pair in self.safe.items()] if isinstance(self.safe, Mapping) else self.safe
         sure = {name: list(value) if isinstance(value, Sequence) else value for name, value in self.sure.items()}
         return {**asdict(self), "safe": safe, "sure": sure}

@@ -29,13 +29,13 @@ class GovernorStatus(NamedTuple):
         return "; ".join(self.promise) + tail
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         lists = {name: list(getattr(self, name)) for name in ("promise", "bounds", "reserved", "peak")}
         return {**self._asdict(), **lists}
 
 
 def governor_status(ledger: DebtLedger | None, decisions: int) -> GovernorStatus | None:
-    """Return how the governor stands, or None without one."""
+    """Return the status of the governor, or None without one."""
     if ledger is None:
         return None
     rule, counts = ledger.rule, ledger.counts

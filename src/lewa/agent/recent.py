@@ -59,7 +59,7 @@ class Recent:
         return twin
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         rows = [row[: min(int(n), WINDOW)].tolist() for row, n in zip(self.values, self.count, strict=True)]
         return {"values": rows, "count": self.count.astype(np.int64).tolist(), "smooth": self.smooth.tolist()}
 

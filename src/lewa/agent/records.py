@@ -55,7 +55,7 @@ class Decision(NamedTuple):
         return _text("Decision", {**self._asdict(), "play_bytes": self.play, "features_bytes": self.features})
 
     def plain(self) -> Plain:
-        """Return the record as JSON has it."""
+        """Return the record as plain data for JSON."""
         fields = {_public(name): value for name, value in _named(self._asdict()).items()}
         available = None if self.available is None else list(self.available)
         lists = {"play": list(self.play), "multipliers": list(self.multipliers), "available": available}
@@ -75,7 +75,7 @@ class Feedback(NamedTuple):
         return _text("Feedback", self._asdict())
 
     def plain(self) -> Plain:
-        """Return the record as JSON has it."""
+        """Return the record as plain data for JSON."""
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values.items()}
         return {"kind": "feedback", "version": VERSION, **_named({**self._asdict(), "values": values})}
 
@@ -95,7 +95,7 @@ class Change(NamedTuple):
         return _text("Change", self._asdict())
 
     def plain(self) -> Plain:
-        """Return the record as JSON has it."""
+        """Return the record as plain data for JSON."""
         return {"kind": "change", "version": VERSION, **_named(self._asdict())}
 
 
@@ -161,7 +161,7 @@ def play_to_bytes(play: Iterable[float]) -> bytes:
 
 
 def as_json(change: Change) -> Change:
-    """Return a change with its values as JSON has them, as whoever replays it will see them; refuse what has no such form.
+    """Return a change with its values as plain data for JSON; raise ValueError for values without such a form.
 
     >>> as_json(Change("limit", "cost", np.float32(0.5), 0)).value
     0.5

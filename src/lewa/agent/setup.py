@@ -90,7 +90,7 @@ class Setup:
         return units
 
     def plain(self) -> Plain:
-        """Return the setup as JSON has it, by the names of version 1."""
+        """Return the setup as plain data for JSON, by the names of version 1."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["lines"] = [constraints_.to_plain(constraint) for constraint in plain.pop("constraints")]
         plain["name"] = plain.pop("learner_name")
@@ -163,7 +163,7 @@ def mixed_sources(learner: str, versions: Sequence[str]) -> str:
 
 
 def check_floor(learner: Learner, constraints: Sequence[Constraint]) -> None:
-    """Refuse limits that are not those the learner keeps: only the learner decides."""
+    """Raise ValueError if the limits differ from the learner's floors."""
     floors = [constraint.floor for constraint in constraints]
     if learner.floor.size != len(floors):
         raise ValueError(f"the learner has {learner.floor.size} constraints, got {len(floors)}")
@@ -245,7 +245,7 @@ def make_learner(
 
 
 def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_nothing: bool) -> None:
-    """Refuse settings that would do nothing."""
+    """Raise ValueError for settings without effect."""
     if not isinstance(goal, str):
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal != "practice" and learner != "auto":
@@ -359,7 +359,7 @@ def as_expected(
 
 
 def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, tuple[float, ...]]) -> None:
-    """Refuse constraints that no mixture of the expected values meets, and name the nearest limits that one does."""
+    """Raise ValueError, with the nearest feasible limits, for constraints that no mixture of the expected values meets."""
     known = [constraint for constraint in constraints if constraint.name in expected]
     if not known:
         return

@@ -174,7 +174,7 @@ class Statistics:
         return float(self.zero[f] + self.span[f] / 2)
 
     def plain(self) -> list[Plain]:
-        """Return the rows as JSON has them."""
+        """Return the rows as plain data for JSON."""
         names = {**PER_QUANTITY, **PER_ACTION}
         return [{key: getattr(self, name)[f].tolist() for name, key in names.items()} for f in range(len(self.table))]
 

@@ -341,7 +341,7 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value as JSON has it: a number that no float holds, of values at the end of what floats hold, is null."""
+    """Return a value as plain data for JSON, in which a number that is not finite is null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

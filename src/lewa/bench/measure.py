@@ -68,7 +68,7 @@ class Row(NamedTuple):
     met: bool | None
 
     def plain(self) -> SpeedRow:
-        """Return the row as JSON has it."""
+        """Return the row as plain data for JSON."""
         return {
             "what": self.what,
             "nanoseconds": self.nanoseconds,

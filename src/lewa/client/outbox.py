@@ -155,7 +155,7 @@ class Outbox:
 
 
 def _plain(name: str, value: Any) -> float | list[float]:
-    """Return a value as JSON has it, NumPy's numbers too."""
+    """Return a value as plain data for JSON, NumPy's numbers too."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     numbers = list(plain) if isinstance(plain, list | tuple) else [plain]
     try:

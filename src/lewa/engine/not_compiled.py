@@ -1,4 +1,4 @@
-"""Why a rule does not compile, in one sentence in the place of Numba's many lines."""
+"""Explain in one sentence why a rule does not compile."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ PACKAGE = str(Path(__file__).parents[1])
 
 
 def why_not_compiled(error: NumbaError, learner: type) -> str:
-    """Return the line of the rule that Numba refuses, and what a rule may do."""
+    """Return the line of the rule that Numba rejects, and what a rule may contain."""
     rule = learner.learn.__code__.co_filename  # type: ignore[attr-defined]
     places = findall(r"([^\s\"]+\.py) \((\d+)\)", str(error))  # where, the innermost call first
     at = [place for place in places if place[0] == rule] or [place for place in places if not place[0].startswith(PACKAGE)]
@@ -22,7 +22,7 @@ def why_not_compiled(error: NumbaError, learner: type) -> str:
 
 @contextmanager
 def in_a_sentence(learner: type) -> Iterator[None]:
-    """Refuse a rule that does not compile with a sentence."""
+    """Turn the error of a rule that does not compile into one sentence."""
     try:
         yield
     except NumbaError as error:

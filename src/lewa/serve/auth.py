@@ -57,7 +57,7 @@ class Caller:
         return (scope in self.scopes or "admin" in self.scopes) and (agent is None or fnmatchcase(agent, self.agents))
 
     def need(self, scope: str, agent: str | None = None) -> None:
-        """Refuse what the key does not allow."""
+        """Raise an error unless the key has the scope."""
         if not self.may(scope, agent):
             of = "" if agent is None else f" of {agent}"
             raise RequestError(403, f"this key does not have the scope {scope}{of}")

@@ -76,7 +76,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             learn="close" if setup.answers.learn == "at close" else "answer",
             expire_after=NEVER if setup.answers.learn == "at close" else None,  # the service closes by the clock
             expected=setup.answers.expected,
-            context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
+            context=setup.context or None,  # type: ignore[arg-type]  # columns as plain data for JSON
             keep_context=setup.keep_context and bool(setup.context or setup.policies),
             policies=setup.policies or None,
             safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both

@@ -75,17 +75,17 @@ class Spending:
         }
 
     def plain(self) -> list[Any]:
-        """Return the state as JSON has it."""
+        """Return the state as plain data for JSON."""
         return [self.period, self.spent, self.reserved, [[n, action, worst] for n, (action, worst) in self.waiting.items()]]
 
     def restore(self, plain: list[Any]) -> None:
-        """Take over what `plain` wrote."""
+        """Restore what `plain` wrote."""
         self.period, self.spent, self.reserved, waiting = plain
         self.waiting = {number: (action, worst) for number, action, worst in waiting}
 
 
 def check_caps(caps: list[Cap], agent: Agent) -> None:
-    """Refuse caps that cannot be kept."""
+    """Raise an error for caps that cannot be met."""
     senses = {line.name: line.sense for line in agent.setup.constraints}
     for cap in caps:
         if senses.get(cap.line) != "at most":

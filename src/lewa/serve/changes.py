@@ -109,7 +109,7 @@ def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
 
 
 def check_watchdog(rules: list[Watch], agent: Agent) -> None:
-    """Refuse rules that can never be applied."""
+    """Raise an error for rules that can never apply."""
     names = [line.name for line in agent.setup.constraints]
     for rule in rules:
         if rule.line not in names:

@@ -70,7 +70,7 @@ class Events:
                 listener.put_nowait(event)
 
     def point(self, served: Served) -> Point:
-        """Return how an agent stands, as the page draws it."""
+        """Return the status of an agent, as the page draws it."""
         return point_of(served.hosted, self._statuses.of(served), self._host.now())
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:

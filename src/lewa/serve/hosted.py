@@ -216,7 +216,7 @@ class Hosted(Fold):
         return entries, number
 
     def tell(self, number: int, values: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
-        """Take over what became known of a decision: the result, why, and the entry if something changed."""
+        """Apply the reported values of a decision: the result, why, and the entry if something changed."""
         if not 1 <= number <= self.decisions:
             return "unknown", f"this agent has made {self.decisions} decisions", None
         known = self.open.get(number)
@@ -246,7 +246,7 @@ class Hosted(Fold):
         return result, None, Entry(kind, number, encode(fresh).decode())
 
     def tell_many(self, answers: Sequence[tuple[int, Mapping[str, Number]]]) -> list[tuple[str, str | None, Entry | None]]:
-        """Take over what became known of decisions: the same as one after the other."""
+        """Apply the reported values of decisions: the same as one after the other."""
         results: list[tuple[str, str | None, Entry | None]] = []
         bulk: dict[int, dict[str, float]] = {}
         for number, values in answers:
@@ -342,7 +342,7 @@ class Hosted(Fold):
         )
 
     def status(self) -> dict[str, Any]:
-        """Return how the agent stands, and what was told too late for it."""
+        """Return the status of the agent, and what was told too late for it."""
         return self._describe(self.agent.status())
 
     def look(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Row(NamedTuple):
     body: str
 
     def plain(self) -> dict[str, object]:
-        """Return the row as JSON has it, without its body."""
+        """Return the row as plain data for JSON, without its body."""
         return {"seq": self.seq, "kind": self.kind, "at": self.at, "decision": self.decision}
 
 

@@ -210,7 +210,7 @@ class Service:
     # Answers -------------------------------------------------------------------------------------------------------------
 
     async def feedback(self, served: Served, answers: Sequence[Given]) -> list[Told]:
-        """Take over what became known of decisions, each entry for itself."""
+        """Apply the reported values of decisions, each entry for itself."""
         await self._fetch_finished(served, [number for _, number, _ in answers])
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []
