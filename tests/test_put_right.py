@@ -23,7 +23,7 @@ def test_with_every_action_seen_the_regret_of_the_actions_drawn_has_a_term_too()
     for t in range(100):
         agent.update(agent.pull(), reward=[float(t % 2), 0.5], q=[1.0, 1.0])
     status = agent.status()
-    assert "of the mean of the plays: regret at most 5.887" in str(status)
+    assert "for the mean of the plays: regret at most 5.887" in str(status)
     assert "12.24 to the regret" in status.conditions  # sqrt(50 ln 20)
 
 
