@@ -49,7 +49,7 @@ _agent = itemgetter(Decision._fields.index("agent"))
 
 
 def in_bulk(state: AgentState) -> bool:
-    """Whether compiled code alone may draw and learn: no context, no governor, no retired action, and a mode that learns."""
+    """Return whether compiled code may draw and learn: no context, governor or retired action, and a mode that learns."""
     return not state.driver.features and state.ledger is None and state.exposure.learns and not state.exposure.retired
 
 

@@ -22,7 +22,7 @@ COUNTS = ("safe", "unsafe", "stretches", "broken", "most_open", "lost", "filled"
 
 
 class Reserve(NamedTuple):
-    """What an open decision is counted as, by constraint, in the user's units, and whether it was a safe one."""
+    """The values at which an open decision counts, by constraint, in the user's units, and whether it was safe."""
 
     safe: bool
     values: tuple[float, ...]

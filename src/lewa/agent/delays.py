@@ -1,4 +1,4 @@
-"""How late answers came: the counters that a bound with late answers needs, each kept in constant time."""
+"""Count delays of answers, for bounds with late answers, in constant time per decision."""
 
 from collections.abc import Mapping, Sequence
 from itertools import count, repeat

@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """What a journal holds from some place on."""
+    """The content of a journal from some position on."""
 
     key: str  # by which a snapshot says that it belongs to this journal
     start: Plain  # the agent at the first line of the journal

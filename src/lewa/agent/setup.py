@@ -191,7 +191,7 @@ def clipped_unit(scale: Scale, value: float) -> float:
 
 
 class Wish(NamedTuple):
-    """What a user says of the learner."""
+    """The user's choice of the learner."""
 
     name: str  # of a learner, or "auto"
     feedback: str | None  # None: what the learner sees; bandit for "auto"

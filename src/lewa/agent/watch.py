@@ -37,7 +37,7 @@ VerdictCallback = Callable[[VerdictChange], object]
 
 
 class Watch:
-    """What was said of an agent so far: its verdicts, and the codes of its warnings."""
+    """The verdicts and the codes of warnings that were reported so far."""
 
     def __init__(self, state: AgentState) -> None:
         self._verdicts = _verdicts(state)

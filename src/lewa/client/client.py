@@ -20,7 +20,7 @@ class Unavailable(ConnectionError):  # noqa: N818  it says what is the matter
 
 
 class _Base:
-    """What both clients are made of."""
+    """The common part of both clients."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the rivals with a linear program have in common: estimates of each action, and limits that pay debt back."""
+"""The base class of the rivals with a linear program: estimates of each action, and limits that pay debt back."""
 
 from copy import deepcopy
 from typing import ClassVar, NamedTuple, Self

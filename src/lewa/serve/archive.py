@@ -15,7 +15,7 @@ from lewa.serve.store import Store
 
 
 class Verdict(NamedTuple):
-    """What a replay found."""
+    """The result of a replay."""
 
     agent: str
     records: int
@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether everything fits."""
+        """Return whether the replay found no problem."""
         return self.problem is None
 
     def __str__(self) -> str:

@@ -33,7 +33,7 @@ def _digest(secret: str) -> str:
 
 
 class Caller:
-    """Who calls: a key and its token bucket."""
+    """The caller of a request: a key and its token bucket."""
 
     __slots__ = ("_filled", "_tokens", "agents", "id", "label", "rate", "scopes", "sha256")
 
@@ -53,7 +53,7 @@ class Caller:
         self._tokens -= 1
 
     def may(self, scope: str, agent: str | None = None) -> bool:
-        """Whether the key allows that; admin allows everything of its agents."""
+        """Return whether the key has the scope for this agent; admin includes every scope."""
         return (scope in self.scopes or "admin" in self.scopes) and (agent is None or fnmatchcase(agent, self.agents))
 
     def need(self, scope: str, agent: str | None = None) -> None:
@@ -80,7 +80,7 @@ class Keys:
                 self._callers[key.id] = same if same is not None and same.sha256 == key.sha256 else Caller(key)
 
     def in_force(self, caller: Caller) -> bool:
-        """Whether the key of a caller was not revoked meanwhile."""
+        """Return whether the key of a caller is still valid."""
         return self._callers.get(caller.id) is caller
 
     def find(self, token: str) -> Caller | None:

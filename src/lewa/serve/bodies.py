@@ -1,4 +1,4 @@
-"""What rows of the journal hold, and values on their way between JSON and the agent."""
+"""The bodies of journal rows, and the conversion of values between JSON and the agent."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -39,7 +39,7 @@ class Spending:
         return self.cap.worst.get(str(agent.setup.actions[action]), high)
 
     def fits(self, worst: float, at: int) -> bool:
-        """Whether a decision that may cost so much still fits."""
+        """Return whether a decision with this largest cost still fits."""
         used = self.spent + self.reserved if self.period_of(at) <= self.period else 0.0
         return used + worst <= self.cap.total * (1 + 1e-12)
 

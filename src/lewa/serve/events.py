@@ -1,4 +1,4 @@
-"""What the page draws: once a second a point for each agent that moved, kept for a while and sent to those who listen."""
+"""The events of the page: once per second a point for each agent that changed, stored for a while and sent to listeners."""
 
 import asyncio
 from collections.abc import AsyncIterator

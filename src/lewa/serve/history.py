@@ -1,4 +1,4 @@
-"""What the page draws of an agent's past: points in time and marks of changes. It is no part of the agent's state.
+"""The history of an agent for the page: points in time and marks of changes. It is not part of the agent's state.
 
 It is kept with each snapshot; what came after that, the records of the journal give again when they are replayed.
 """

@@ -1,4 +1,4 @@
-"""What Prometheus reads: counts that the service keeps anyway, and the status of each agent, not older than a second."""
+"""The metrics for Prometheus: counters of the service, and the status of each agent, at most a second old."""
 
 import time
 from collections.abc import Iterator

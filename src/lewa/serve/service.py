@@ -37,7 +37,7 @@ Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, t
 
 
 class Service:
-    """What a caller can ask for. Every method that changes an agent returns after its records are on disk."""
+    """The operations of the service. Every method that changes an agent returns after its records are on disk."""
 
     def __init__(self, host: Host, forwarder: Forwarder | None = None) -> None:
         self.host, self.everywhere = host, Everywhere(host, forwarder or Forwarder())

@@ -114,7 +114,7 @@ def anytime_squarecb_lewa(learner: AnytimeRegressions, actions: int, rounds: int
     if setting.constraints == "arbitrary":
         return (none(source, "arbitrary constraints have no mean that is linear in features"),)
     if setting.corruption:
-        return (none(source, f"nothing is proved under corruption, got corruption={setting.corruption:g}"),)
+        return (none(source, f"no bound is proved under corruption, got corruption={setting.corruption:g}"),)
     B = sqrt(T) * (2 * (K - 1) / gamma + gamma * squared_error(K, d, T, 1 + m) / 4 + m / delta)
     V, world = sqrt(2 * delta * sqrt(T) * (T + B)), (EITHER, LINEAR, SMALL_FEATURES, UNSEEN, AT_ONCE)
     expected = (
@@ -210,7 +210,7 @@ def lewa_policies(
 
 
 def _corrupted(source: str, setting: Setting) -> tuple[Guarantee, ...]:
-    return (none(source, f"nothing is proved under corruption, got corruption={setting.corruption:g}"),)
+    return (none(source, f"no bound is proved under corruption, got corruption={setting.corruption:g}"),)
 
 
 class Regressions(Protocol):
