@@ -27,7 +27,7 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
         assert web.call("POST", f"{AGENT}/feedback", answers)[0] == 200
         before = web.call("GET", f"{AGENT}/state")[1]
         for wrong, sentence in (
-            ({"advice": ADVICE, "context": {"user": "a"}}, "this agent has no context"),
+            ({"advice": ADVICE, "context": {"user": "a"}}, "a context must be declared"),
             ({}, "advice must have an entry for by length, by task, got none"),
             ({"advice": {"by length": "large"}}, "advice must have an entry for by task, got {"),
             (

@@ -111,7 +111,7 @@ class AtMost:
 
 
 def _excess(quantity: str, series: Series, bounds: list[RunBound]) -> str:
-    """Return where the bound was exceeded, 'it was more at T = 1000 and 10000'; nothing where it was not."""
+    """Return where the bound was exceeded, 'it was exceeded at T = 1000 and 10000', or an empty text."""
     each = zip(series.rounds, bounds, series.values(quantity), strict=True)
     where = [f"{T}" for T, bound, values in each if not _holds(bound, values, T)]
     return f"it was exceeded at T = {' and '.join(where)}" if where else ""
