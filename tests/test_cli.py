@@ -276,7 +276,7 @@ def test_replay_in_units_of_the_users_is_the_same_replay(lewa_: Any, tmp_path: P
     assert "price of dollars" in printed
     assert "of rewards and constraints scaled to [0, 1]" in " ".join(printed.split())  # what a reason says in numbers is
     _, _, complaint = lewa_("replay", own_table(tmp_path), *words[:4], "--budget", 0.001, *words[6:])
-    assert "warning: no play keeps dollars at most 0.001" in complaint
+    assert "warning: no play meets dollars at most 0.001" in complaint
     status, _, complaint = lewa_("replay", own_table(tmp_path), *words, "--budget", 0.01)
     assert (status, complaint.count("\n")) == (2, 1)
     assert "give one limit per constraint (dollars at most), in this order, got 2" in complaint
@@ -337,7 +337,7 @@ BAD_INPUT = {
     "a floor that is no number": ((*BERNOULLI, "--floor", "nan"), "floor must be finite numbers in [0, 1], got nan"),
     "two floors for one constraint": (
         (*BERNOULLI, "--floor", 0.5, "--floor", 0.5),
-        "the learner must have one floor per constraint, got 2 for a game with 1",
+        "the learner must have one floor per constraint, got 2 for 1",
     ),
     "no floor": (BERNOULLI, "--floor"),
     "eta of 0": ((*BERNOULLI, "--floor", 0.5, "--set", "eta=0"), "eta must be positive and at most 1e+100, got eta=0.0"),
@@ -589,4 +589,4 @@ def test_a_refusal_is_one_line_also_after_a_remark(lewa_: Any) -> None:
     for wrong in (("--floor", 0, "--floor", 1), ("--floor", 0.5, "--trace", ".")):
         status, _, complaint = lewa_(*words, *wrong)
         assert (status, complaint.count("\n")) == (2, 1), complaint
-    assert "lewa plays without the context" in lewa_(*words, "--floor", 0.5)[2]
+    assert "lewa cannot use a context and plays without it" in lewa_(*words, "--floor", 0.5)[2]

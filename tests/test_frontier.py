@@ -141,7 +141,7 @@ def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsReco
     assert result.points[0].best.play == {"small": 1.0}
     assert result.points[0].best.price == {"dollars": None}
     assert "0.0008 none - small 0.004" in printed(result)
-    assert "no play keeps dollars at most 0.0008: the nearest feasible limit is" in result.notes[0]
+    assert "no play meets dollars at most 0.0008: the nearest feasible limit is" in result.notes[0]
     assert not recwarn.list
 
 
@@ -328,7 +328,7 @@ def test_a_log_where_one_half_never_shows_an_action_is_refused() -> None:
     columns = log()
     order = np.argsort(columns["action"])
     columns = {name: values[order] for name, values in columns.items()}
-    with pytest.raises(ValueError, match=r"the second half \(1000 of 2000 rows\) never shows large, medium"):
+    with pytest.raises(ValueError, match=r"the second half \(1000 of 2000 rows\) lacks large, medium"):
         frontier(columns, **OWN, folds="halves")
     assert doubts(frontier(columns, **OWN))
 
@@ -399,7 +399,7 @@ def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     for text, sentence in (
         ("arm=0:x,1:x", "names of actions must be distinct, got 'x' twice"),
         ("arm=7:x", "there is no action '7' to call 'x'; the actions are 0, 1, 2"),
-        ("arm=small", "actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
+        ("arm=small", "a column of actions must be NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
         ("amr=0:x", "has no column 'amr'"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -448,7 +448,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
     "lines that cannot be kept together": (
         {"at_most": ["dollars", "seconds"], "lines": {"seconds": 0.6}},
-        "no play keeps seconds at 0.6, whatever the limit of dollars",
+        "no play meets seconds at 0.6, whatever the limit of dollars",
     ),
 }
 
@@ -462,7 +462,7 @@ def test_bad_questions_are_answered_with_one_sentence(what: str) -> None:
 
 
 def test_columns_are_not_those_of_a_game_and_a_log_replays_no_learner() -> None:
-    with pytest.raises(ValueError, match="a game has none"):
+    with pytest.raises(ValueError, match="a game has no columns"):
         frontier(Table(QUALITY / 5, 1 - DOLLARS), at_most="dollars")
     with pytest.raises(ValueError, match="the frontier of a log cannot replay learners"):
         frontier(log(), **OWN, learner="bandit-lewa")

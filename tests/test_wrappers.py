@@ -87,7 +87,7 @@ def test_wrappers_compose_where_the_start_of_an_epoch_does_not_depend_on_it() ->
     both: Any = make("lewa+doubling+tightened", 3, 10**6, 0.4)
     assert lewa.guarantee(both, 3, 10**6).violation == (0.0,)
     assert 0 < both.slack < 0.6
-    with pytest.raises(ValueError, match="only if its start is the same in every epoch"):
+    with pytest.raises(ValueError, match="must be the same in every epoch"):
         make("lewa+tightened+doubling", 3, 1, 0.4)
     same: Any = make("lewa+tightened+doubling", 3, 1, 0.4, slack=0.1)
     assert (same.slack == 0.1).all()

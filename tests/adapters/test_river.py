@@ -118,7 +118,7 @@ def test_arms_that_are_not_there_are_not_pulled() -> None:
     assert "40 had actions masked" in str(status.guarantee.reason)
     with pytest.raises(ValueError, match="there is no action 'd'"):
         policy.pull(["a", "d"])
-    with pytest.raises(ValueError, match="there is no arm 'd'; there are 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="the arm must be one of 'a', 'b', 'c', got 'd'"):
         policy.update("d", 0.5, cost=0.2)
     with pytest.raises(ValueError, match="the arms are unknown before the first pull"):
         Policy([COST]).update("a", 0.5, cost=0.2)

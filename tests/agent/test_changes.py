@@ -176,7 +176,7 @@ REFUSED: list[tuple[Callable[[Agent], object], str]] = [
     (lambda agent: agent.set_exposure(2), "exposure must lie in"),
     (lambda agent: agent.set_exposure(0.5), "needs a fallback action"),
     (lambda agent: agent.apply(Change("limit", "cost", 0.3, 7)), "the change was made after 7 decisions"),
-    (lambda agent: agent.apply({"kind": "change", "version": 1}), "a change has the fields"),
+    (lambda agent: agent.apply({"kind": "change", "version": 1}), "a change must have the fields"),
     (lambda agent: agent.set_limit("cost", 0.3, who=3), "who and why must be texts"),  # type: ignore[arg-type]
 ]
 

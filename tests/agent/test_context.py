@@ -244,14 +244,14 @@ def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
     decision = agent.pull(context={"task": "chat"})
     assert dict(agent.update(decision, reward=1, cost=0.9).values) == {"reward": 1.0, "cost of code": 0.3}
     for wrong, sentence in [
-        (lewa.at_most("cost", 0.3, group="tokens"), "declare category\\('tokens'"),
+        (lewa.at_most("cost", 0.3, group="tokens"), "needs category\\('tokens'"),
         (lewa.at_most("cost", 0.3, group={"task": "poem"}), "'poem' is not a level of task, which has code, chat"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             lewa.Agent(ACTIONS, wrong, context=COLUMNS)
-    with pytest.raises(ValueError, match="declare category\\('task'"):
+    with pytest.raises(ValueError, match="needs category\\('task'"):
         lewa.Agent(ACTIONS, line)
-    with pytest.raises(ValueError, match="a group is a column of the context"):
+    with pytest.raises(ValueError, match="a group must be a column of the context"):
         lewa.at_most("cost", 0.3, group=3)  # type: ignore[arg-type]
 
 

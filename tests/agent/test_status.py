@@ -225,7 +225,7 @@ def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
 
 def test_a_horizon_that_has_passed_is_warned_of() -> None:
     agent = routed(101, COSTS, REWARDS, line=0.0025, top=0.009, learner="bandit-lewa", horizon=100)
-    assert "101 decisions were made, more than the horizon 100 the learner is tuned for" in agent.status().warnings
+    assert "101 decisions were made, more than the horizon 100 for which the learner is tuned" in agent.status().warnings
 
 
 def test_decisions_without_an_answer_are_warned_of() -> None:

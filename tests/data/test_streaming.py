@@ -279,5 +279,5 @@ def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
     path = folder(tmp_path / "log", log())
     with pytest.raises(ValueError, match="context columns need a file that is read as a whole"):
         lewa.frontier(path, **COLUMNS, context="dollars")
-    with pytest.raises(ValueError, match="every round is kept in memory only"):
+    with pytest.raises(ValueError, match="every_round needs data in memory"):
         lewa.replay(path, "exp3", floor=0.5, every_round=True, **COLUMNS)

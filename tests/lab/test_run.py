@@ -192,7 +192,7 @@ def test_a_folder_that_holds_another_study_or_other_versions_is_refused(tmp_path
     alone(parse(SMALL), tmp_path)
     with pytest.raises(ValueError, match="has another study, 'small': give another folder for 'other'"):
         run_study(parse(SMALL.replace('"small"', '"other"')), tmp_path)
-    with pytest.raises(ValueError, match="holds another study"):
+    with pytest.raises(ValueError, match="has another study"):
         run_study(parse(SMALL.replace("0.6", "0.5")), tmp_path)
     run_study(parse("# the same in other words\n" + SMALL), tmp_path)
     (tmp_path / "versions.json").write_text(json.dumps({**versions(), "numpy": "1.0"}))

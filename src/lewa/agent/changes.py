@@ -109,7 +109,7 @@ def _add(state: "AgentState", change: Change) -> None:
     if label is None:
         raise ValueError("a new action needs a label, got None")
     if not isinstance(options, Mapping) or set(options) - {"like", "expected", "share"}:
-        raise ValueError(f"add_action takes at most one of like, expected and share, got {short_repr(options)}")
+        raise ValueError(f"add_action takes only like, expected and share, got {short_repr(options)}")
     if label in setup.actions:
         again = (
             "is retired: its label cannot be used again"

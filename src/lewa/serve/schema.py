@@ -138,7 +138,7 @@ class LineChange(Struct, forbid_unknown_fields=True):
 
 
 class NewAction(Struct, forbid_unknown_fields=True):
-    """An action to add, with a similar action, its expected values, or its initial share."""
+    """An action to add, optionally with a similar action, expected values and an initial share."""
 
     name: Label
     like: Label | None = None
