@@ -238,8 +238,8 @@ def test_op_ewa_is_advised_for_iid_constraints_in_every_round() -> None:
 def test_what_did_best_in_practice_comes_with_what_is_proved_of_it() -> None:
     for shown in ("full", "bandit"):
         assert PRACTICE[shown][0] in lewa.advise(shown, 10, 10**6, 0.6).in_practice
-        assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("nothing is proved about it here.")
-        assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("nothing is proved about it here.")
+        assert lewa.advise(shown, 10, 10**6, 0.6, epsilon=0.05).in_practice.endswith("no bound is proved for it here.")
+        assert lewa.advise(shown, 10, 10**6, 0.6, "constant").in_practice.endswith("no bound is proved for it here.")
 
 
 def test_an_unknown_horizon_gets_a_learner_that_needs_none() -> None:
@@ -343,7 +343,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "floor": ({"floor": 1.5}, r"floor must be finite numbers in \[0, 1\]"),
     "constraints": ({"constraints": "none"}, "constraints must be 'constant', 'iid' or 'arbitrary', got 'none'"),
     "epsilon": ({"epsilon": 1.0}, "epsilon must lie strictly between 0 and 1, got 1.0"),
-    "slater": ({"slater": 0.9}, "no play exceeds a floor of 0.6 by slater=0.9"),
+    "slater": ({"slater": 0.9}, "slater must be at most 1 - floor, got slater=0.9 and floor=0.6"),
     "safe": ({"slater": 0.2, "safe": 10}, "safe must be the index of an action, 0 to 9, got 10"),
     "safe alone": ({"safe": 1}, "safe needs slater"),
     "corruption": ({"corruption": -1.0}, "corruption must be at least 0, got -1.0"),
@@ -413,7 +413,7 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
         assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
         least = lewa.advise(shown, 3, 50, 0.5).learner
         assert said.startswith(
-            f"auto: {PRACTICE[shown][0]}, chosen by measurements; no bound is proved for it; {least.called} has"
+            f"auto: {PRACTICE[shown][0]}, chosen by measurements, has no proved bound; {least.called} has"
         )
         status, printed, said = lewa_("replay", file, "--feedback", shown, *words, "--goal", "proved")
         assert list(json.loads(printed)["learners"]) == [least.name]

@@ -154,13 +154,13 @@ def test_what_is_missing_is_named() -> None:
         lewa.play("lewe", "radio", 10, floor=0.9)
     with pytest.raises(ValueError, match="unknown game 'radioo'; did you mean 'radio'"):
         lewa.play("lewa", "radioo", 10, floor=0.9)
-    with pytest.raises(ValueError, match="to make 'lewa' and 'radio' by their names, give floor"):
+    with pytest.raises(ValueError, match="a learner and a game by their names need floor, got 'lewa'"):
         lewa.play("lewa", "radio", 10)
-    with pytest.raises(ValueError, match="to make the learner 'lewa' by its name, give floor"):
+    with pytest.raises(ValueError, match=r"a learner by its name needs floor, .* got 'lewa'"):
         lewa.play("lewa", GAME, 10)
-    with pytest.raises(ValueError, match=r"floor is for a learner that is given by its name, got floor=0\.6"):
+    with pytest.raises(ValueError, match=r"floor needs a learner that is given by its name, got floor=0\.6"):
         lewa.play(LEARNER, GAME, 10, floor=0.6)
-    with pytest.raises(ValueError, match=r"to make the game .* by its name, give rounds"):
+    with pytest.raises(ValueError, match=r"a game by its name needs rounds, got 'radio'"):
         lewa.play("lewa", "radio", floor=0.9)
 
 

@@ -90,7 +90,7 @@ def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monke
             before = notice.seconds
             notice.on_end(event)
             assert notice.seconds > before
-    assert lines == ["compiling what all learners share, once (a few seconds)"]
+    assert lines == ["compiling the code that all learners share, once (a few seconds)"]
 
 
 def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -103,6 +103,19 @@ def silent_methods(kind: type, protocol: Any) -> Iterator[str]:
             yield name
 
 
+def test_parameters_become_a_list() -> None:
+    text = markdown(
+        "Do it.\n\nParameters\n----------\na, b\n    Both,\n    [0, 1].\nc : int\n    One.\n\nExamples\n--------\n>>> 1\n1\n"
+    )
+    assert text.split("\n\n") == [
+        "Do it.",
+        "**Parameters**",
+        "- `a`, `b`: Both, \\[0, 1\\].\n- `c` (int): One.",
+        "**Examples**",
+        "```pycon\n>>> 1\n1\n```",
+    ]
+
+
 def test_a_docstring_becomes_markdown_that_says_the_same() -> None:
     text = markdown("""What it is, with 2*x*y <= 1 and [c0]+.
 

@@ -141,7 +141,7 @@ def test_a_line_that_no_play_keeps_is_shown_as_such(recwarn: pytest.WarningsReco
     assert result.points[0].best.play == {"small": 1.0}
     assert result.points[0].best.price == {"dollars": None}
     assert "0.0008 none - small 0.004" in printed(result)
-    assert "no play keeps dollars at most 0.0008: the nearest feasible limit is" in result.notes[0]
+    assert "no play meets dollars at most 0.0008: the nearest feasible limit is" in result.notes[0]
     assert not recwarn.list
 
 
@@ -328,7 +328,7 @@ def test_a_log_where_one_half_never_shows_an_action_is_refused() -> None:
     columns = log()
     order = np.argsort(columns["action"])
     columns = {name: values[order] for name, values in columns.items()}
-    with pytest.raises(ValueError, match=r"the second half \(1000 of 2000 rows\) never shows large, medium"):
+    with pytest.raises(ValueError, match=r"the second half \(1000 of 2000 rows\) lacks large, medium"):
         frontier(columns, **OWN, folds="halves")
     assert doubts(frontier(columns, **OWN))
 
@@ -397,9 +397,9 @@ def test_actions_that_are_numbers_can_be_named(tmp_path: Path) -> None:
     wide = {f"{name}:{k}": values for name, values in (("r", [1, 0, 1]), ("cost", [2, 1, 3])) for k in (0, 1)}
     assert frontier(wide, reward="r", at_most="cost", learner="lewa", points=1).actions == ("action 0", "action 1")
     for text, sentence in (
-        ("arm=0:x,1:x", "two actions are named 'x'"),
-        ("arm=7:x", "there is no action '7' to name 'x'; the actions are 0, 1, 2"),
-        ("arm=small", "actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
+        ("arm=0:x,1:x", "names of actions must be distinct, got 'x' twice"),
+        ("arm=7:x", "there is no action '7' to call 'x'; the actions are 0, 1, 2"),
+        ("arm=small", "a column of actions must be NAME or NAME=LABEL:TEXT,LABEL:TEXT, got 'arm=small'"),
         ("amr=0:x", "has no column 'amr'"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -442,13 +442,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "no points": ({"points": 0}, "points must be an integer from 1 to 10000, got 0"),
     "a level of 95": ({"level": 95}, "level must lie between 0 and 1, got 95"),
     "a line of something else": ({"lines": {"dolars": 1}}, "there is no constraint 'dolars'; did you mean 'dollars'?"),
-    "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines fixes every constraint, so none is left to vary"),
+    "nothing to vary": ({"lines": {"dollars": 0.004}}, "lines must leave out the constraint whose limit is varied"),
     "a budget outside of the range": ({"budgets": [1]}, "the limit of dollars must lie in its range"),
     "no budget": ({"budgets": []}, "there must be at least one budget"),
     "an unknown learner": ({"learner": "lewwa"}, "unknown learner 'lewwa'; did you mean 'lewa'?"),
     "lines that cannot be kept together": (
         {"at_most": ["dollars", "seconds"], "lines": {"seconds": 0.6}},
-        "no play keeps seconds at 0.6, whatever the limit of dollars",
+        "no play meets seconds at 0.6, whatever the limit of dollars",
     ),
 }
 
@@ -462,9 +462,9 @@ def test_bad_questions_are_answered_with_one_sentence(what: str) -> None:
 
 
 def test_columns_are_not_those_of_a_game_and_a_log_replays_no_learner() -> None:
-    with pytest.raises(ValueError, match="a game has none"):
+    with pytest.raises(ValueError, match="a game has no columns"):
         frontier(Table(QUALITY / 5, 1 - DOLLARS), at_most="dollars")
-    with pytest.raises(ValueError, match="the frontier of a log replays no learner"):
+    with pytest.raises(ValueError, match="the frontier of a log cannot replay learners"):
         frontier(log(), **OWN, learner="bandit-lewa")
 
 

@@ -168,7 +168,7 @@ def test_one_picture_has_the_mixture_the_policy_and_the_ceiling() -> None:
         world(500, 3), reward="good", at_most="dollars", budgets=[0.4, 0.55, 0.8], context="task", learner="lewa", seeds=1
     )
     names = [strand.name for strand in panels(result)[0].strands]  # type: ignore[attr-defined]
-    assert names == ["hindsight", "lewa", "with context", "per group", "per row, out of reach"]
+    assert names == ["hindsight", "lewa", "with context", "per group", "per row, not achievable"]
     assert "with context" in str([curve.get_label() for curve in result.plot().axes[0].get_lines()])
     assert "per group" in str(result)
 

@@ -59,7 +59,7 @@ def test_what_is_no_data_is_refused_in_a_sentence() -> None:
             raise RuntimeError("no\nstream")
 
     for data, sentence in (
-        (3, "data are a file, a DataFrame, .*, got int"),
+        (3, "data must be a file, a DataFrame, .*, got int"),
         (Broken(), "the Broken cannot be read as a table"),
     ):
         with pytest.raises(ValueError, match=sentence) as refused:
@@ -165,5 +165,5 @@ def test_without_pandas_rows_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pandas", None)
     trace = lewa.play("adahedge", "radio", rounds=10, floor=0.5)
     assert isinstance(trace, Trace)
-    with pytest.raises(ValueError, match=r"a DataFrame takes pandas: .* rows\(\) returns the same"):
+    with pytest.raises(ValueError, match=r"a DataFrame needs pandas: .* rows\(\) returns the same"):
         trace.to_frame()

@@ -183,7 +183,7 @@ def test_pain_09_several_constraints_at_once() -> None:
 def test_pain_10_where_do_i_set_the_limit() -> None:
     line = at_most("cost", 0.002, range=(0, 0.05))  # in the line itself, in one's own units
     assert str(line) == "cost at most 0.002"
-    with pytest.raises(ValueError, match=r"keeps cost at most 0.002; the nearest is cost at most 0.003"):
+    with pytest.raises(ValueError, match=r"must meet cost at most 0.002; the nearest is cost at most 0.003"):
         Agent(["a", "b"], [line], expected={"cost": [0.003, 0.004]})
 
 

@@ -328,7 +328,7 @@ def floored(floor: object) -> Any:
             r"^seeds must be a positive integer or a list of distinct non-negative integers, got \[1, -1\]$",
         ),
         ({"game": BERNOULLI}, r"^rounds must be an integer of at least 1, got None$"),
-        ({"learner": floored(0.5)}, r"^the learner must have one floor per constraint, got 1 for a game with 2$"),
+        ({"learner": floored(0.5)}, r"^the learner must have one floor per constraint, got 1 for 2 constraints$"),
         (
             {"learner": floored([0.5, 1.5])},
             r"^floor must be finite numbers in \[0, 1\], got 1.5 at index \(1,\); scale",

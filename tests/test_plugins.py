@@ -189,7 +189,7 @@ def test_a_service_may_restrict_what_names_import(folder: Path) -> None:
     try:
         plugins.allow_only(["mine_allowed"])
         assert lewa.learners.find("mine_allowed:Solver")
-        with pytest.raises(ValueError, match="os:getcwd cannot be used here: the module os is not among those"):
+        with pytest.raises(ValueError, match="os:getcwd cannot be used here: the module os is not allowed"):
             lewa.learners.find("os:getcwd")
     finally:
         plugins.allow_only(None)

@@ -13,7 +13,7 @@ def test_an_agent_says_that_a_bound_is_about_the_mean_of_its_plays_and_what_to_a
         decision = agent.pull()
         agent.update(decision, reward=float(decision.action == "a"), ok=float((7 * t) % 10 < 4))
     status = agent.status()
-    assert "proved, of the mean of the plays: regret at most" in str(status)
+    assert "proved for the mean of the plays: regret at most" in str(status)
     assert "about the mean of the plays, not the reported values, and for one number of rounds fixed" in status.conditions
     assert "add sqrt((T/2) ln(1/eps)): 0.08654 to the average of ok, each with probability 0.95" in status.conditions
 
@@ -23,7 +23,7 @@ def test_with_every_action_seen_the_regret_of_the_actions_drawn_has_a_term_too()
     for t in range(100):
         agent.update(agent.pull(), reward=[float(t % 2), 0.5], q=[1.0, 1.0])
     status = agent.status()
-    assert "of the mean of the plays: regret at most 5.887" in str(status)
+    assert "for the mean of the plays: regret at most 5.887" in str(status)
     assert "12.24 to the regret" in status.conditions  # sqrt(50 ln 20)
 
 

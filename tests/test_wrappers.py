@@ -90,7 +90,7 @@ def test_wrappers_compose_where_the_start_of_an_epoch_does_not_depend_on_it() ->
     both: Any = make("lewa+doubling+tightened", 3, 10**6, 0.4)
     assert lewa.guarantee(both, 3, 10**6).violation == (0.0,)
     assert 0 < both.slack < 0.6
-    with pytest.raises(ValueError, match="only if its start is the same in every epoch"):
+    with pytest.raises(ValueError, match="must be the same in every epoch"):
         make("lewa+tightened+doubling", 3, 1, 0.4)
     same: Any = make("lewa+tightened+doubling", 3, 1, 0.4, slack=0.1)
     assert (same.slack == 0.1).all()
@@ -286,7 +286,7 @@ def test_many_epochs_leave_no_nan() -> None:
 def test_no_certificate_is_read_off_a_run_whose_steps_change() -> None:
     assert lewa.measures.certificate(lewa.play(Lewa.tuned(3, 100, 0.6), GAME, 100)).shape == (1, 1)
     for name in ("anytime-lewa", "lewa+doubling", "lewa+tightened"):
-        with pytest.raises(ValueError, match="has no certificate: that needs a multiplier with one shrinkage and one step"):
+        with pytest.raises(ValueError, match="has no certificate: its multiplier must have a fixed shrinkage and step"):
             lewa.measures.certificate(lewa.play(make(name, 3, 100, 0.6), GAME, 100))
 
 

@@ -1,7 +1,7 @@
 """Online decisions under long-term constraints.
 
-A learner picks one of K actions each round, earns a reward, and keeps the long-run average of other quantities on the
-right side of a line.
+A learner picks one of K actions in each round, earns a reward, and keeps the long-run averages of other quantities within
+their limits.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""The command `lewa`, or a sentence that says what it takes."""
+"""The command `lewa`, or a sentence that names the missing package."""
 
 import sys
 

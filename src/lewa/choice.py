@@ -1,20 +1,20 @@
-"""What "auto" means: the functions that choose a learner where the user names none.
+"""Choose a learner for "auto", if the user names none.
 
-Two goals, and one restriction:
+There are two goals:
 
-- "practice": what did best on the data of docs/data.md for this kind of feedback, whatever is proved of it. It keeps its
-  constraints, follows change and needs no horizon;
-- "proved": the learner with the least proved bound for these numbers, as `lewa.advise` ranks them; where nothing is proved,
-  the same as "practice". With the features of a context it is the one learner whose theorem is about them: see IN_CONTEXT.
+- "practice": the learner that did best on the data of docs/data.md for this kind of feedback, with or without a theorem. It
+  meets its constraints, follows change and needs no horizon;
+- "proved": the learner with the smallest proved bound for these numbers, as `lewa.advise` ranks them; the same as "practice"
+  if there is no theorem. With the features of a context it is the one learner whose theorem covers them: see IN_CONTEXT.
 
-Without a horizon "proved" may choose NAME+doubling, which starts afresh in epochs. With `restarts=False` such a learner is
-not chosen, since it forgets what it was taught: the best of the others is taken, and where there is none, an anytime learner
-of LEWA's family. For late answers the bounds are others: `choose_for_late_answers`.
+Without a horizon "proved" may choose NAME+doubling, which restarts in epochs. With `restarts=False` such a learner is not
+chosen, because it forgets what it learned: the choice is the best of the others or, if there is none, an anytime learner of
+the LEWA family. Late answers have other bounds: `choose_for_late_answers`.
 
-An agent, `lewa replay` and `lewa frontier` ask for "practice" unless they are told otherwise; an agent never restarts.
-`lewa play` and `lewa.play("auto", ...)` ask for "proved" with full information, in the setting of the game, which a
-simulation knows, and for "practice" where no theorem is about it: `choose_for_game`. An agent that mixes policies takes a
-learner of advice: `choose_mixer`.
+An agent, `lewa replay` and `lewa frontier` use "practice" by default; an agent never restarts. `lewa play` and
+`lewa.play("auto", ...)` use "proved" with full information, in the setting of the game, which a simulation knows, and
+"practice" if no theorem covers it: `choose_for_game`. An agent that mixes policies uses a learner for advice:
+`choose_mixer`.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class LearnerChoice(NamedTuple):
 
     @property
     def called(self) -> str:
-        """The name with its settings, as a user writes them."""
+        """The name with its settings, as on the command line."""
         return " ".join((self.name, *(f"{name}={value:.4g}" for name, value in self.settings.items())))
 
 
@@ -61,18 +61,18 @@ def choose_learner(
 
     Parameters
     ----------
-    feedback : "full" or "bandit"
-        What a learner sees of a round: every action, or the action drawn.
+    feedback
+        "full" if the learner sees every action of a round, "bandit" if it sees only the action drawn.
     actions, horizon, floor
         The number of actions, the number of rounds (None if it is unknown), and one floor per constraint.
-    goal : "practice" or "proved"
-        What the choice is for; see the top of this module.
-    restarts : bool
-        Whether a learner that starts afresh in epochs may be chosen where there is no horizon; "proved" only.
-    setting : Setting, optional
+    goal
+        "practice" or "proved"; see the top of this module.
+    restarts
+        Whether a learner that restarts in epochs may be chosen without a horizon; only for "proved".
+    setting
         The assumptions about the game; only for "proved".
-    features : int
-        The number of features of a context that the learner is to look at; 0 if there is none. Needs bandit feedback.
+    features
+        The number of features of the context; 0 without a context. A context needs bandit feedback.
 
     >>> choose_learner("bandit", 10, 100_000, 0.6)
     LearnerChoice(name='squarecb-lewa', settings={})
@@ -152,9 +152,16 @@ def _least_bound(
 
 
 def choose_for_game(actions: int, rounds: int, floor: Sequence[float], setting: Setting) -> LearnerChoice:
-    """Choose a learner of full information for a game: the least bound in its setting; "practice" where no theorem is.
+    """Choose a learner with full information for a game: the smallest bound in its setting, or "practice" without one.
 
-    What a game knows besides, such as its slack, a user of the learner would not know.
+    Other facts of the game, such as its slack, are not used, because a user of the learner would not know them.
+
+    Parameters
+    ----------
+    actions, rounds, floor
+        The number of actions, the number of rounds, and one floor per constraint.
+    setting
+        The setting of the game.
     """
     if setting.constraints == "arbitrary" or setting.outside_theory:
         return choose_learner("full", actions, rounds, floor)
@@ -170,9 +177,16 @@ def choose_mixer(feedback: str, horizon: int | None) -> str:
 def choose_for_late_answers(
     feedback: str, actions: int, horizon: int | None, floor: float | Sequence[float], delay: int
 ) -> LearnerChoice:
-    """Choose the learner with the least proved bound where answers are up to `delay` decisions late.
+    """Choose the learner with the smallest proved bound for late answers, by the larger of regret and violation.
 
-    The least is that of the larger of regret and violation.
+    Parameters
+    ----------
+    feedback
+        "full" or "bandit".
+    actions, horizon, floor
+        The number of actions, the number of rounds (None if it is unknown), and one floor per constraint.
+    delay
+        The most decisions by which an answer is late.
 
     >>> choose_for_late_answers("bandit", 10, None, 0.6, delay=20)
     LearnerChoice(name='late-bandit-lewa', settings={})

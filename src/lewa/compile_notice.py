@@ -1,7 +1,7 @@
-"""One line on standard error when a learner is compiled, or what all learners share: it takes longer than rounds.
+"""Print one line on standard error when a learner, or the code that all learners share, is compiled.
 
-What was compiled before is read from disk, without a word. The line is a warning of the logger `lewa`, which Python prints
-unless logging is configured otherwise; the command line prints it itself.
+Code that was compiled before is read from disk, without a line. The line is a warning of the logger `lewa`, which Python
+prints unless logging is configured otherwise; the command line prints it itself.
 """
 
 import logging
@@ -23,14 +23,14 @@ _announced: set[str] = set()
 
 
 class CompileNotice(Listener):
-    """Says once for each learner that it is compiled, and once what they share; counts the seconds that it takes."""
+    """Announce compiling, once for each learner and once for the shared code, and count its seconds."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._depth, self._began = 0, 0.0  # a function is compiled inside of those that call it
 
     def on_start(self, event: Event) -> None:
-        """Say what is compiled; what is compiled for it needs no other line."""
+        """Announce what is compiled; nested compilations have no line of their own."""
         self._depth += 1
         if self._depth > 1:
             return
@@ -49,7 +49,7 @@ class CompileNotice(Listener):
 
 @cache
 def install() -> CompileNotice:
-    """Announce what is compiled in this process from now on; to call it again changes nothing."""
+    """Announce compilations of this process from now on; further calls have no effect."""
     notice = CompileNotice()
     register(COMPILE, notice)  # type: ignore[no-untyped-call]
     return notice
@@ -57,7 +57,7 @@ def install() -> CompileNotice:
 
 @contextmanager
 def announced_by(say: Callable[[str], object]) -> Iterator[None]:
-    """Announce in another way for a while."""
+    """Announce compilations by another function within the block."""
     install()
     _say.append(say)
     try:
@@ -67,13 +67,13 @@ def announced_by(say: Callable[[str], object]) -> Iterator[None]:
 
 
 def line_of(function: object) -> str | None:
-    """Return what to say when a function is compiled; None for one that is not of this package."""
+    """Return the line for a function that is compiled; None for a function of another package."""
     name = learner_of(function)
     if name is not None:
         return f"compiling {name}, once (about 10 s)"
     if not (getattr(function, "__module__", None) or "").startswith(PACKAGE):
         return None
-    return "compiling what all learners share, once (a few seconds)"
+    return "compiling the code that all learners share, once (a few seconds)"
 
 
 def learner_of(function: object) -> str | None:

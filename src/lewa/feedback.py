@@ -1,4 +1,4 @@
-"""What one round shows a learner: full information or bandit feedback."""
+"""The feedback of one round: full information or bandit feedback."""
 
 from enum import StrEnum
 from functools import cache
@@ -13,36 +13,36 @@ NOTHING: Vector = np.zeros(0)
 
 
 class Full(NamedTuple):
-    """Full information: rewards and constraints of every action, and what the play met.
+    """Full information: the rewards and constraints of every action, and the constraints of the play.
 
     A learner that quotes its prices at the draw finds them in ``charged``.
     """
 
-    rewards: Vector  # (K,)    r_t
-    constraints: Matrix  # (m, K)  c_t
-    met: Vector  # (m,)    p_t . c_t
-    play: Vector  # (K,)    p_t
+    rewards: Vector  # (K,)    r_t: the rewards of all actions
+    constraints: Matrix  # (m, K)  c_t: the constraints of all actions
+    met: Vector  # (m,)    p_t . c_t: the constraints of the play
+    play: Vector  # (K,)    p_t: the play
     charged: Vector = NOTHING  # what `Learner.charge` wrote at the draw, or (0,)
 
 
 class Bandit(NamedTuple):
-    """Bandit feedback: the action drawn, its propensity when it was drawn, and what it alone earned and met.
+    """Bandit feedback: the action drawn, its propensity at the draw, its reward and its constraints.
 
-    The propensity travels with the feedback, so late and out-of-order feedback is weighted correctly. A dense learner
-    needs the whole play that the action was drawn from, and finds it in ``play``; for the others ``play`` is empty. A
-    learner that charges its constraints at the draw finds in ``charged`` what it charged then.
+    The propensity is part of the feedback, so late and out-of-order feedback is weighted correctly. A dense learner needs
+    the whole play from which the action was drawn, in ``play``; for other learners ``play`` is empty. A learner that charges
+    its constraints at the draw gets the charged values in ``charged``.
     """
 
-    action: int  # i_t
-    propensity: float  # p_t[i_t]
-    reward: float  # r_t[i_t]
-    constraints: Vector  # (m,)    c_t[:, i_t]
-    play: Vector  # (K,) or (0,)
-    charged: Vector = NOTHING  # what `Learner.charge` wrote at the draw, or (0,)
+    action: int  # i_t: the index of the action drawn
+    propensity: float  # p_t[i_t]: the probability with which it was drawn
+    reward: float  # r_t[i_t]: its reward
+    constraints: Vector  # (m,)    c_t[:, i_t]: its constraints
+    play: Vector  # (K,) or (0,)  p_t: the play, for a dense learner
+    charged: Vector = NOTHING  # (m,) or (0,)  the values that `Learner.charge` wrote at the draw
 
 
 class FeedbackKind(StrEnum):
-    """What a learner's rule needs to see of a round."""
+    """The feedback that a learner's rule needs."""
 
     FULL = "full"  # what every action earned and met
     BANDIT = "bandit"  # what the action drawn earned and met
@@ -50,12 +50,12 @@ class FeedbackKind(StrEnum):
 
     @property
     def observes(self) -> str:
-        """Whose outcomes the learner sees: "full", of every action; "bandit", of the action drawn."""
+        """The outcomes that the learner sees: "full", those of every action; "bandit", those of the action drawn."""
         return "full" if self is FeedbackKind.FULL else "bandit"
 
     @property
     def is_bandit(self) -> bool:
-        """Whether the learner sees only what the action drawn earned and met."""
+        """Whether the learner sees only the outcome of the action drawn."""
         return self is not FeedbackKind.FULL
 
 
@@ -68,7 +68,7 @@ def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, c
 
 
 def feedback_kind(learner: type) -> FeedbackKind:
-    """Return what a class of learner needs to see: its attribute `feedback`, or what the annotations of its methods say."""
+    """Return the feedback of a class of learners: its attribute `feedback`, or the annotations of its methods."""
     return _feedback_kind(learner)
 
 

@@ -1,4 +1,4 @@
-"""One round at a time, as pure functions: the state goes in, and a new state comes out.
+"""Run a learner one round at a time by pure functions: each takes a state and returns a new state.
 
 >>> import lewa
 >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=100, floor=0.5)
@@ -31,19 +31,19 @@ def start(learner: Learner, actions: int) -> State:
 
 
 def see(learner: Learner, state: object, features: ArrayLike) -> State:
-    """Return the state of a learner that was shown the features of a round: before its play, and before its answer."""
+    """Return the state after the learner got the features of a round; call it before the play and before the answer."""
     session = _session(learner, state)
     session.see(check_features(session.features, features))
     return session.state
 
 
 def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: ArrayLike = ()) -> Full:
-    """Return what a learner with full information sees of a round.
+    """Return the feedback of a round with full information.
 
     Parameters
     ----------
     rewards : array_like, shape (K,)
-        What every action earned.
+        The rewards of all actions.
     constraints : array_like, shape (m, K)
         The constraint values of every action.
     play : array_like, shape (K,)
@@ -56,19 +56,19 @@ def full_feedback(rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, c
 
 
 def play(learner: Learner, state: object) -> Vector:
-    """Return the play p that the learner makes in this state."""
+    """Return the play p of the learner in this state."""
     return _session(learner, state).play()
 
 
 def charge(learner: Learner, state: object, action: int) -> State:
-    """Return the state after the action was drawn: its `charged` is what the feedback brings back to the learner."""
+    """Return the state after the action was drawn; the feedback must contain its `charged`."""
     session = _session(learner, state)
     session.charge(as_count("action", action, least=0))
     return session.state
 
 
 def learn(learner: Learner, state: object, seen: Full | Bandit) -> State:
-    """Return the state after one more round was seen; the given state does not change."""
+    """Return the state after learning from one more round; the given state does not change."""
     session = _session(learner, state)
     session.learn(check_feedback(session.learner, session.actions, seen))
     return session.state

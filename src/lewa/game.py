@@ -1,4 +1,4 @@
-"""What a game is: the base class of everything that a learner is played against."""
+"""The base class of games."""
 
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
@@ -16,19 +16,19 @@ DECLARED_BY = {"reveal": "reacts", "arrives": "late_feedback", "available": "mis
 
 
 class Game:
-    """Lay out blocks of rounds, and say what is known about them.
+    """Base class of games, which produce blocks of rounds.
 
     A subclass has `about`, `actions`, `constraints` and `setting`, as class attributes, instance attributes or properties,
     and the method `block`. The rest has a default:
 
     - A game whose rewards react to the learner declares `reacts = True` and has `reveal` instead of `block`. Each seed
-      plays a copy of it, which may remember what it saw. Its randomness is `kernels.uniform` of the key.
+      plays a copy of it, which may remember earlier plays. Its random numbers are `kernels.uniform` of the key.
     - Feedback comes at once, unless a game declares `late_feedback = True` and has `arrives`.
     - Every action is available, unless a game declares `missing_actions = True` and has `available`.
-    - `mean_rewards`, `variation` and `mean_constraints` are None where the game does not know them.
-    - `features` is the number of features that each round's context has, in `contexts` of its blocks; 0 without context.
-      Where they are the advice of policies, one chance per action of each, `policies` is their number.
-    - `length` is the number of rounds; None where there is no end.
+    - `mean_rewards`, `variation` and `mean_constraints` are None if the game does not know them.
+    - `features` is the number of features of each round's context, in `contexts` of its blocks; 0 without context.
+      If they are the advice of policies, one probability per policy and action, `policies` is the number of policies.
+    - `length` is the number of rounds; None if there is no end.
     - Games with one constraint have `constraint_means`, its mean for each action.
 
     Rounds with late feedback or missing actions are not played in a compiled loop.
@@ -52,7 +52,7 @@ class Game:
 
         @property
         def setting(self) -> Setting:
-            """What a theorem may assume of this game."""
+            """What a theorem may assume about this game."""
 
         @property
         def length(self) -> int | None:
@@ -60,7 +60,7 @@ class Game:
 
         @property
         def mean_constraints(self) -> Matrix | None:
-            """The mean constraints (m, K), where the game knows them."""
+            """The mean constraints (m, K), or None if the game does not know them."""
 
         @property
         def features(self) -> int:
@@ -68,23 +68,23 @@ class Game:
 
         @property
         def policies(self) -> int:
-            """The number of policies whose advice the features are; 0 if they are no advice."""
+            """The number of policies whose advice is the context; 0 if the context is no advice."""
 
         @property
         def stationary_rewards(self) -> bool:
-            """Whether rewards have a fixed mean, whatever happened before."""
+            """Whether rewards have a fixed mean given the past."""
 
         @property
         def reacts(self) -> bool:
-            """Whether the game sees the play before it answers: it has `reveal` instead of `block`."""
+            """Whether the game sees the play before it sets rewards; it then has `reveal` instead of `block`."""
 
         @property
         def late_feedback(self) -> bool:
-            """Whether feedback may come after its round, or never: `arrives` says when."""
+            """Whether feedback may come after its round, or never; `arrives` returns when."""
 
         @property
         def missing_actions(self) -> bool:
-            """Whether actions may be missing in a round: `available` says which are there."""
+            """Whether actions may be missing in a round; `available` returns those that are not."""
 
     else:
         about = ""
@@ -94,7 +94,7 @@ class Game:
         stationary_rewards = reacts = late_feedback = missing_actions = False
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Refuse a method that is never called because the game does not declare it."""
+        """Raise TypeError for a method that is never called because the game does not declare it."""
         super().__init_subclass__(**arguments)
         for method, attribute in DECLARED_BY.items():
             kinds = cls.__mro__[: cls.__mro__.index(Game)]
@@ -107,7 +107,7 @@ class Game:
         return cls()
 
     def block(self, key: Words, start: int, stop: int) -> Block:
-        """Return rounds start .. stop - 1 of the nature with this key."""
+        """Return rounds start .. stop - 1 for the stream of this key."""
         raise NotImplementedError(f"{type(self).__name__} must have `block`, or declare `reacts = True` and have `reveal`")
 
     def reveal(self, t: int, p: Vector, key: Words) -> tuple[Vector, Matrix]:
@@ -115,11 +115,11 @@ class Game:
         raise NotImplementedError(f"{type(self).__name__} declares `reacts = True`, so it must have `reveal`")
 
     def arrives(self, key: Words, start: int, stop: int) -> Indices:
-        """Return, for each round, the round after which its feedback is learned; -1 if never."""
+        """Return, for each round, the round after which its feedback arrives; -1 for never."""
         return np.arange(start, stop)
 
     def available(self, key: Words, start: int, stop: int) -> Mask:
-        """Return, for each round, which actions are there."""
+        """Return, for each round, which actions are available."""
         return np.ones((stop - start, self.actions), dtype=np.bool_)
 
     def means(self) -> tuple[Vector, Matrix] | None:
@@ -127,15 +127,15 @@ class Game:
         return None
 
     def mean_rewards(self, rounds: int) -> Vector | None:
-        """Return the mean reward of each action over this many rounds, where the game knows it."""
+        """Return the mean reward of each action over this many rounds, or None if the game does not know it."""
         return None
 
     def policy_value(self, floor: object) -> float | None:
-        """Return what the best policy on the contexts that meets the floors earns a round, where the game knows it."""
+        """Return the reward per round of the best policy on the contexts that meets the floors, or None if it is unknown."""
         return None
 
     def variation(self, rounds: int) -> float | None:
-        """Return sum_t max_i |r_t - mean r|_i over this many rounds, where the game knows it."""
+        """Return sum_t max_i |r_t - mean r|_i over this many rounds, or None if the game does not know it."""
         return None
 
 
@@ -143,7 +143,7 @@ REQUIRED = ("actions", "constraints", "setting")
 
 
 def check_game(game: object) -> Game:
-    """Return the game; refuse what is not one, and say what is missing."""
+    """Return the game; raise ValueError for anything else, and name the missing methods."""
     if isinstance(game, type) and issubclass(game, Game):
         raise TypeError(f"game must be an instance of {game.__name__}, not the class itself")
     if not isinstance(game, Game):

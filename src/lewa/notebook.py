@@ -1,6 +1,6 @@
-"""What results show in a notebook: rows as a DataFrame, tables as HTML, curves as a matplotlib figure.
+"""Show results in a notebook: rows as a DataFrame, tables as HTML, curves as a matplotlib figure.
 
-pandas and matplotlib are imported when they are asked for. Names of the user's are escaped wherever they are shown.
+pandas and matplotlib are imported on demand. The user's names are escaped in HTML.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ def frame(rows: Sequence[Row]) -> "DataFrame":
     try:
         import pandas as pd
     except ImportError:
-        raise ValueError("a DataFrame takes pandas: pip install pandas; rows() returns the same rows without it") from None
+        raise ValueError("a DataFrame needs pandas: pip install pandas; rows() returns the same rows without it") from None
     return pd.DataFrame(list(rows))
 
 
@@ -53,7 +53,7 @@ class Curve(NamedTuple):
     y: Vector
     low: Vector | None = None
     high: Vector | None = None
-    points: bool = False  # points with bars in place of a line with a band
+    points: bool = False  # whether to draw points with bars in place of a line with a band
 
 
 class Panel(NamedTuple):
@@ -66,7 +66,7 @@ class Panel(NamedTuple):
 
 
 def figure(title: str, panels: Sequence[Panel]) -> "Figure":
-    """Return a matplotlib figure with the panels side by side; it belongs to no window, so that nothing has to be closed."""
+    """Return a matplotlib figure with the panels side by side; it has no window that would have to be closed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -97,7 +97,7 @@ def _draw(axes: "Axes", curve: Curve) -> None:
 
 
 def mean_curve(name: str, x: Vector, values: Matrix) -> Curve:
-    """Return the mean of several seeds, (S, n), from the least to the greatest of them."""
+    """Return the curve of the mean over seeds, (S, n), with a band from the least to the greatest seed."""
     if len(values) == 1:
         return Curve(name, x, values[0])
     return Curve(name, x, values.mean(axis=0), values.min(axis=0), values.max(axis=0))

@@ -1,8 +1,8 @@
-"""Learners and games from outside this package: MODULE:CLASS, or an entry point of an installed package.
+"""Find learners and games outside this package: MODULE:CLASS, or an entry point of an installed package.
 
-A package announces its own by entry points in the groups `lewa.learners` and `lewa.games`. To name a class is to run its
-module: a study or a saved agent that names MODULE:CLASS is code. What nobody named is never imported from the folder of a
-command.
+A package announces its learners and games by entry points in the groups `lewa.learners` and `lewa.games`. Naming a class
+runs its module: a study or a saved agent that names MODULE:CLASS is code. Modules that are not named are never imported from
+the folder of a command.
 """
 
 import importlib
@@ -24,22 +24,22 @@ _allowed: set[str] | None = None  # modules that a name may import; None: all
 
 
 def allow_only(modules: Iterable[str] | None) -> None:
-    """Let MODULE:CLASS name these modules and no others; None allows all. For a service, which gets names from others."""
+    """Restrict MODULE:CLASS to these modules, for a service, which gets names from requests; None allows all modules."""
     global _allowed
     _allowed = None if modules is None else set(modules)
 
 
 class FolderFinder:
-    """Finds in one folder the modules that were named, and those that their sources import; nothing else that is there.
+    """Find modules in one folder: only those that were named, and those that their sources import.
 
-    A folder on `sys.path` would do more: libraries try to import what may not be installed, and would run a file here.
+    A folder on `sys.path` would do more: a library that tries to import an optional package could run a file of the folder.
     """
 
     def __init__(self, folder: str) -> None:
         self.folder, self.served = folder, set[str]()
 
     def name(self, module: str) -> None:
-        """Let a module be found, and what it imports; a library of that name comes first."""
+        """Allow a module, and the modules that it imports, to be found; an installed library of that name comes first."""
         top = module.partition(".")[0]
         self.served.add(top)
         try:
@@ -53,7 +53,7 @@ class FolderFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return where a module is, as Python asks for it; None for what nobody named."""
+        """Return the spec of a module for Python's import system; None for a module that was not named."""
         return PathFinder.find_spec(fullname, [self.folder]) if path is None and fullname in self.served else None
 
 
@@ -61,7 +61,7 @@ _finder: FolderFinder | None = None  # of the folder that a command runs in
 
 
 def look_in(folder: str | None) -> None:
-    """Look for named modules in this folder too, after Python's path; None looks on the path alone."""
+    """Search named modules in this folder too, after Python's path; None searches only the path."""
     global _finder
     if _finder is not None and _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
@@ -77,7 +77,7 @@ def folder() -> str | None:
 
 @cache
 def announced(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by name; of two packages that announce one name, the first on the path counts."""
+    """Return the entry points of a group by name; if two packages use the same name, the first on the path counts."""
     points: dict[str, EntryPoint] = {}
     for point in entry_points(group=group):
         points.setdefault(point.name, point)
@@ -85,7 +85,7 @@ def announced(group: str) -> dict[str, EntryPoint]:
 
 
 def find_class(name: str, group: str) -> Any:
-    """Return what MODULE:CLASS or an entry point of the group names; None if the name is neither."""
+    """Return the class of MODULE:CLASS or of an entry point of the group; None if the name is neither."""
     if ":" in name:
         return import_class(name)
     point = announced(group).get(name)
@@ -93,7 +93,7 @@ def find_class(name: str, group: str) -> Any:
 
 
 def module_of(name: str, group: str) -> str | None:
-    """Return the module that a name imports, which can be found from now on; None for a name of this package."""
+    """Return the module of a name, which can then be imported; None for a name of this package."""
     if ":" in name:
         module = name.partition(":")[0]
         if _finder is not None:
@@ -104,7 +104,7 @@ def module_of(name: str, group: str) -> str | None:
 
 
 def source_stamp(name: str, group: str) -> str | None:
-    """Return the hash of the sources that a name comes from; None for a name of this package, and without sources."""
+    """Return the hash of the sources of a name; None for a name of this package, and without sources."""
     module = module_of(name.partition("+")[0].partition("@")[0], group)
     try:
         return None if module is None else fingerprint_of(module)
@@ -113,13 +113,13 @@ def source_stamp(name: str, group: str) -> str | None:
 
 
 def import_class(path: str, name: str | None = None) -> Any:
-    """Import MODULE:CLASS; whatever the module does on import ends in one sentence, which calls it `name`."""
+    """Import MODULE:CLASS; raise ValueError with one sentence, which calls the class `name`, for any error of the import."""
     module, _, attributes = path.partition(":")
     name = name or path
     if not module or module.startswith(".") or not attributes:
         raise ValueError(f"{name} cannot be found: name a class as MODULE:CLASS, with the full name of the module")
     if _allowed is not None and module not in _allowed:
-        raise ValueError(f"{name} cannot be used here: the module {module} is not among those that are allowed")
+        raise ValueError(f"{name} cannot be used here: the module {module} is not allowed")
     if _finder is not None:
         _finder.name(module)
     try:

@@ -1,6 +1,6 @@
-"""What `--json` prints, type by type, and how a value is checked against it.
+"""The types of the objects that `--json` prints, and a check of values against them.
 
-Objects are closed: they have the keys that are listed here and no others. A number that is not finite becomes null.
+Objects are closed: they have exactly the keys that are listed here. A number that is not finite becomes null.
 """
 
 import json
@@ -31,7 +31,7 @@ class Spreads(TypedDict):
 
 
 class Guarantee(TypedDict):
-    """What is proved; null where nothing is, with the reason."""
+    """A guarantee; a bound that is not proved is null, with the reason."""
 
     regret: float | None
     violation: list[float] | None
@@ -44,13 +44,13 @@ class Guarantee(TypedDict):
 
 
 class JudgedGuarantee(Guarantee):
-    """The same, and whether the runs kept it; null where runs cannot tell."""
+    """A guarantee, and whether it held in the runs; null if runs cannot decide."""
 
     holds: bool | None
 
 
 class LearnerSummary(TypedDict):
-    """What a learner came to."""
+    """The results of a learner."""
 
     reward: Spread
     regret: Spread | None
@@ -71,7 +71,7 @@ class Hindsight(TypedDict):
 
 
 class Summary(TypedDict):
-    """What `lewa play` and `lewa replay` print."""
+    """The output of `lewa play` and `lewa replay`."""
 
     rounds: int
     actions: int
@@ -85,7 +85,7 @@ class Summary(TypedDict):
 
 
 class GuaranteeReport(Guarantee):
-    """What `lewa guarantee` prints: the first statement, and all of them."""
+    """The output of `lewa guarantee`: the best guarantee, and all of them."""
 
     learner: str
     actions: int
@@ -104,7 +104,7 @@ class Choice(Guarantee):
 
 
 class Advice(TypedDict):
-    """What `lewa advise` prints."""
+    """The output of `lewa advise`."""
 
     learner: Choice | None
     runner_up: Choice | None
@@ -136,7 +136,7 @@ class Mean(TypedDict):
 
 
 class BestPlay(TypedDict):
-    """The best play that keeps a budget; prices and averages by constraint."""
+    """The best play within a budget; prices and averages by constraint."""
 
     value: float
     play: dict[str, float]
@@ -146,7 +146,7 @@ class BestPlay(TypedDict):
 
 
 class LearnerPoint(TypedDict):
-    """What a learner gets at a budget, per round; violations by constraint."""
+    """The results of a learner at a budget, per round; violations by constraint."""
 
     reward: Mean
     average: dict[str, Mean]
@@ -156,7 +156,7 @@ class LearnerPoint(TypedDict):
 
 
 class Estimate(TypedDict):
-    """An off-policy estimate with its interval, and the one that is proved."""
+    """An off-policy estimate with its interval, and its proved interval."""
 
     value: float
     low: float
@@ -165,7 +165,7 @@ class Estimate(TypedDict):
 
 
 class Estimates(TypedDict):
-    """The same by inverse propensities, self-normalised, and doubly robust."""
+    """Three off-policy estimates: by inverse propensities, self-normalised, and doubly robust."""
 
     ips: Estimate
     snips: Estimate
@@ -173,7 +173,7 @@ class Estimates(TypedDict):
 
 
 class HeldOut(TypedDict):
-    """A play, and its estimates on rows that it was not chosen by."""
+    """A play, and its estimates on rows that did not choose it."""
 
     play: dict[str, float]
     values: dict[str, Estimates]
@@ -190,7 +190,7 @@ class FrontierPoint(TypedDict):
 
 
 class ContextGain(TypedDict):
-    """What a policy on the context has over the best fixed mixture, at one budget."""
+    """The gain of a policy on the context over the best fixed mixture, at one budget."""
 
     line: float
     fixed: float
@@ -207,7 +207,7 @@ class ContextGain(TypedDict):
 
 
 class Frontier(TypedDict):
-    """What `lewa frontier` prints."""
+    """The output of `lewa frontier`."""
 
     kind: Literal["table", "log"]
     rounds: int
@@ -236,7 +236,7 @@ class LearnerRow(TypedDict):
 
 
 class GameRow(TypedDict):
-    """A game in `lewa games`; with a floor, also what it knows about itself there."""
+    """A game in `lewa games`; with a floor, also the facts about it."""
 
     name: str
     actions: int
@@ -266,7 +266,7 @@ class SpeedRow(TypedDict):
 
 
 class Speed(TypedDict):
-    """What `lewa bench` prints."""
+    """The output of `lewa bench`."""
 
     machine: str
     rows: list[SpeedRow]
@@ -276,7 +276,7 @@ class Speed(TypedDict):
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """Return a value as JSON that every reader takes: numbers that are not finite become null."""
+    """Return a value as standard JSON: numbers that are not finite become null."""
     return json.dumps(_finite(value), indent=indent, allow_nan=False)
 
 
@@ -289,7 +289,7 @@ def _finite(value: object) -> object:
 
 
 def mismatch(value: object, kind: Any, place: str = "it") -> str:
-    """Return what is wrong with a value of JSON that should be of this type, or nothing.
+    """Return the first difference of a JSON value from this type, or an empty text.
 
     Types are typed dictionaries and named tuples (objects), lists, dictionaries with any keys, literals and unions.
 

@@ -1,4 +1,4 @@
-"""Which sources a module consists of. They are found by following its import statements, so that none can be forgotten."""
+"""Find the sources of a module by following its import statements."""
 
 import ast
 import hashlib

@@ -13,7 +13,7 @@ State: TypeAlias = Any  # of a learner: a named tuple of arrays, the first with 
 
 
 def annotations(annotated: object, name: str) -> dict[str, Any]:
-    """Return the annotations of a class or a function; refuse, by its name, one that names a type that is not there."""
+    """Return the annotations of a class or a function; raise ValueError, with its name, for an unknown type."""
     try:
         return get_type_hints(annotated)
     except Exception as error:  # an annotation in quotes is code of the user's

@@ -51,7 +51,7 @@ def as_range(name: str, of: Any) -> tuple[float, float]:
 
 
 def as_number(name: str, value: Any) -> float:
-    """Return the value as a finite float; refuse text, even if it looks like a number."""
+    """Return the value as a finite float; raise ValueError for text, even if it looks like a number."""
     try:
         if isinstance(value, str | bytes) or np.ma.is_masked(value):
             raise TypeError

@@ -42,14 +42,14 @@ def as_count(name: str, value: object, least: int = 1) -> int:
 
 
 def as_flag(name: str, value: object) -> bool:
-    """Return True or False; refuse what is neither."""
+    """Return True or False; raise ValueError for anything else."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {short_repr(value)}")
     return bool(value)
 
 
 def as_path(name: str, value: object) -> str:
-    """Return a path as text; refuse what is no path, and one of several lines, which no message could name."""
+    """Return a path as text; raise ValueError for anything else, and for a path with line breaks."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else None
     if not isinstance(path, str) or len(path.splitlines()) > 1:
         raise ValueError(f"{name} must be a path, in one line, got {short_repr(value)}")
@@ -57,7 +57,7 @@ def as_path(name: str, value: object) -> str:
 
 
 def as_floats(name: str, values: object, what: str = "numbers") -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the values as float64; refuse what is no array of numbers, and one that hides some of them."""
+    """Return the values as float64; raise ValueError unless they are an array of numbers without a mask."""
     try:
         if np.ma.is_masked(values):
             raise ValueError
@@ -67,7 +67,7 @@ def as_floats(name: str, values: object, what: str = "numbers") -> np.ndarray[An
 
 
 def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the values as float64; refuse the first one that is not a number in [0, 1], and name it.
+    """Return the values as float64; raise ValueError for the first value that is not a number in [0, 1].
 
     `first` is the index of the first row, if the values are a slice of a larger array.
     """

@@ -1,8 +1,8 @@
-"""The version of the package, and how an extra of it is installed."""
+"""The version of the package, and the command that installs an extra."""
 
 __version__ = "0.2.0"
 
 
 def install(extra: str) -> str:
-    """Return the command that installs an extra: in a clone, as long as there is no release."""
+    """Return the command that installs an extra in a clone, because there is no release yet."""
     return f"pip install -e '.[{extra}]' in a clone of lewa"

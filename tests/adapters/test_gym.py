@@ -98,12 +98,12 @@ def test_a_game_that_remembers_begins_anew_with_each_episode() -> None:
 
 def test_an_episode_is_truncated_after_its_rounds_and_never_terminated() -> None:
     env = Environment("bernoulli", floor=0.5, rounds=3)
-    with pytest.raises(gymnasium.error.ResetNeeded, match="begins with reset"):
+    with pytest.raises(gymnasium.error.ResetNeeded, match="call reset to begin"):
         env.step(0)
     for _ in range(2):
         env.reset(seed=4)
         assert [env.step(0)[2:4] for _ in range(3)] == [(False, False), (False, False), (False, True)]
-        with pytest.raises(gymnasium.error.ResetNeeded, match="an episode has 3 rounds"):
+        with pytest.raises(gymnasium.error.ResetNeeded, match="an episode of 3 rounds"):
             env.step(0)
 
 
@@ -191,9 +191,9 @@ def test_six_values_need_a_cost() -> None:
     ("arguments", "sentence"),
     [
         ({"game": "bernouli", "floor": 0.5, "rounds": 9}, "unknown game 'bernouli'; did you mean 'bernoulli'"),
-        ({"game": "bernoulli", "floor": 0.5}, "rounds must be an integer of at least 1, got None"),
-        ({"game": TWO, "floor": [0.5, 0.6]}, "rounds must be an integer of at least 1, got None"),
-        ({"game": TWO, "floor": 0.5, "rounds": 9}, "one floor per constraint, got 1 for a game with 2"),
+        ({"game": "bernoulli", "floor": 0.5}, "rounds must be an integer of at least 1 for a game .*, got None"),
+        ({"game": TWO, "floor": [0.5, 0.6]}, "rounds must be an integer of at least 1 for a game .*, got None"),
+        ({"game": TWO, "floor": 0.5, "rounds": 9}, "floor must have one number per constraint, got 1 for 2 constraints"),
         ({"game": lewa.games.Table([[1, 0]], [0, 1]), "floor": 0.5, "rounds": 9}, "at most the game's length 1, got 9"),
         ({"game": TWO, "floor": [0.5, 1.6], "rounds": 9}, "floor must be finite numbers in"),
     ],

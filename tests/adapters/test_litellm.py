@@ -87,7 +87,7 @@ def test_a_call_is_decided_settled_and_rewarded(server: Server, loop: asyncio.Ru
         assert client.refused == []
         assert {response.model for response in responses} <= set(MODELS.values())
         costs = {routing._answered[response.id].id: litellm.completion_cost(response) for response in responses}
-        with pytest.raises(ValueError, match="was not routed here"):
+        with pytest.raises(ValueError, match="feedback needs a response that was routed here"):
             routing.feedback("another", reward=1.0)
         with pytest.raises(ValueError, match="lewa routes asynchronous calls"):
             router.completion(model="chat", messages=MESSAGES, mock_response="word")

@@ -133,18 +133,18 @@ def test_what_is_written_can_be_changed_without_harm(log: Log) -> None:
 
 
 def test_the_seed_is_named_where_there_are_several(trace: Any) -> None:
-    with pytest.raises(ValueError, match="a dictionary holds one seed: choose one of 3, 4"):
+    with pytest.raises(ValueError, match="a dictionary has one seed: choose one of 3, 4"):
         write_feedback(trace)
-    with pytest.raises(ValueError, match="seed 0 was not played, but 3, 4"):
+    with pytest.raises(ValueError, match="seed must be one of 3, 4, got 0"):
         action_dist(trace, seed=0)
     assert not np.array_equal(action_dist(trace, seed=3), action_dist(trace, seed=4))
 
 
 def test_plays_that_were_not_kept_are_asked_for_in_a_sentence(log: Log) -> None:
     learner = lewa.learners.BanditLewa.tuned(3, 100, FLOOR)
-    with pytest.raises(ValueError, match=r"the plays were not recorded: ask for them by lewa.play\(..., every_round=True\)"):
+    with pytest.raises(ValueError, match=r"the plays must be recorded: use lewa.play\(..., every_round=True\)"):
         write_feedback(lewa.play(learner, GAME, rounds=20))
-    with pytest.raises(ValueError, match=r"ask for them by replay_log\(..., every_row=True\)"):
+    with pytest.raises(ValueError, match=r"use replay_log\(..., every_row=True\)"):
         action_dist(replay_log(learner, log))
 
 
@@ -164,12 +164,12 @@ def test_a_replay_has_the_play_of_every_row_and_is_otherwise_the_same(log: Log) 
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        ({"pscore": None}, "the feedback must have pscore: without the logger.s propensities nothing can be replayed"),
+        ({"pscore": None}, "the feedback must have pscore: replays and estimates need the logger.s propensities"),
         ({"reward": None, "n_actions": None}, "the feedback must have n_actions, reward"),
         ({"position": np.array([0, 1])}, r"there must be one position, got 2: \[0, 1\]"),
         ({"action": np.array([[0, 1], [1, 0]])}, "action must be one integer per row, got int64 of the shape"),
         ({"action": np.array([0.5, 1])}, "action must be one integer per row, got float64"),
-        ({"constraints": None}, "obp's feedback has no constraint: give constraints"),
+        ({"constraints": None}, "feedback without constraints needs constraints=..."),
         ({"pscore": np.array([0.0, 0.5])}, "propensities must be positive"),
         ({"reward": np.array([0.0, 7.0])}, "rewards must be finite numbers in"),
         ({"action": np.array([0, 5])}, r"actions must be among 0 \.\. 1"),

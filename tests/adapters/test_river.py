@@ -60,7 +60,7 @@ def test_a_cost_that_nobody_tells_is_refused_and_nothing_changes() -> None:
     policy = Policy([COST], arms=ARMS)
     arm = policy.pull(ARMS)
     before = policy.agent.snapshot()
-    with pytest.raises(ValueError, match=r"the cost of '.' is missing: pass it by update\(arm, reward, cost=...\)"):
+    with pytest.raises(ValueError, match=r"the cost of '.' is missing: pass update\(arm, reward, cost=...\)"):
         policy.update(arm, 1.0)
     with pytest.raises(ValueError, match="there is no value named 'price'"):
         policy.update(arm, 1.0, cost=0.1, price=0.2)
@@ -88,7 +88,7 @@ def test_what_an_update_tells_goes_before_what_is_known() -> None:
 
 def test_lines_that_no_mixture_of_known_costs_keeps_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"no mixture of the actions keeps cost at most 0\.4; the nearest is cost at most 0\.5"
+        ValueError, match=r"some mixture of actions must meet cost at most 0\.4; the nearest is cost at most 0\.5"
     ):
         Policy([COST], arms=ARMS, known={"cost": [0.5, 0.6, 0.7]})
 
@@ -118,9 +118,9 @@ def test_arms_that_are_not_there_are_not_pulled() -> None:
     assert "40 had actions masked" in str(status.guarantee.reason)
     with pytest.raises(ValueError, match="there is no action 'd'"):
         policy.pull(["a", "d"])
-    with pytest.raises(ValueError, match="there is no arm 'd'; there are 'a', 'b', 'c'"):
+    with pytest.raises(ValueError, match="the arm must be one of 'a', 'b', 'c', got 'd'"):
         policy.update("d", 0.5, cost=0.2)
-    with pytest.raises(ValueError, match="the arms are not known before the first pull"):
+    with pytest.raises(ValueError, match="the arms are unknown before the first pull"):
         Policy([COST]).update("a", 0.5, cost=0.2)
 
 
@@ -152,7 +152,7 @@ def test_answers_without_a_number_are_to_the_latest_open_pull_of_their_arm_and_t
     with pytest.raises(ValueError, match="no pull with the number 2 of 'a' is open"):
         policy.update("a", 1, cost=0.1, decision=numbers[1])
     policy.update("a", 1, cost=0.1)
-    with pytest.raises(ValueError, match="no pull of 'a' is open: it was answered or never made; nothing was changed"):
+    with pytest.raises(ValueError, match="no pull of 'a' is open: it was answered or never made, so nothing was changed"):
         policy.update("a", 1, cost=0.1)
     assert policy._n == policy.agent.status().answered == 3
 
@@ -163,7 +163,7 @@ def test_a_clone_is_new_and_a_copy_goes_on() -> None:
     )
     first = [policy.pull(ARMS) for _ in range(5)]
     clone = policy.clone()
-    with pytest.raises(ValueError, match="the arms are not known"):
+    with pytest.raises(ValueError, match="the arms are unknown"):
         _ = clone.agent
     assert [clone.pull(ARMS) for _ in range(5)] == first
     assert clone.agent.setup == policy.agent.setup
@@ -195,7 +195,9 @@ def test_evaluate_offline_learns_from_the_rows_whose_arm_it_pulled_and_from_no_o
 
 
 def test_a_learner_that_needs_to_see_every_arm_is_refused() -> None:
-    with pytest.raises(ValueError, match="river reports only the arm that was pulled, but lewa needs every arm"):
+    with pytest.raises(
+        ValueError, match="lewa needs the outcome of every arm, but river reports only the arm that was pulled"
+    ):
         Policy([COST], learner="lewa")
     with pytest.raises(ValueError, match="unknown learner 'bandit-lew'; did you mean"):
         Policy([COST], learner="bandit-lew")
@@ -218,5 +220,5 @@ def test_a_policy_with_a_context_pulls_by_it() -> None:
         policy.update(arm, float((arm == "b") == code), cost=0.9 if arm == "b" else 0.1)
     assert policy.pull(["a", "b"], {"task": "code"}) == "b"
     assert policy.pull(["a", "b"], {"task": "chat"}) == "a"
-    with pytest.raises(ValueError, match="decides by a context"):
+    with pytest.raises(ValueError, match="this agent needs a context"):
         policy.pull(["a", "b"])

@@ -67,7 +67,7 @@ def test_a_batch_is_refused_as_a_whole() -> None:
     good: dict[str, Any] = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
     before = agent.snapshot()
     refused: list[tuple[Any, type[ValueError], str]] = [
-        ([(first, good), (first, good)], ClosedError, "decision 1 is answered twice"),
+        ([(first, good), (first, good)], ClosedError, "decision 1 has two answers"),
         ([(first, good), (99, good)], UnknownError, "decision 99 does not belong"),
         ([(first, good), (second, {**good, "cost": "x"})], ValueError, "cost must be a number"),
         ([(first, good), (second, {**good, "cost": float("nan")})], ValueError, "cost must be a finite number"),

@@ -176,7 +176,7 @@ REFUSED: list[tuple[Callable[[Agent], object], str]] = [
     (lambda agent: agent.set_exposure(2), "exposure must lie in"),
     (lambda agent: agent.set_exposure(0.5), "needs a fallback action"),
     (lambda agent: agent.apply(Change("limit", "cost", 0.3, 7)), "the change was made after 7 decisions"),
-    (lambda agent: agent.apply({"kind": "change", "version": 1}), "a change has the fields"),
+    (lambda agent: agent.apply({"kind": "change", "version": 1}), "a change must have the fields"),
     (lambda agent: agent.set_limit("cost", 0.3, who=3), "who and why must be texts"),  # type: ignore[arg-type]
 ]
 
@@ -196,9 +196,9 @@ def test_a_wrong_change_is_refused_in_one_sentence_and_changes_nothing(
 def test_the_last_action_cannot_be_retired_and_a_retired_name_is_never_used_again() -> None:
     agent = fresh()
     agent.retire_action("x")
-    with pytest.raises(ValueError, match="the last one cannot be retired"):
+    with pytest.raises(ValueError, match="the last action cannot be retired"):
         agent.retire_action("y")
-    with pytest.raises(ValueError, match="its name cannot be used again"):
+    with pytest.raises(ValueError, match="its label cannot be used again"):
         agent.add_action("x")
     assert all(agent.pull().action == "y" for _ in range(20))
     with pytest.raises(ValueError, match="at least one action that is not retired"):

@@ -211,11 +211,11 @@ def test_the_last_safe_action_is_never_retired() -> None:
     agent = make(governor=Governor(sure=sure, debt={"cost": 2}))
     agent.retire_action("a")
     before = state_of(agent)
-    with pytest.raises(ValueError, match="the governor plays 'a', 'b' as its safe action"):
+    with pytest.raises(ValueError, match="the safe action of the governor, 'a', 'b', cannot be retired"):
         agent.retire_action("b")
-    with pytest.raises(ValueError, match="the governor plays 'a' as its safe action"):
+    with pytest.raises(ValueError, match="the safe action of the governor, 'a', cannot be retired"):
         agent.set_limit("cost", 0.15)  # only the retired action keeps this limit
-    with pytest.raises(ValueError, match="the governor plays 'a' as its safe action"):
+    with pytest.raises(ValueError, match="the safe action of the governor, 'a', cannot be retired"):
         agent.set_governor(Governor("a", sure={"cost": 0.1}))
     assert state_of(agent) == before
     agent.set_governor(None)

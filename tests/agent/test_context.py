@@ -121,11 +121,11 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
     before, dice = agent.snapshot(), make()
     decision = run(dice, 21)[-2]
     wrong: list[tuple[Any, str]] = [
-        (lambda: agent.pull(), "decides by a context: pull\\(context=...\\) with task, tokens, got none"),
+        (lambda: agent.pull(), "this agent needs a context: use pull\\(context=...\\) with task, tokens, got none"),
         (lambda: agent.pull(context={"token": 3}), "the context has no 'token'; did you mean 'tokens'"),
         (lambda: agent.pull(context={"tokens": "x"}), "tokens must be a number"),
         (lambda: agent.pull(["none"], context={}), "there is no action 'none'"),
-        (lambda: plain.pull(context={}), "this agent has no context"),
+        (lambda: plain.pull(context={}), "a context must be declared"),
         (lambda: agent.apply(decision._replace(features_bytes=b"")), "a decision of this agent has 4 features, got 0"),
         (lambda: agent.apply(decision._replace(charged=(0.123,))), "was charged .* the record belongs to another agent"),
         (lambda: plain.apply(decision._replace(id=1, round=1)), "a decision of this agent has 0 features, got 4"),
@@ -172,7 +172,7 @@ def test_the_context_is_kept_only_if_asked(tmp_path: Path) -> None:
     assert without.context is None
     assert "code" not in to_text(without) + json.dumps(without.plain())
     before = agent.snapshot()
-    with pytest.raises(ValueError, match="a context that is kept must be made of texts and numbers"):
+    with pytest.raises(ValueError, match="a recorded context must consist of texts and numbers"):
         make(context=[lewa.number("x", (0, 1))], keep_context=True).pull(context={"x": {1, 2}})
     assert agent.snapshot() == before
 
@@ -245,14 +245,14 @@ def test_a_group_is_a_level_of_a_category_of_the_context() -> None:
     decision = agent.pull(context={"task": "chat"})
     assert dict(agent.update(decision, reward=1, cost=0.9).values) == {"reward": 1.0, "cost of code": 0.3}
     for wrong, sentence in [
-        (lewa.at_most("cost", 0.3, group="tokens"), "declare category\\('tokens'"),
+        (lewa.at_most("cost", 0.3, group="tokens"), "needs category\\('tokens'"),
         (lewa.at_most("cost", 0.3, group={"task": "poem"}), "'poem' is not a level of task, which has code, chat"),
     ]:
         with pytest.raises(ValueError, match=sentence):
             lewa.Agent(ACTIONS, wrong, context=COLUMNS)
-    with pytest.raises(ValueError, match="declare category\\('task'"):
+    with pytest.raises(ValueError, match="needs category\\('task'"):
         lewa.Agent(ACTIONS, line)
-    with pytest.raises(ValueError, match="a group is a column of the context"):
+    with pytest.raises(ValueError, match="a group must be a column of the context"):
         lewa.at_most("cost", 0.3, group=3)  # type: ignore[arg-type]
 
 

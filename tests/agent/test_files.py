@@ -97,7 +97,7 @@ def test_a_file_cut_anywhere_is_refused_with_a_sentence(tmp_path: Path) -> None:
     before = agent.snapshot()
     for end in [*range(0, len(whole) - 1, 97), len(whole) // 2, len(whole) - 2]:
         (tmp_path / "cut.json").write_bytes(whole[:end])
-        with pytest.raises(ValueError, match="is not a saved agent, or is cut short"):
+        with pytest.raises(ValueError, match="is not a saved agent, or is truncated"):
             Agent.load(tmp_path / "cut.json")
     assert agent.snapshot() == before
 
@@ -107,7 +107,7 @@ def test_a_changed_file_is_refused(tmp_path: Path) -> None:
     at_work().save(path)
     text = path.read_text()
     path.write_text(text.replace('"round": 40', '"round": 41'))
-    with pytest.raises(ValueError, match="checksum does not fit"):
+    with pytest.raises(ValueError, match="checksum does not match"):
         Agent.load(path)
     path.write_text('{"weights": [1, 2]}')
     with pytest.raises(ValueError, match="is not a saved agent"):
@@ -128,7 +128,7 @@ def broken(change: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda plain: plain.update(version=99), "version 1 can be restored, got version 99"),
+        (lambda plain: plain.update(version=99), "must have version 1, got version 99"),
         (lambda plain: plain["state"].pop("book"), "not complete: KeyError"),
         (lambda plain: plain["setup"].pop("lines"), "not complete: KeyError"),
         (lambda plain: plain["state"]["book"].pop(), "the statistics of 3 quantities have as many rows, got 2"),

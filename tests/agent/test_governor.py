@@ -189,7 +189,7 @@ def test_the_learned_form_finds_what_is_safe(delay: int) -> None:
         assert stands is not None
         assert stands.form == "learned"
         assert stands.safe > 50
-        assert "/rho behind cost at most 0.4, with probability 0.95" in stands.promise[0]
+        assert "/rho, with probability 0.95" in stands.promise[0]
         assert peak < 20 + 30  # its bound at rho = 0.1 is far above: 20 + 3 (1 + open) + 350
         assert debt < 40
 
@@ -227,16 +227,16 @@ def test_telling_a_safe_action_governs_by_default_and_says_what_is_promised() ->
     assert stands is not None
     assert list(stands.bounds) == pytest.approx([100 * 0.008])  # a hundred decisions at their worst
     assert str(stands) == (
-        "never more than 0.8 behind cost at most 0.002, on every path, if 'small' never has cost above 0.002 and no "
+        "the debt of cost at most 0.002 never exceeds 0.8, on every path, if 'small' never has cost above 0.002 and no "
         "decision has cost above 0.01 (G1)"
     )
-    assert "governor: never more than 0.8" in str(agent.status())
+    assert "governor: the debt of cost at most 0.002 never exceeds 0.8" in str(agent.status())
     assert json.loads(json.dumps(agent.status().plain()))["governor"]["bounds"] == [pytest.approx(0.8)]
     longer = Agent(["small", "large"], [at_most("cost", 0.002, range=(0, 0.01))], horizon=10**6, safe="small").status()
     assert longer.governor is not None
     assert list(longer.governor.bounds) == pytest.approx([1000 * 0.008])
     assert Agent(["a"], [COST], governor="off").status().governor is None
-    with pytest.raises(ValueError, match="safe names the action that a governor plays"):
+    with pytest.raises(ValueError, match="safe needs a governor"):
         Agent(["a"], [COST], safe="a", governor="off")
     assert Agent(["a"], [COST]).status().governor is None
 
@@ -312,7 +312,7 @@ def test_a_safe_action_that_is_not_safe_is_reported_and_nothing_is_promised() ->
     stands = agent.status().governor
     assert stands is not None
     assert stands.bounds == (None,)
-    assert stands.promise[0].startswith("nothing is proved about the debt of cost: ")
+    assert stands.promise[0].startswith("no bound is proved for the debt of cost: ")
     assert "governor" in [warning.code for warning in agent.status().warnings]
 
 
@@ -321,15 +321,15 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"governor": "on"}, "governor must be a Governor, 'auto', 'learned' or 'off'"),
     (
         {"governor": Governor("safe", sure={"cost": 0.5})},
-        "surely: cost at most 0.4 is not kept by cost 0.5",
+        "surely: cost at most 0.4 is not met by cost 0.5",
     ),
-    ({"governor": Governor("safe", mean={"cost": 0.4})}, "must keep every limit in the mean, with slack"),
-    ({"governor": Governor({"safe": 0.5, "b": 0.5})}, "must be given for cost"),
+    ({"governor": Governor("safe", mean={"cost": 0.4})}, "must meet every limit in the mean, with slack"),
+    ({"governor": Governor({"safe": 0.5, "b": 0.5})}, "must include cost"),
     ({"governor": Governor({"safe": 0.5, "b": 0.4}, mean={"cost": 0.1})}, "shares of at least 0 that sum to 1"),
     ({"governor": Governor("safe", debt={"cost": 0.1})}, "the debt of cost must be at least 0.6"),
     ({"governor": Governor("safe", debt={"cots": 1.0})}, "there is no constraint 'cots'; did you mean 'cost'"),
-    ({"governor": Governor(mean={"cost": 0.1})}, "name it by safe="),
-    ({"governor": Governor(sure={"cost": [0.5, 0.9, 0.9]})}, "no mixture of the sure values keeps every limit"),
+    ({"governor": Governor(mean={"cost": 0.1})}, "pass safe="),
+    ({"governor": Governor(sure={"cost": [0.5, 0.9, 0.9]})}, "some mixture of the sure values must meet every limit"),
     ({"governor": Governor("safe", epsilon=0.0)}, "epsilon must lie strictly between 0 and 1"),
     ({"safe": "b", "governor": Governor("safe")}, "the safe action must be named once"),
 ]
@@ -344,7 +344,7 @@ def test_what_breaks_a_law_is_refused_in_one_sentence(wish: dict[str, Any], sent
 def test_a_limit_that_the_safe_action_does_not_keep_is_refused_and_nothing_has_changed() -> None:
     agent = Agent(ACTIONS, [COST], governor=Governor("safe", sure={"cost": 0.2}))
     before = agent.snapshot()
-    with pytest.raises(ValueError, match=r"not kept by cost 0\.2"):
+    with pytest.raises(ValueError, match=r"not met by cost 0\.2"):
         agent.set_limit("cost", 0.1)
     with pytest.raises(ValueError, match="call set_governor first"):
         agent.retire_action("safe")

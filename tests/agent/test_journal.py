@@ -89,7 +89,7 @@ def test_a_cut_last_line_is_dropped_with_a_warning(tmp_path: Path) -> None:
     last = whole.rindex(b"\n", 0, -1) + 1
     for cut in (last + 1, len(whole) - 1):
         path.write_bytes(whole[:cut])
-        with pytest.warns(UserWarning, match=r"the last line of .*journal was cut off"):
+        with pytest.warns(UserWarning, match=r"the last line of .*journal is incomplete after a crash"):
             again = Agent.open(path)
         assert path.read_bytes() == whole[:last]
         again.pull()
@@ -123,7 +123,7 @@ def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=f"line {len(lines) + 1} of .*journal is damaged"):
         Agent.open(path)
     path.write_bytes(b"".join(lines[:4]))
-    with pytest.raises(ValueError, match="is shorter than the snapshot beside it says"):
+    with pytest.raises(ValueError, match="has fewer records than its snapshot"):
         Agent.open(path)
 
 
@@ -133,7 +133,7 @@ def test_a_journal_has_one_owner_and_is_not_written_over(tmp_path: Path) -> None
     agent.pull()
     begins: list[Callable[[], object]] = [lambda: Agent.open(path), lambda: fresh(journal=path)]
     for begin in begins:
-        with pytest.raises(ValueError, match=r"has the journal .* open"):
+        with pytest.raises(ValueError, match=r"a journal can be open once, but .* is open"):
             begin()
     agent.stop_journal()
     with pytest.raises(ValueError, match=r"use Agent\.open to continue a journal"):
@@ -221,7 +221,7 @@ def test_the_copy_of_an_agent_in_a_forked_child_stops(tmp_path: Path) -> None:
             for call in (agent.pull, plain.pull, lambda: agent.update(decision, cost=0.1)):
                 with pytest.raises(StoppedError, match="copied by a fork"):
                     call()
-            with pytest.raises(ValueError, match=r"has the journal .* open"):
+            with pytest.raises(ValueError, match=r"a journal can be open once, but .* is open"):
                 Agent.open(path)
             again = Agent.restore(plain.snapshot())  # said in so many words
             status = 0 if again.pull().id == 2 else 1

@@ -290,7 +290,7 @@ def test_the_status_prints_what_is_proved_from_a_change_on(learner: str) -> None
     assert Agent.restore(old).status().guarantee.regret is None  # a file that does not say where the learner stood
     older = json.loads(json.dumps(again.snapshot()))
     older["state"]["beginning"] |= {"waiting": 2, "start": older["state"]["beginning"]["start"][:2]}
-    assert "did not note where its learner stood" in Agent.restore(older).status().guarantee.reason
+    assert "did not record the state of its learner" in Agent.restore(older).status().guarantee.reason
 
 
 @pytest.mark.parametrize("learner", ["lewa", "loss-bandit-lewa", "late-bandit-lewa"])
@@ -343,7 +343,7 @@ def test_an_action_that_leaves_costs_nothing_against_the_others() -> None:
     fixed = Agent(list("abc"), [at_least("c", FLOOR)], learner="fixed-share-lewa", horizon=300, settings=steps)
     fixed.retire_action("a")
     fixed.update(fixed.pull(), reward=[0.5] * 3, c=[0.5] * 3)
-    assert "nothing is proved for this learner after such a change" in fixed.status().guarantee.reason
+    assert "no bound is proved for this learner after such a change" in fixed.status().guarantee.reason
 
 
 def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_safe_rounds() -> None:

@@ -195,7 +195,7 @@ def test_the_status_says_at_once_that_the_available_actions_cannot_keep_a_line()
     assert codes() == []
     agent.pull(available=["dear"])
     assert codes() == ["masked-infeasible"]
-    assert "(dear) cannot keep cost at most 0.4" in str(agent.status())
+    assert "(dear) cannot meet cost at most 0.4" in str(agent.status())
     assert Agent.restore(agent.snapshot()).status().warnings == agent.status().warnings
     agent.pull(available=["dear", "cheap"])
     assert codes() == []

@@ -75,7 +75,7 @@ def test_a_journal_says_so_too_and_also_when_the_edit_is_undone(tmp_path: Path, 
     answer(agent, 5)
     agent.stop_journal()
     write(EDITED)
-    with pytest.warns(UserWarning, match="its journal does not replay to the bit"):
+    with pytest.warns(UserWarning, match="its journal does not replay bit for bit"):
         agent = Agent.open(path)
     answer(agent, 5)
     agent.stop_journal()

@@ -118,23 +118,26 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
     before = agent.snapshot()
     wrong_kind: Any = [1, 2]
     wrong: list[tuple[Any, str]] = [
-        (lambda: agent.pull(), "this agent mixes policies: use pull\\(context=...\\) to ask them"),
+        (lambda: agent.pull(), "this agent mixes policies and needs pull\\(context=...\\)"),
         (lambda: agent.pull(advice={"long": "small"}, context=None), "'NoneType'|must have an entry"),
         (lambda: agent.pull(advice={"lnog": "small"}), "there is no policy 'lnog'; did you mean 'long'"),
         (lambda: agent.pull(advice={"long": "huge", "code": "small"}), "advises 'huge', which is no action"),
-        (lambda: agent.pull(advice={"long": [0.5, 0.6], "code": "small"}), "chances that sum to 1"),
-        (lambda: agent.pull(advice={"long": [1], "code": "small"}), "of long must have 2 chances, .* got 1: \\[1\\]"),
-        (lambda: agent.pull(advice={"long": None, "code": "small"}), "chances that sum to 1"),
-        (lambda: agent.pull(advice=wrong_kind), "advice is an action or chances by policy"),
+        (lambda: agent.pull(advice={"long": [0.5, 0.6], "code": "small"}), "probabilities that sum to 1"),
+        (
+            lambda: agent.pull(advice={"long": [1], "code": "small"}),
+            "of long must have 2 probabilities, .* got 1: \\[1\\]",
+        ),
+        (lambda: agent.pull(advice={"long": None, "code": "small"}), "probabilities that sum to 1"),
+        (lambda: agent.pull(advice=wrong_kind), "advice must map policies"),
         (lambda: agent.pull_many(2), "this agent mixes policies"),
-        (lambda: agent.add_action("huge"), "the actions of an agent that mixes policies cannot change"),
-        (lambda: plain.pull(advice={"long": "small"}), "this agent mixes no policies"),
+        (lambda: agent.add_action("huge"), "an agent that mixes policies cannot change its actions"),
+        (lambda: plain.pull(advice={"long": "small"}), "advice needs an agent with policies"),
         (lambda: make(policies={}), "policies must have distinct names, at least one"),
         (lambda: make(policies={"x": 3}), "the policy x must be a function of the context"),
         (lambda: make(policies="long"), "policies must be functions by name"),
         (lambda: make(learner="lewa-ix", horizon=10), "lewa-ix takes no advice of policies; these do: exp4-lewa"),
-        (lambda: make(context=lewa.number("x", (0, 1))), "by a context or by policies, got both"),
-        (lambda: make(learner="exp4-lewa"), "give horizon, or take anytime-exp4-lewa"),
+        (lambda: make(context=lewa.number("x", (0, 1))), "either context or policies, got both"),
+        (lambda: make(learner="exp4-lewa"), "needs horizon, .* anytime-exp4-lewa needs none"),
     ]
     for call, sentence in wrong:
         with pytest.raises((ValueError, TypeError), match=sentence) as error:

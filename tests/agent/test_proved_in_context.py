@@ -81,7 +81,7 @@ def test_known_costs_have_a_smaller_bound_as_long_as_they_are_right(horizon: int
     assert "the constraints that are called known have exactly their expected values" in known.assumptions
     wrong = run(make(**prices), price=0.7).guarantee
     assert wrong.regret is None
-    assert "were not what is called known" in wrong.reason
+    assert "differ from the known values" in wrong.reason
     agent.add_action("huge", like="large")
     agent.set_range("cost", (0, 2))
     assert agent.setup.learner.known.tolist() == [pytest.approx([0.95, 0.6, 0.6])]  # type: ignore[attr-defined]
@@ -93,7 +93,7 @@ def test_what_cannot_be_known_is_refused_in_one_sentence() -> None:
         ({"settings": {"known": "cost"}, "expected": prices}, "known must be a list of constraints"),
         ({"settings": {"known": [[0.9, 0.2]]}, "expected": prices}, "known must be a list of constraints"),
         ({"settings": {"known": ["costs"]}, "expected": prices}, "there is no constraint 'costs'; did you mean 'cost'"),
-        ({"settings": {"known": ["cost"]}}, "cost is called known, and its value per action is not: give expected="),
+        ({"settings": {"known": ["cost"]}}, "a known cost needs its value per action: pass expected="),
         ({"settings": {"known": ["cost"]}, "expected": {"cost": [0.1, 1.8]}}, r"must lie in its range \(0, 1\), got 1.8"),
         ({"settings": {"known": ["cost"]}, "expected": prices, "goal": "practice"}, "squarecb-lewa has no parameter"),
     ]

@@ -172,9 +172,7 @@ def test_a_regressor_that_does_not_repeat_itself_is_named_and_the_records_count(
     agent = make(Mean(), journal=tmp_path / "j")
     run(agent, 40)
     agent.stop_journal()
-    with pytest.warns(
-        UserWarning, match="the regressor does not repeat what it predicted for decision \\d+: it was another"
-    ):
+    with pytest.warns(UserWarning, match="the regressor does not repeat its prediction for decision \\d+: it is another"):
         opened = lewa.Agent.open(tmp_path / "j", regressor=Mean(nothing_after=3))
     assert state(opened) == state(agent)
     assert opened.pull(context={}) != agent.pull(context={})
@@ -239,10 +237,10 @@ def test_what_a_regressor_learned_is_not_saved_and_a_sentence_says_so(tmp_path: 
     agent._checkpoint(agent._journal)  # type: ignore[arg-type]  # the journal does it by itself: nothing is written
     assert [path.name for path in tmp_path.iterdir()] == ["early"]
     for call in refusals[:-1]:
-        with pytest.raises(ValueError, match="what a regressor has learned is not saved: give the agent a journal"):
+        with pytest.raises(ValueError, match="a fitted regressor is not saved: make the agent with a journal"):
             call()
     agent.stop_journal()
-    with pytest.raises(ValueError, match="made with a Mean: what a regressor has learned is not saved"):
+    with pytest.raises(ValueError, match="made with a Mean: a fitted regressor is not saved"):
         refusals[-1]()
     with pytest.raises(ValueError, match="is not saved"):
         agent.start_journal(tmp_path / "late")
@@ -280,20 +278,23 @@ def test_what_is_no_regressor_gets_one_sentence(tmp_path: Path) -> None:
     locked.lock = Lock()
     before = state(agent)
     refusals: list[tuple[Any, str]] = [
-        (lambda: make(3), "must have partial_fit and predict, as scikit-learn has them, or learn_one"),
+        (lambda: make(3), "must have partial_fit and predict, as in scikit-learn, or learn_one"),
         (lambda: make(Mean), "must be an object, such as Mean\\(\\), got the class"),
         (lambda: make(Classifier()), "predict a number, got Classifier: ValueError: classes must be passed on the first"),
-        (lambda: make(Mean(), context=None), "a regressor learns from a context: declare it"),
-        (lambda: make(Mean(), context=None, policies=["a"]), "a regressor learns from a context"),
-        (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "in the place of the ridge of squarecb-lewa"),
-        (lambda: agent.add_action("huge"), "the actions of an agent with a regressor cannot change"),
+        (lambda: make(Mean(), context=None), "a regressor needs a context: declare it"),
+        (lambda: make(Mean(), context=None, policies=["a"]), "a regressor needs a context"),
+        (lambda: make(Mean(), learner="proved-squarecb-lewa", horizon=100), "replaces the ridge of squarecb-lewa"),
+        (lambda: agent.add_action("huge"), "an agent with a regressor cannot change its actions"),
         (
             lambda: agent.set_range("cost", (0, 2)),
-            "the ranges of an agent with a regressor cannot change: make a new agent with the new range of cost",
+            "an agent with a regressor cannot change a range: make a new agent with the new range of cost",
         ),
         (lambda: lewa.Agent.open(tmp_path / "plain", regressor=Mean()), "this agent was made without a regressor"),
         (lambda: lewa.Agent.open(tmp_path / "mean", regressor=Ridge()), "made with a Mean: .* of that class, got a Ridge"),
-        (lambda: make(locked), "that copy.deepcopy can copy, .* got Mean: TypeError: cannot pickle '_thread.lock'"),
+        (
+            lambda: make(locked),
+            "copy.deepcopy must be able to copy a regressor, .* got Mean: TypeError: cannot pickle '_thread.lock'",
+        ),
     ]
     for call, sentence in refusals:
         with pytest.raises(ValueError, match=sentence) as error:

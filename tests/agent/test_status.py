@@ -138,7 +138,7 @@ def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, 
     assert status.guarantee.regret is None
     assert status.guarantee.violation is None
     assert status.promise == ()
-    assert status.guarantee.reason.startswith("the theorem assumes rounds answered at once, with all actions")
+    assert status.guarantee.reason.startswith("the theorem assumes that rounds are answered at once, with all actions")
     assert said in status.guarantee.reason
 
 
@@ -158,7 +158,7 @@ def test_where_nothing_is_proved_of_a_learner_that_is_the_reason_whatever_happen
         assert agent.status().guarantee.regret is None
     assert nothing.status().guarantee == lewa.guarantee(nothing.setup.learner, 2, 11)
     assert "no bound on regret or violation is proved" in nothing.status().guarantee.reason
-    reason = "nothing is proved for this learner after such a change" if how == "changed" else "theorem"
+    reason = "no bound is proved for this learner after such a change" if how == "changed" else "theorem"
     assert reason in too_few.status().guarantee.reason  # its bound is trivial so far, and will not be
 
 
@@ -180,7 +180,7 @@ def test_what_projections_leave_is_added_to_the_bound() -> None:
 def test_a_line_that_no_action_keeps_is_warned_of_with_the_nearest_that_one_does() -> None:
     status = routed(3000, {"small": 0.003, "large": 0.006}, REWARDS, line=0.002, top=0.012).status()
     assert len(status.warnings) == 1
-    assert status.warnings[0].startswith("no mixture of the actions seems to keep cost at most 0.002; at best, with 95%")
+    assert status.warnings[0].startswith("no mixture of the actions seems to meet cost at most 0.002; at best, with 95%")
     best = float(status.warnings[0].rsplit(" ", 1)[1])
     assert 0.002 < best < 0.003
 
@@ -190,7 +190,7 @@ def test_two_lines_that_no_mixture_keeps_together_are_warned_of() -> None:
     for _ in range(2000):
         decision = agent.pull()
         agent.update(decision, reward=0.5, x=float(decision.action == "a"), y=float(decision.action == "b"))
-    assert "no mixture of the actions seems to keep x at least 0.7 and y at least 0.7" in agent.status().warnings[0]
+    assert "no mixture of the actions seems to meet x at least 0.7 and y at least 0.7" in agent.status().warnings[0]
 
 
 def test_a_line_that_can_be_kept_is_not_called_infeasible() -> None:
@@ -225,7 +225,7 @@ def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
 
 def test_a_horizon_that_has_passed_is_warned_of() -> None:
     agent = routed(101, COSTS, REWARDS, line=0.0025, top=0.009, learner="bandit-lewa", horizon=100)
-    assert "101 decisions were made, more than the horizon 100 the learner is tuned for" in agent.status().warnings
+    assert "101 decisions were made, more than the horizon 100 for which the learner is tuned" in agent.status().warnings
 
 
 def test_decisions_without_an_answer_are_warned_of() -> None:
@@ -288,9 +288,9 @@ def test_a_status_is_text_and_json() -> None:
     text = str(agent.status())
     assert (
         "cost at most 0.4: 0.3 on average (below the limit), 0.3 recently, debt -0.1; "
-        "in expectation 0 to 1 (95% at all times): undecided; multiplier 0"
+        "expected average 0 to 1 (95% confidence at all times): undecided; multiplier 0"
     ) in text
-    assert "share at least 0.1: nothing told yet; multiplier 0" in text
+    assert "share at least 0.1: no values yet; multiplier 0" in text
     plain: dict[str, Any] = json.loads(json.dumps(agent.status().plain()))
     assert plain["constraints"][0]["average"] == 0.3
     assert plain["guarantee"]["reason"].startswith("its constants were chosen by measurements, and no bound on regret")

@@ -181,7 +181,7 @@ def test_a_change_of_prices_is_found_within_a_few_hundred_decisions(before: floa
 
 @pytest.mark.parametrize("learner", ["safe-mixing", "bandit-safe-mixing"])
 def test_a_safe_learner_without_a_safe_action_is_refused(learner: str) -> None:
-    with pytest.raises(ValueError, match=f"{learner} mixes in an action that is known to be safe"):
+    with pytest.raises(ValueError, match=f"{learner} needs an action that is known to be safe"):
         Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000)
     Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1000, settings={"safe": 1, "margin": 0.1})
 
@@ -192,19 +192,19 @@ def test_a_wrapper_that_raises_no_limit_is_warned_of() -> None:
     assert warning.code == "no-effect"
     assert warning.startswith("lewa+tightened has slack 0 and plays as lewa does")
     (feedback,) = Agent(["a", "b"], [at_least("c", 0.5)], settings={"slack": 0.1}, **made).status().warnings
-    assert feedback.startswith("lewa+tightened sees every action")
+    assert feedback.startswith("lewa+tightened has full information")
 
 
 def test_a_learner_of_the_other_feedback_is_refused_or_warned_of() -> None:
     limit = [at_least("c", 0.5)]
-    with pytest.raises(ValueError, match="lewa is a learner for feedback='full', got feedback='bandit'"):
+    with pytest.raises(ValueError, match="lewa needs feedback='full', got feedback='bandit'"):
         Agent(["a", "b"], limit, learner="lewa", feedback="bandit", horizon=100)
-    with pytest.raises(ValueError, match="bandit-lewa is a learner for feedback='bandit', got feedback='full'"):
+    with pytest.raises(ValueError, match="bandit-lewa needs feedback='bandit', got feedback='full'"):
         Agent(["a", "b"], limit, learner="bandit-lewa", feedback="full", horizon=100)
     agent = Agent(["a", "b"], limit, learner="lewa", horizon=100)
     (warning,) = agent.status().warnings
     assert warning.code == "no-effect"
-    assert warning.startswith("lewa sees every action: an answer needs one value per action")
+    assert warning.startswith("lewa has full information: an answer needs one value per action")
     agent.update(agent.pull(), reward=[0.1, 0.2], c=[0.5, 0.6])
     assert agent.status().warnings == ()
 
@@ -289,13 +289,13 @@ def test_a_change_of_all_actions_together_is_found_in_a_few_hundred_answers_and_
 
 NOTHING_TO_DO: list[tuple[dict[str, Any], str]] = [
     ({"keep_context": True}, "keep_context=True needs a context"),
-    ({"sync": "every"}, "sync and plays are about a journal: give journal=PATH"),
-    ({"plays": True}, "sync and plays are about a journal: give journal=PATH"),
+    ({"sync": "every"}, "sync and plays need a journal: pass journal=PATH"),
+    ({"plays": True}, "sync and plays need a journal: pass journal=PATH"),
     (
         {"learner": "lewa-ix", "goal": "proved", "horizon": 9},
-        "goal is for learner='auto', got goal='proved' and learner='lewa-ix'",
+        "goal needs learner='auto', got goal='proved' and learner='lewa-ix'",
     ),
-    ({"safe": "a", "governor": "off"}, "safe names the action that a governor plays, got safe='a' and governor='off'"),
+    ({"safe": "a", "governor": "off"}, "safe needs a governor, got safe='a' and governor='off'"),
 ]
 
 

@@ -116,7 +116,7 @@ def test_nothing_is_proved_beyond_the_epochs_that_there_are() -> None:
     learner = lewa.learners.make("lewa+doubling", 3, 1, 0.6)
     assert learner.length.sum() >= 10**13  # type: ignore[attr-defined]
     short = learner.replace(**{name: getattr(learner, name)[:3] for name in ("eta", "delta", "mu", "length")})
-    assert lewa.guarantee(short, 3, 8).reason == "the epochs have 7 rounds in all, fewer than 8"
+    assert lewa.guarantee(short, 3, 8).reason == "the epochs have only 7 rounds, fewer than 8"
     trace = lewa.play(short, lewa.games.Table(REWARDS, KEPT[:, :, 0]))
     assert trace.states[0].epoch.tolist() == [2, (30 - 7) % 4]  # the last epoch is repeated
 

@@ -148,8 +148,8 @@ def test_without_a_safe_action_the_learned_form_is_offered_with_its_bound() -> N
     agent = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed")
     status: Any = agent.status().governor
     assert status.form == "learned"
-    assert status.promise[0].startswith("never more than ")
-    assert "/rho behind cost at most 0.5, with probability 0.95" in status.promise[0]
+    assert status.promise[0].startswith("the debt of cost at most 0.5 never exceeds ")
+    assert "/rho, with probability 0.95" in status.promise[0]
     assert "(G5)" in status.promise[0]
     told: Any = lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", safe="a").status().governor
     assert told.form == "sure"

@@ -156,7 +156,7 @@ def test_without_a_safe_action_nothing_is_mixed_in_and_nothing_proved() -> None:
         learner, game = kind.tuned(3, 100, 0.5), lewa.games.Table(REWARDS, [[action[:1] for action in row] for row in KEPT])
         same = lewa.play(other.tuned(3, 100, 0.5), game, every_round=True)
         np.testing.assert_array_equal(lewa.play(learner, game, every_round=True).plays, same.plays)
-        assert "no safe action was named" in lewa.guarantee(learner, 3, 100).reason
+        assert "it needs a safe action" in lewa.guarantee(learner, 3, 100).reason
 
 
 @pytest.mark.parametrize(

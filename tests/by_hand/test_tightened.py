@@ -105,5 +105,5 @@ def test_constraints_that_vary_arbitrarily_get_no_price() -> None:
 def test_known_means_refuse_a_raised_floor_that_no_play_meets() -> None:
     means = [[0.2, 0.5, 0.6]]
     assert lewa.learners.make("lewa", 3, 20_000, 0.55, means=means)
-    with pytest.raises(ValueError, match="the floor must be reachable"):
+    with pytest.raises(ValueError, match="some play must meet the floor"):
         lewa.learners.make("lewa+tightened", 3, 20_000, 0.55, means=means)

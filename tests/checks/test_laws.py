@@ -90,7 +90,9 @@ def test_check_puts_a_learner_to_every_law() -> None:
 
 def test_check_takes_learners_and_games_and_nothing_else() -> None:
     assert {result.law for result in lewa.checks.check(lewa.games.Bernoulli)} == {*games.LAWS}
-    with pytest.raises(ValueError, match=r"expected a learner, which has `learn`, or a subclass of lewa.games.Game"):
+    with pytest.raises(
+        ValueError, match=r"the subject must be a learner, which has `learn`, or a subclass of lewa.games.Game"
+    ):
         lewa.checks.check(dict)
     with pytest.raises(ValueError, match="needs arguments"):
         lewa.checks.check(lewa.games.Table)

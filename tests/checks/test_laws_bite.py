@@ -40,7 +40,7 @@ def fault(parent: Any, method: str, breaks: Law, says: str, **more: Any) -> Call
 # Full information
 
 
-@fault(Ewa, "learn", breaks=learners.the_action_that_alone_pays_gains, says="action 0 alone paid and the play went from")
+@fault(Ewa, "learn", breaks=learners.the_action_that_alone_pays_gains, says="when action 0 alone paid")
 def integer_weights(self: Ewa, s: EwaState, seen: Full) -> None:
     w = s.weights
     for i in range(w.log.size):
@@ -62,7 +62,7 @@ def favours_the_first(self: Ewa, s: EwaState, seen: Full) -> None:
     grow_one(s.weights, 0, self.eta / 100)
 
 
-@fault(Ewa, "learn", breaks=learners.learn_leaves_its_arguments_untouched, says="wrote into what it was given: rewards was")
+@fault(Ewa, "learn", breaks=learners.learn_leaves_its_arguments_untouched, says="must not change its arguments: rewards was")
 def scales_the_rewards_in_place(self: Ewa, s: EwaState, seen: Full) -> None:
     for i in range(seen.rewards.size):
         seen.rewards[i] *= self.eta
@@ -151,7 +151,7 @@ def has_one_multiplier(self: Lewa, actions: int) -> LewaState:
 # Bandits
 
 
-@fault(BanditLewa, "learn", breaks=learners.a_stale_play_is_accepted, says="lead to the same state")
+@fault(BanditLewa, "learn", breaks=learners.a_stale_play_is_accepted, says="leads to the same state")
 def uses_the_latest_chance(self: BanditLewa, s: LewaState, seen: Bandit) -> None:
     i, c, lam, w = seen.action, seen.constraints, s.multiplier, s.weights
     q = w.value[i] / w.head[0]
@@ -215,9 +215,14 @@ def gives_no_reason(self: Ewa, actions: int, rounds: int, setting: Setting) -> t
 BESIDE_THE_RULE: list[tuple[str, Any, Law, str]] = [
     ("__doc__", "Nothing\nyet.", learners.one_line_says_what_it_is, "the docstring begins 'Nothing'"),
     ("examples", list, learners.examples_are_given, "Ewa.examples() is empty"),
-    ("start", takes_anything, learners.wrong_parameters_are_refused, "start(0) is accepted; it must be refused"),
+    ("start", takes_anything, learners.wrong_parameters_are_refused, "start(0) is accepted; it must raise"),
     ("guarantees", promises_too_much, learners.guarantees_are_numbers_or_a_reason, "violation are bounded by [-1."),
-    ("guarantees", gives_no_reason, learners.guarantees_are_numbers_or_a_reason, "nothing is proved and no reason given"),
+    (
+        "guarantees",
+        gives_no_reason,
+        learners.guarantees_are_numbers_or_a_reason,
+        "a guarantee without a bound must have a reason",
+    ),
 ]
 
 
@@ -237,7 +242,7 @@ def test_a_fault_beside_the_rule_breaks_its_law_and_no_other(
 def test_feedback_that_nobody_checks_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lewa.engine.check_feedback.in_unit", lambda name, values: np.asarray(values, dtype=np.float64))
     broken = [result.sentence for result in learners.check(Ewa, [learners.wrong_feedback_is_refused]) if result.sentence]
-    assert broken[0] == "rewards = [nan nan nan] is accepted; it must be refused with a ValueError"
+    assert broken[0] == "rewards = [nan nan nan] is accepted; it must raise ValueError"
 
 
 def test_a_record_that_is_rounded_when_saved_breaks_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +254,7 @@ def test_a_record_that_is_rounded_when_saved_breaks_its_law(monkeypatch: pytest.
 
     monkeypatch.setattr(learners, "dump", rounded)
     broken = [result for result in learners.check(Ewa, [learners.learner_and_state_survive_json]) if result.sentence]
-    assert "comes back from JSON as Ewa(eta=" in broken[0].sentence
+    assert "is Ewa(eta=" in broken[0].sentence
 
 
 def test_every_law_of_learners_is_broken_above() -> None:
@@ -263,7 +268,7 @@ def test_a_learner_that_breaks_down_has_broken_the_law() -> None:
         raise ZeroDivisionError("division by zero")
 
     sentences = {result.sentence for result in learners.check(Ewa, [breaks_down])}
-    assert sentences == {"", "it ended in ZeroDivisionError: division by zero"}
+    assert sentences == {"", "it raised ZeroDivisionError: division by zero"}
 
 
 def test_a_learner_may_name_another_parent(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -363,9 +368,9 @@ FAULTY_GAMES: list[tuple[Any, Law, str]] = [
     (
         SaysItDoesNotLook(REWARDS, CONSTRAINTS),
         games.setting_is_true_to_its_kind,
-        "looks at the play, yet it says it is oblivious",
+        "must declare itself adaptive, got oblivious",
     ),
-    (PaysInCents(REWARDS, CONSTRAINTS), games.rounds_have_their_shape_and_range, "the rewards go from 0.0 to 100.0"),
+    (PaysInCents(REWARDS, CONSTRAINTS), games.rounds_have_their_shape_and_range, "the rewards range from 0.0 to 100.0"),
     (Overstates(REWARDS, CONSTRAINTS, REWARDS), games.contexts_have_their_shape, "have the shape (3, 2); it must be (3, 3)"),
     (StartsAnew(REWARDS, CONSTRAINTS), games.block_boundaries_do_not_matter, "3 rounds in one block are"),
     (Mistaken([[1, 0]] * 200, CONSTRAINTS), games.mean_constraints_are_the_means, "200 rounds average to"),
@@ -374,12 +379,12 @@ FAULTY_GAMES: list[tuple[Any, Law, str]] = [
         games.mean_constraints_are_the_means,
         "mean_constraints has the shape (2,); it must be (1, 2)",
     ),
-    (SaysConstant(REWARDS, REWARDS), games.constant_constraints_never_change, "said to be constant, yet they are [[[1.0"),
+    (SaysConstant(REWARDS, REWARDS), games.constant_constraints_never_change, "must be the same in every round, got [[[1.0"),
     (OtherMeans(), games.means_draw_the_same_rounds, "drawn from the means they are"),
-    (Boastful([[0, 0]] * 200, CONSTRAINTS), games.what_it_knows_of_rewards_is_true, "mean_rewards says [1. 1.]"),
+    (Boastful([[0, 0]] * 200, CONSTRAINTS), games.what_it_knows_of_rewards_is_true, "mean_rewards is [1. 1.]"),
     (StandsStill([[1, 0], [0, 1]], CONSTRAINTS), games.what_it_knows_of_rewards_is_true, "variation of 2 rounds is 1.0"),
-    (Foresees(REWARDS, CONSTRAINTS), games.feedback_comes_after_its_round_or_never, "none before its own, or -1"),
-    (Deserted(REWARDS, CONSTRAINTS), games.some_action_is_always_there, "one at least must be"),
+    (Foresees(REWARDS, CONSTRAINTS), games.feedback_comes_after_its_round_or_never, "its own round, a later one, or -1"),
+    (Deserted(REWARDS, CONSTRAINTS), games.some_action_is_always_there, "at least one must be"),
 ]
 
 

@@ -106,12 +106,12 @@ def test_bad_declarations_get_one_sentence() -> None:
         (lambda: lewa.number("x", (0, 1), knots=1), "knots must be 0, or at least 2"),
         (lambda: lewa.number("", (0, 1)), "name of a column must be a text"),
         (lambda: lewa.category("x", "abc"), "must be a list"),
-        (lambda: lewa.category("x", ["a", "a"]), "must be different"),
+        (lambda: lewa.category("x", ["a", "a"]), "must be distinct"),
         (lambda: lewa.category("x", []), "at least one level or bucket"),
         (lambda: lewa.text("x", 0), "size must be an integer of at least 1"),
         (lambda: lewa.vector("x", -1), "size must be an integer of at least 1"),
         (lambda: as_context([]), "at least one of"),
-        (lambda: as_context([*COLUMNS, COLUMNS[0]]), "different names"),
+        (lambda: as_context([*COLUMNS, COLUMNS[0]]), "distinct names"),
         (lambda: as_context(lewa.text("x", MOST_FEATURES)), "at most 128 features, got 129"),
     ):
         with pytest.raises(ValueError, match=sentence):

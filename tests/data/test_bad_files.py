@@ -91,7 +91,7 @@ def parquet_of(path: Path, **columns: object) -> Path:
     return path
 
 
-DAMAGED = "cannot be read, it may be cut short or damaged: "
+DAMAGED = "cannot be read and may be truncated or damaged: "
 BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     # Archives of arrays
     "an encrypted member": (lambda d: patched(npz(d / "x.npz"), 6, 8, 1), f"x.npz {DAMAGED}.*encrypted"),
@@ -119,7 +119,7 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "a type that is none": (lambda d: npz(d / "x.npz", rewards=claims("(4, 2)", "'nonsense'")), f"x.npz {DAMAGED}"),
     "Python objects": (
         lambda d: npz(d / "x.npz", rewards=npy(np.array([[Exploit()]], dtype=object), allow_pickle=True)),
-        "rewards of x.npz must be numbers, got Python objects, which are not read",
+        "rewards of x.npz must be numbers, got Python objects, which are never loaded",
     ),
     "no rows": (lambda d: npz(d / "x.npz", rewards=np.zeros((0, 3))), r"rewards must have the shape .*got \(0, 3\)"),
     "no actions": (lambda d: npz(d / "x.npz", rewards=np.zeros((40, 0))), "rewards must have the shape"),
@@ -160,9 +160,9 @@ BAD: dict[str, tuple[Callable[[Path], Path], str]] = {
     "names only": (lambda d: written(d / "x.csv", "round,action,reward,c\n"), "x.csv has no rows"),
     "semicolons": (
         lambda d: written(d / "x.csv", TABLE.replace(",", ";").replace(".", ",")),
-        "x.csv cannot be read: the separator of its columns looks like ';'; save it with ',' between columns",
+        "x.csv cannot be read: its columns seem to be separated by ';'; save it with ',' between columns",
     ),
-    "tabs": (lambda d: written(d / "x.csv", TABLE.replace(",", "\t")), "looks like a tab"),
+    "tabs": (lambda d: written(d / "x.csv", TABLE.replace(",", "\t")), "separated by a tab"),
     "rows of other lengths": (lambda d: written(d / "x.csv", TABLE + "3,a\n"), f"x.csv {DAMAGED}.*[Cc]olumns"),
     "two columns of one name": (
         lambda d: written(d / "x.csv", TABLE.replace("action", "c")),

@@ -74,7 +74,7 @@ def test_a_line_becomes_a_floor_and_back() -> None:
     assert one.scale.to_user(0.75) == pytest.approx(0.005)
     with pytest.raises(
         ValueError,
-        match=r"^the limit of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH gives it a wider one$",
+        match=r"^the limit of dollars must lie in its range 0..0.02, got 0.03; dollars=LOW..HIGH sets a wider range$",
     ):
         one.floor(0.03)
 
@@ -153,7 +153,7 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a missing cell": (
         changed(long(), "dollars", 3, np.nan),
         OWN | LONG,
-        "has a missing cell in row 4: fill it in",
+        "has a missing cell in row 4: fill in the value",
     ),
     "missing cells": (
         changed(changed(long(), "quality", 3, None), "quality", 7, None),
@@ -183,16 +183,20 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "a negative cost": (
         changed(long(), "dollars", 9, -0.2),
         OWN | LONG,
-        "dollars is -0.2 in row 10: a cost must not be negative; if this one may be, give its range, dollars=-0.2..",
+        "a cost must not be negative, got dollars of -0.2 in row 10; to allow negative values give the range, dollars=-0.2",
     ),
-    "a negative cost of a wide table": (changed(wide(), "dollars:large", 2, -1.0), OWN, "dollars is -1 for large in row 3:"),
+    "a negative cost of a wide table": (
+        changed(wide(), "dollars:large", 2, -1.0),
+        OWN,
+        "got dollars of -1 for large in row 3;",
+    ),
     "an unknown reward": (wide(), {"reward": "qualty"}, "the data has no column 'qualty'; did you mean 'quality'?"),
     "an unknown cost": (long(), OWN | LONG | {"at_most": "dolars"}, "no column 'dolars'; did you mean 'dollars'?"),
     "an unknown action": (long(), OWN | {"round": "query", "action": "modl"}, "no column 'modl'; did you mean 'model'?"),
     "an unknown round": (long(), OWN | {"round": "quary", "action": "model"}, "no column 'quary'; did you mean 'query'?"),
     "an unknown propensity": (long(), OWN | LONG | {"propensity": "pp"}, "the data has no column 'pp'; choose one of"),
-    "no action": (long(), OWN, "the data lacks the column action: say which it is, --action NAME; it has query, model"),
-    "no reward": (long(), LONG | {"at_most": "dollars"}, "the data lacks the column reward: say which it is, --reward NAME"),
+    "no action": (long(), OWN, "the data lacks the column action: name it with --action NAME; it has query, model"),
+    "no reward": (long(), LONG | {"at_most": "dollars"}, "the data lacks the column reward: name it with --reward NAME"),
     "no constraint": (long(), LONG | {"reward": "quality"}, "the data has no constraint: name a column with --at-most or"),
     "no round and no propensity": (long(), OWN | {"action": "model"}, "lacks a column round, for a table with every action"),
     "text for numbers": (
@@ -239,28 +243,28 @@ BAD: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "columns of two kinds": (
         {**long(), "power:a": np.ones(60)},
         OWN | LONG | {"at_least": "power"},
-        "use the same layout for all columns",
+        "use one layout for all quantities",
     ),
     "an action shown twice": (
         {name: [*values, values[0]] for name, values in long().items()},
         OWN | LONG,
-        "must show every action once in every round, or a propensity for each row; round q0 shows action",
+        "must have every action once in every round, or a propensity for each row; round q0 has action",
     ),
     "rewards beyond 1 that are not named": (
         {"t": [0], "action": ["a"], "reward": [7], "c": [1]},
         {},
-        "reward must lie in [0, 1], got 7 in row 1; name the column and its range is taken from the data",
+        "reward must lie in [0, 1], got 7 in row 1; name the column to take its range from the data",
     ),
     "no rows": ({"t": [], "action": [], "reward": [], "c": []}, {}, "the data has no rows"),
     "a propensity above 1": (
         {**long(), "p": [0.5, 1.5] * 30},
         OWN | LONG | {"propensity": "p"},
-        "propensities must be positive and at most 1, got 1.5 in row 2: the probability with which the action was drawn",
+        "propensities must be positive and at most 1, got 1.5 in row 2; a propensity is the probability",
     ),
     "a propensity of 0": (
         {**long(), "p": [0.5, 0.5, 0] * 20},
         OWN | LONG | {"propensity": "p"},
-        "propensities must be positive and at most 1, got 0 in row 3: the probability with which the action was drawn",
+        "propensities must be positive and at most 1, got 0 in row 3; a propensity is the probability",
     ),
     "a log without propensities": (
         {name: values[::2] for name, values in long().items()},
@@ -282,7 +286,7 @@ def test_bad_data_is_answered_with_one_sentence(what: str) -> None:
 def test_text_that_is_not_unicode_is_answered_with_one_sentence(tmp_path: Path) -> None:
     rows = "t,model,quality,dollars\n1,gro\xdf,1,0.1\n1,klein,0,0.2\n"
     for text, sentence in (
-        (rows, "the column model of old.csv is not in UTF-8: save the file in that encoding"),
+        (rows, "the column model of old.csv is not in UTF-8: save the file in UTF-8"),
         (rows.replace("\xdf", "ss").replace("quality", "gro\xdf"), "the names of its columns are not in UTF-8"),
     ):
         (tmp_path / "old.csv").write_bytes(text.encode("latin-1"))

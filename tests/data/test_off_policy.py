@@ -143,7 +143,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "no rows": (([], [], [], [1.0]), "at least 2 rows"),
     "rows that do not match": (([0, 1], [1.0], [0.5, 0.5], [1.0, 0.0]), "got the shapes"),
     "actions that are no numbers": (([0.5, 1], [1.0, 1], [0.5, 0.5], [1.0, 0.0]), "a non-negative integer"),
-    "an action beyond the play": (([0, 2], [1.0, 1], [0.5, 0.5], [1.0, 0.0]), "among 0 .. 1"),
+    "an action beyond the play": (([0, 2], [1.0, 1], [0.5, 0.5], [1.0, 0.0]), "must lie in 0 .. 1"),
     "a play that does not add up": (([0, 1], [1.0, 1], [0.5, 0.5], [0.7, 0.7]), "sum to 1"),
     "a negative play": (([0, 1], [1.0, 1], [0.5, 0.5], [1.5, -0.5]), "non-negative"),
     "a play for other rows": (([0, 1], [1.0, 1], [0.5, 0.5], [[0.5, 0.5]] * 3), "a play must have the shape"),

@@ -250,11 +250,11 @@ REFUSED: dict[str, tuple[Any, str]] = {
     ),
     "a negative cost": (
         lambda: log().set_column(2, "dollars", pa.array([-1.0 if n == 500 else 1.0 for n in range(900)])),
-        "dollars is -1 in row 501: a cost must not be negative",
+        "a cost must not be negative, got dollars of -1 in row 501",
     ),
     "a long table out of order": (
         lambda: long(wide(30)).take(list(range(60, 90)) + list(range(60))),
-        "rows 31 to 33 of data have not; sort it, or make it wide",
+        "rows 31 to 33 of data do not; sort or widen it",
     ),
     "an incomplete long table": (lambda: long(wide(30)).slice(0, 89), "it has 3 actions and 89 rows"),
     "no column of that name": (lambda: log().drop(["quality"]), "data has no column 'quality'"),
@@ -274,10 +274,10 @@ def test_what_is_no_dataset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"the folder .* has no .parquet file"):
         lewa.frontier(tmp_path, **COLUMNS)
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and more")
-    with pytest.raises(ValueError, match="cannot be read, it may be cut short or damaged"):
+    with pytest.raises(ValueError, match="cannot be read and may be truncated or damaged"):
         lewa.frontier(tmp_path, **COLUMNS)
     path = folder(tmp_path / "log", log())
-    with pytest.raises(ValueError, match="context columns are read as a whole"):
+    with pytest.raises(ValueError, match="context columns need a file that is read as a whole"):
         lewa.frontier(path, **COLUMNS, context="dollars")
-    with pytest.raises(ValueError, match="every round is kept in memory only"):
+    with pytest.raises(ValueError, match="every_round needs data in memory"):
         lewa.replay(path, "exp3", floor=0.5, every_round=True, **COLUMNS)

@@ -55,10 +55,10 @@ def test_a_column_has_the_same_labels_and_numbers_as_its_cells_in_a_list(kind: s
 MISSING: dict[str, tuple[list[object], str]] = {
     "a null": (
         ["a", "b", None, "a"],
-        "the column x of data has a missing cell in row 13: fill it in or leave",
+        "the column x of data has a missing cell in row 13: fill in the value or leave",
     ),
-    "empty text": (["a", "", "b", ""], "the column x of data has 2 missing cells, the first in row 12: fill it in or leave"),
-    "only nulls": ([None, None], "the column x of data has 2 missing cells, the first in row 11: fill it in or leave"),
+    "empty text": (["a", "", "b", ""], "the column x of data has 2 missing cells, the first in row 12: fill in"),
+    "only nulls": ([None, None], "the column x of data has 2 missing cells, the first in row 11: fill in"),
 }
 
 

@@ -149,17 +149,17 @@ def test_a_path_takes_what_its_links_take_and_is_as_safe_as_all_of_them() -> Non
 
 def test_stories_refuse_nonsense_in_a_sentence() -> None:
     wrong: dict[str, Any] = {
-        "edges must rise": lambda: Radio(edges=(-30, -25, -25, -15, -10)),
-        r"one more than there are delivery rates": lambda: Radio(delivered=(0.5,)),
+        "edges must increase": lambda: Radio(edges=(-30, -25, -25, -15, -10)),
+        "one more than the delivery rates": lambda: Radio(delivered=(0.5,)),
         r"the shape \(advertisers, ads\)": lambda: Ads(clicks=[[0.5, 0.5]], contested=[0.5, 0.5]),
-        "one coverage for each": lambda: Experts(constraint_means=(0.5, 0.5)),
+        "one number for each of the four experts": lambda: Experts(constraint_means=(0.5, 0.5)),
         "one number per asset": lambda: Portfolio(drift=(0.1,)),
         r"\|drift\| \+ \|beta\| \+ \|specific\| must be at most 1": lambda: Portfolio(beta=(0, 0, 0, 0.9)),
         "no path leads from 's' to 't'": lambda: ShortestPath(links=(("s", "a", 1.0, 1.0, 0.5),)),
         "delays must be finite and at least 0": lambda: ShortestPath(links=(("s", "t", -1.0, 1.0, 0.5),)),
         "corruption must be": lambda: Corrupted(corruption=-1),
         "one number per action": lambda: Corrupted(rewards=(0.5,)),
-        "one constraint, so there must be one floor": lambda: Impossible.for_problem((0.5, 0.5), 100),
+        "one constraint must have one floor": lambda: Impossible.for_problem((0.5, 0.5), 100),
     }
     for sentence, call in wrong.items():
         with pytest.raises(ValueError, match=sentence):

@@ -168,7 +168,7 @@ def test_a_run_that_fails_is_named() -> None:
     wrong = type(run)(**{**{name: getattr(run, name) for name in run.__slots__}, "floor": (0.6, 0.5)})
     with pytest.raises(ValueError, match=r"^bernoulli/T=100/lewa tuning=paper/seed0: .* one floor per constraint"):
         execute_all([wrong], versions())
-    with pytest.raises(ValueError, match=r"numbers would not be the same: it has numba .*, not 0.0"):
+    with pytest.raises(ValueError, match=r"must have the same versions to get the same numbers, got numba .*, not 0.0"):
         execute_all([run], {**versions(), "numba": "0.0"})
 
 
@@ -190,9 +190,9 @@ def test_the_folder_says_what_was_run_by_what_and_running_again_repeats_nothing(
 
 def test_a_folder_that_holds_another_study_or_other_versions_is_refused(tmp_path: Path) -> None:
     alone(parse(SMALL), tmp_path)
-    with pytest.raises(ValueError, match="holds another study, 'small': give another folder for 'other'"):
+    with pytest.raises(ValueError, match="has another study, 'small': give another folder for 'other'"):
         run_study(parse(SMALL.replace('"small"', '"other"')), tmp_path)
-    with pytest.raises(ValueError, match="holds another study"):
+    with pytest.raises(ValueError, match="has another study"):
         run_study(parse(SMALL.replace("0.6", "0.5")), tmp_path)
     run_study(parse("# the same in other words\n" + SMALL), tmp_path)
     (tmp_path / "versions.json").write_text(json.dumps({**versions(), "numpy": "1.0"}))
@@ -200,13 +200,13 @@ def test_a_folder_that_holds_another_study_or_other_versions_is_refused(tmp_path
         run_study(parse(SMALL), tmp_path)
     for content, sentence in (
         ('{"lewa": ', "versions.json is damaged: Expecting"),
-        ("[1]", "versions.json is damaged: it is no object of versions by name"),
+        ("[1]", "versions.json is damaged: it must be an object of versions by name"),
     ):
         (tmp_path / "versions.json").write_text(content)
         with pytest.raises(ValueError, match=sentence):
             run_study(parse(SMALL), tmp_path)
     (tmp_path / "study.toml").unlink()
-    with pytest.raises(ValueError, match="holds a journal without its study"):
+    with pytest.raises(ValueError, match="has a journal without its study"):
         run_study(parse(SMALL), tmp_path)
 
 
@@ -282,7 +282,7 @@ def test_a_run_that_lost_workers_is_tried_alone_so_that_no_other_is_blamed(tmp_p
 
 
 def test_a_study_runs_in_one_place(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="give only one of executor, workers and cluster"):
+    with pytest.raises(ValueError, match="at most one of executor, workers and cluster may be given, got several"):
         run_study(parse(SMALL), tmp_path, workers=2, cluster="tcp://nowhere:1")
     with pytest.raises(ValueError, match="workers must be at least 1, got 0"):
         run_study(parse(SMALL), tmp_path, workers=0)

@@ -49,7 +49,7 @@ def test_a_study_is_laid_out_as_runs_with_readable_names_in_one_order() -> None:
 def test_a_setting_that_is_the_default_is_not_in_the_name() -> None:
     usual = parse(GOOD.replace('"paper"', '"paper", mu = 0.125').replace("floor = 0.6", "floor = 1e0"))
     assert expand(usual)[2].id == "bernoulli/T=100/lewa mu=0.125 tuning=paper/seed0"
-    with pytest.raises(ValueError, match=r"bernoulli/T=100/lewa/seed0 is in the study twice"):
+    with pytest.raises(ValueError, match=r"must be distinct, got bernoulli/T=100/lewa/seed0 twice"):
         parse(GOOD.replace('"paper"', '"recommended"'))
 
 
@@ -114,14 +114,14 @@ BAD = [
     ("seeds = 2", "sedes = 2", "there is no key 'sedes'; did you mean 'seeds'?"),
     ("seeds = 2", "", "the key 'seeds' is missing"),
     ("seeds = 2", "seeds = 0", "seeds must be a positive integer or a list of distinct non-negative integers, got 0"),
-    ("seeds = 2", "seeds = true", "seeds must be their number, or a list of non-negative integers, got True"),
-    ("seeds = 2", 'seeds = ["a"]', "seeds must be their number, or a list of non-negative integers, got ['a']"),
+    ("seeds = 2", "seeds = true", "seeds must be the number of seeds, or a list of non-negative integers, got True"),
+    ("seeds = 2", 'seeds = ["a"]', "seeds must be the number of seeds, or a list of non-negative integers, got ['a']"),
     ("[100, 1000]", "[100, 0]", "rounds must be integers of at least 1, got 0"),
-    ("[100, 1000]", "[100, 100]", "rounds must be different, at least one, got [100, 100]"),
+    ("[100, 1000]", "[100, 100]", "rounds must be at least one and distinct, got [100, 100]"),
     ("[100, 1000]", '"many"', "rounds must be integers of at least 1, got 'many'"),
     ("[100, 1000]", "{ form = 10, to = 100 }", "rounds has no key 'form'; did you mean 'from'?"),
-    ("[100, 1000]", "{ from = 10 }", "rounds lacks the key 'to': it is a list, or a table of from, to and per_decade"),
-    ("[100, 1000]", "{ from = 10, to = 1 }", "rounds must go up, got from = 10 and to = 1"),
+    ("[100, 1000]", "{ from = 10 }", "rounds lacks the key 'to': it must be a list, or a table of from, to and per_decade"),
+    ("[100, 1000]", "{ from = 10, to = 1 }", "rounds must have from at most to, got from = 10 and to = 1"),
     ('"small"', "3", "name must be a valid string, got 3"),
     ("seeds = 2", 'seeds = 2\nmeasures = ["regrets"]', "measures has no 'regrets'; did you mean 'regret'?"),
     (
@@ -131,15 +131,15 @@ BAD = [
     ),
     ("seeds = 2", 'seeds = 2\nmeasures = "regret"', "measures must be a valid list, got 'regret'"),
     ("floor = 0.6", "flor = 0.6", "game 1: there is no key 'flor'; did you mean 'floor'?"),
-    ("floor = 0.6", "", "game 1: needs the key 'floor', or 'floors' for several, and not both"),
+    ("floor = 0.6", "", "game 1: needs either the key 'floor' or, for several floors, the key 'floors'"),
     ("floor = 0.6", "floor = 1.5", "game 1: floor must be finite numbers in [0, 1], got 1.5 at index (0,); scale"),
     ("floor = 0.6", 'floor = "low"', "game 1: floor must be one number per constraint, got 'low'"),
     ("floor = 0.6", "floors = 0.6", "game 1: floors must be a list of floors, at least one, got 0.6"),
-    ("floor = 0.6", "floors = [0.6, 0.6]", "game 1: floors must be different, got [0.6, 0.6]"),
+    ("floor = 0.6", "floors = [0.6, 0.6]", "game 1: floors must be distinct, got [0.6, 0.6]"),
     (
         "floor = 0.6",
         "floor = [0.6, 0.5]",
-        "bernoulli/T=100/lewa: the game bernoulli needs one floor per constraint, 1, got 2",
+        "bernoulli/T=100/lewa: the game bernoulli must have one floor per constraint, 1, got 2",
     ),
     ("floor = 0.6", "floor = 0.6\nparameters = 3", "game 1: parameters must be a valid table, got 3"),
     (
@@ -195,7 +195,7 @@ def test_what_is_no_file_or_no_text_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="there is no file"):
         read(tmp_path / "none.toml")
     (tmp_path / "bytes.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(ValueError, match="not text in UTF-8"):
+    with pytest.raises(ValueError, match="must be text in UTF-8"):
         read(tmp_path / "bytes.toml")
 
 

@@ -164,7 +164,7 @@ def test_slack_and_little_variation_stand_first_where_they_are_asked_for(kind: A
     V = numbers(varying[0])[1]
     budget = numbers(varying[0])[0] + 100 + V / 0.3
     assert budget == pytest.approx(V * V / A, rel=1e-9)
-    with pytest.raises(ValueError, match="no play exceeds a floor"):
+    with pytest.raises(ValueError, match="slater must be at most 1 - floor"):
         learner.guarantees(K, T, lewa.Setting(slater=0.6))
 
 

@@ -273,7 +273,7 @@ def test_an_unknown_setting_is_refused() -> None:
         guarantee(BANDIT, 3, 10**6, epsilom=0.1)
     with pytest.raises(ValueError, match="variation needs slater"):
         guarantee(BANDIT, 3, 10**6, variation=3.0)
-    with pytest.raises(ValueError, match=r"no play exceeds a floor of 0\.6 by slater=0\.9"):
+    with pytest.raises(ValueError, match=r"slater must be at most 1 - floor, got slater=0\.9 and floor=0\.6"):
         guarantee(Lewa.tuned(3, 100, 0.6), 3, 100, slater=0.9)
     for K, T in ((0, 10), (2, 0), (2.5, 10), (2, float("nan"))):
         with pytest.raises(ValueError, match="at least 1"):

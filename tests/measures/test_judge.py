@@ -159,7 +159,7 @@ def test_a_theorem_about_a_safe_action_says_nothing_where_that_action_is_not_saf
     learner: Any = lewa.learners.make("lewa+governed", 2, 200, floor=0.5, safe=1, debt=1.0)
     verdict = lewa.judge(lewa.play(learner, unsafe, 200, seeds=2))
     assert verdict.holds is None
-    reason = "action 1 misses a floor by 0.5 in some round, and must exceed it by 0: no guarantee applies"
+    reason = "action 1 misses a floor by 0.5 in some round, but must exceed it by 0, so no guarantee applies"
     assert verdict.guarantee.reason == reason
     sure = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 1.0]])
     assert lewa.judge(lewa.play(learner, sure, 200, seeds=2)).holds is True

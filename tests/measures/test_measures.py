@@ -83,7 +83,7 @@ def test_variation_is_the_sum_of_the_largest_deviations_from_the_mean() -> None:
 def test_certificate_bounds_what_the_dual_step_saw() -> None:
     trace = play(Lewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS), seeds=2)
     assert (trace.observed_shortfall[:, -1] <= lewa.measures.certificate(trace) + 1e-12).all()
-    with pytest.raises(ValueError, match="Ewa has no certificate: that needs a multiplier"):
+    with pytest.raises(ValueError, match="Ewa has no certificate: its multiplier"):
         lewa.measures.certificate(play(Ewa.tuned(3, 60, FLOOR), Table(REWARDS, CONSTRAINTS)))
 
 
@@ -113,7 +113,7 @@ def test_no_guarantee_applies_where_no_play_meets_the_floor() -> None:
     verdict = lewa.judge(trace)
     assert (verdict.guarantee.regret, verdict.holds) == (None, None)
     assert not lewa.hindsight(trace)[0].feasible
-    with pytest.raises(ValueError, match=r"the floor must be reachable; the nearest any play comes is \[0.9\]"):
+    with pytest.raises(ValueError, match=r"some play must meet the floor; the nearest feasible floor is \[0.9\]"):
         Lewa.tuned(3, 100, 0.95, means=[[0.2, 0.5, 0.9]])
 
 

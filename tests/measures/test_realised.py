@@ -88,7 +88,7 @@ def test_what_says_no_more_than_the_trivial_bounds_is_not_said() -> None:
     learner: Any = lewa.learners.make("ewa", 2, 3, floor=0)
     statement = lewa.guarantee(learner, 2, 3)
     assert realised(statement, 3, (0.5,), bandit=False).regret is None
-    assert "probabilities of failure add up to" in realised(statement._replace(epsilon=0.97), 100, (0.0,), False).reason
+    assert "probabilities of failure sum to" in realised(statement._replace(epsilon=0.97), 100, (0.0,), False).reason
 
 
 def test_the_sentence_says_of_what_and_for_how_many_rounds() -> None:
@@ -96,7 +96,7 @@ def test_the_sentence_says_of_what_and_for_how_many_rounds() -> None:
     text = subject(lewa.guarantee(full, 4, 10**5, epsilon=0.05), 10**5, (0.5,), bandit=False)
     assert "are those of the play" in text
     assert "with probability 0.9" in text
-    assert "this one T, fixed in advance" in text
+    assert "this single T, fixed in advance" in text
     always: Any = lewa.learners.make("anytime-op-ewa", 4, 1, floor=0.5)
     assert "all t <= T at once" in subject(lewa.guarantee(always, 4, 10**5), 10**5, (0.5,), bandit=False)
     bandit: Any = lewa.learners.make("bandit-op-ewa", 4, 10**5, floor=0.5)
@@ -109,8 +109,8 @@ def test_the_command_says_it_and_takes_a_corruption() -> None:
     words = ["guarantee", "lewa", "--actions", "10", "--rounds", "100000", "--floor", "0.6", "--epsilon", "0.05"]
     printed = re.sub(r"\s+", " ", CliRunner().invoke(cli.app, words).stdout)
     assert "Regret and violation are those of the play" in printed
-    assert "this one T, fixed in advance" in printed
+    assert "this single T, fixed in advance" in printed
     corrupted = re.sub(r"\s+", " ", CliRunner().invoke(cli.app, [*words, "--corruption", "50"]).stdout)
     assert "except for a total corruption of 50" in corrupted
     refused = CliRunner().invoke(cli.app, ["guarantee", "hp-lewa", *words[2:], "--corruption", "50"]).stdout
-    assert "nothing is proved under corruption" in re.sub(r"\s+", " ", refused)
+    assert "no bound is proved under corruption" in re.sub(r"\s+", " ", refused)

@@ -40,7 +40,7 @@ def test_a_gated_penalty_is_claimed_to_fail_only_where_nu_is_small() -> None:
     assert gated_penalty(run, "violation") is not None
     dear = Run("", "slow-burn", {"nu": 0.1}, 10_000, (0.5,), "gated-penalty", {"penalty": 6}, 0, ())
     assert gated_penalty(dear, "violation") is None
-    with pytest.raises(ValueError, match="claimed in some games only"):
+    with pytest.raises(ValueError, match="a bound in some games only"):
         AtMost("", None, gated_penalty).judge("regret", [Series("slow-burn", "x", [dear], [[{"regret": 1.0}]])])
 
 

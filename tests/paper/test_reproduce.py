@@ -145,7 +145,7 @@ def test_stopped_in_the_middle_and_run_again_it_gives_the_same_table(
 
 def test_another_version_or_length_in_the_same_folder_is_refused(whole: Whole) -> None:
     out, _ = whole
-    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="holds another study"):
+    with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="has another study"):
         lab.reproduce(out, executor=executor, longest=280)
     assert json.loads((out / "verdicts.json").read_text())["title"] == lab.TITLE
 

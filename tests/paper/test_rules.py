@@ -56,7 +56,7 @@ def test_a_pathwise_bound_is_broken_by_one_seed_at_one_horizon() -> None:
     assert good.slope == pytest.approx(0.5)
     once = judged(fixed(PATHWISE), made_up(lambda T: [0.5 * sqrt(T), sqrt(T) * (1.01 if T == 10_000 else 0.9)]))
     assert not once.holds
-    assert once.why == "it was more at T = 10000"
+    assert once.why == "it was exceeded at T = 10000"
 
 
 def test_a_bound_on_an_expectation_is_for_the_mean_up_to_three_standard_errors() -> None:
@@ -87,10 +87,10 @@ def test_every_game_decides_and_the_one_nearest_to_the_bound_is_shown() -> None:
     small, large = made_up(lambda T: 0.1 * sqrt(T), "switching"), made_up(lambda T: 0.6 * sqrt(T), "drifting")
     line = judged(fixed(PATHWISE), small, large)
     assert (line.holds, line.game) == (True, "drifting")
-    assert line.why == "every seed kept it at each of 4 horizons in each of 2 games"
+    assert line.why == "it held for every seed at each of 4 horizons in each of 2 games"
     early = made_up(lambda T: sqrt(T) * (2 if T == 1000 else 0.01), "bernoulli")
     line = judged(fixed(PATHWISE), small, large, early)
-    assert (line.holds, line.game, line.why) == (False, "bernoulli", "it was more at T = 1000")
+    assert (line.holds, line.game, line.why) == (False, "bernoulli", "it was exceeded at T = 1000")
 
 
 def test_a_violation_below_zero_is_none() -> None:
@@ -197,7 +197,7 @@ def test_a_claim_is_about_the_games_and_learners_that_it_names() -> None:
     assert line.measured == 2000
     (line,) = verdict(Claim("title", "study", {"regret": Grows(1 / 2, game="only a")}), found)
     assert line.measured == 1000
-    with pytest.raises(ValueError, match="has no run that it is about"):
+    with pytest.raises(ValueError, match="has no run for this claim"):
         verdict(Claim("title", "study", {"regret": Grows(1 / 2, game="b")}), found)
 
 

@@ -58,7 +58,7 @@ def reproduction(folder: Path, held: Path, **changes: Any) -> Path:
         "exponent": 0.5,
         "holds": True,
         "study": "one",
-        "why": "every seed kept it",
+        "why": "it held for every seed",
     }
     nothing = dict.fromkeys(("bound", "ratio", "slope", "low", "high", "exponent"))
     refuted = {**line, **nothing, "claim": "Theorem 3", "study": "two", "holds": False, "quantity": "violation"}

@@ -145,7 +145,7 @@ def test_a_guarantee_that_was_not_kept_is_said_first(copy: Path) -> None:
     write_measures(copy / "measures.parquet", rows)
     text = write_report(copy).read_text()
     assert [row["holds"] for row in table(text)] == ["yes", "yes", "no", "yes"]
-    assert "1 of 4 guarantees that these runs can judge do not hold: lewa in slow-burn at T = 1,000." in text
+    assert "1 of 4 guarantees that these runs can decide do not hold: lewa in slow-burn at T = 1,000." in text
 
 
 def test_a_mean_is_judged_with_its_margin_and_one_seed_is_not_enough(copy: Path) -> None:
@@ -223,7 +223,7 @@ def test_a_reproduction_shows_every_verdict_first(reproduced: Path) -> None:
     assert (second["claim"], second["holds"], second["bound"]) == ("Theorem 3", "no", "\N{EN DASH}")
     assert "1 of 2 claims hold, 1 fail. Each verdict was computed from the runs of 2 studies." in text
     assert "O(T<sup>1/2</sup>) + \N{SQUARE ROOT}(T)" in text
-    assert "every seed kept it" in table(text, 1)[0]["claim"]
+    assert "it held for every seed" in table(text, 1)[0]["claim"]
 
 
 def test_a_reproduction_opens_with_the_claims_that_fail(reproduced: Path) -> None:
@@ -379,10 +379,10 @@ def half_a_line(folder: Path) -> None:
     ("spoil", "sentence"),
     [
         (missing, "there is no folder .*copy"),
-        (no_study, "copy holds no study: it has neither study.toml nor verdicts.json"),
+        (no_study, "copy has no study: it has neither study.toml nor verdicts.json"),
         (unfinished, "the study in .*copy is not finished; to resume it: lewa run .*study.toml --out .*copy"),
         (cut, "measures.parquet is damaged: "),
-        (no_versions, "versions.json is damaged: it is no object of versions by name"),
+        (no_versions, "versions.json is damaged: it must be an object of versions by name"),
         (empty, "measures.parquet is damaged: it has no rows"),
         (a_column_less, "measures.parquet is damaged: it has no column 'regret'"),
         (no_json, "verdicts.json is damaged: "),

@@ -73,5 +73,5 @@ def test_a_label_may_be_changed_without_running_again(folder: Path) -> None:
     study = parse(STUDY.replace("LEWA, as printed", "LEWA"))
     begin(folder, study)
     assert "LEWA" in {result.learner for result in read_study(folder).results}
-    with pytest.raises(ValueError, match="labels must be different, got x, x"):
+    with pytest.raises(ValueError, match="labels must be distinct, got x, x"):
         parse(STUDY.replace("LEWA, as printed", "x").replace('label = "<script>$x_1$ \\\\input"', 'label = "x"'))

@@ -83,4 +83,4 @@ def test_a_tampered_journal_is_found(tmp_path: Path, lewa: Command) -> None:
         connection.execute("""UPDATE journal SET body = '{"reward":1.0,"cost":0.4}' WHERE seq = 3""")
     connection.close()
     printed = lewa("journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3", status=1)
-    assert "is not what the records give" in printed
+    assert "differs from the replay of the records" in printed

@@ -47,7 +47,7 @@ def test_verify_says_so_where_bits_differ_for_that_reason(tmp_path: Path, monkey
     other.apply(second)
     store.put_snapshot(other.snapshot(1, third.seq, third.at), 0)  # it lacks the last record
     agent = store.agents()[0]
-    assert verify(store, agent).problem == "the snapshot after record 3 is not what the records give"
+    assert verify(store, agent).problem == "the snapshot after record 3 differs from the replay of the records"
     monkeypatch.setattr(archive, "COMPILED", not COMPILED)
     problem = verify(store, agent).problem
     assert problem is not None

@@ -54,7 +54,7 @@ def test_an_agent_without_columns_refuses_a_context_unless_it_keeps_it(tmp_path:
             assert web.call("POST", "/v1/agents", {**SETUP, "name": name, "keep_context": keeps})[0] == 201
             status, answer = web.call("POST", f"/v1/agents/{name}/decide", QUERY)
             assert status == (200 if keeps else 400)
-            assert ("this agent has no context: declare its columns" in str(answer)) is not keeps
+            assert ("a context must be declared when the agent is made" in str(answer)) is not keeps
             assert web.call("POST", f"/v1/agents/{name}/decide", {"context": {}})[0] == 200
         first = web.call("GET", "/v1/agents/keeping/decisions/1")[1]["records"][0]["body"]
         assert (first["context"], "features" in first) == (QUERY["context"], False)

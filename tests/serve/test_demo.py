@@ -30,7 +30,7 @@ def test_the_demonstration_ends(tmp_path: Path, interrupted: bool) -> None:
             if interrupted and "Ctrl-C ends" in line:
                 demo.send_signal(signal.SIGINT)
         assert demo.wait() == 0
-    assert lines[-1] == ("The demonstration is ended.\n" if interrupted else "The demonstration is over.\n"), lines
+    assert lines[-1] == ("The demonstration has ended.\n" if interrupted else "The demonstration is over.\n"), lines
     assert not any("Traceback" in line for line in lines)
     with socket.socket() as free:
         free.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

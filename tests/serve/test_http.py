@@ -184,18 +184,18 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
         ({"actions": ["a", "a"]}, "distinct names"),
         ({"lines": []}, "length"),
         ({"lines": [{"name": "cost"}]}, "one of at_most and at_least"),
-        ({"lines": [{"name": "decision", "at_most": 0.5}]}, "not 'decision'"),
+        ({"lines": [{"name": "decision", "at_most": 0.5}]}, "must not be called 'decision'"),
         ({"lines": [{"name": "cost", "at_most": 7}]}, "must lie in its range"),
         ({"learner": "nobody"}, "nobody"),
         ({"name": "a b"}, "name"),
         ({"answers": {"close_after": "soon"}}, "close_after"),
-        ({"caps": [{"line": "cost", "total": 5}]}, "needs a fallback"),
+        ({"caps": [{"line": "cost", "total": 5}]}, "needs safety.fallback"),
         ({"caps": [{"line": "reward", "total": 5}]}, "at_most"),
         ({"safety": {"mode": "off"}}, "needs a fallback"),
         ({"safety": {"mode": "of"}}, "mode"),
         ({"safety": {"shares": {"small": 0.6, "large": 0.6}}}, "sum to less than 1"),
         ({"watchdog": [{"line": "cost"}]}, "one of band and debt"),
-        ({"watchdog": [{"line": "cost", "band": 0.5}]}, "needs a fallback"),
+        ({"watchdog": [{"line": "cost", "band": 0.5}]}, "needs safety.fallback"),
         ({"seed": -1}, "seed"),
     ],
 )
@@ -255,7 +255,7 @@ def test_without_a_key(web: Client) -> None:
     description = web.client.get("/openapi.json").json()
     assert description["openapi"] == "3.1.0"
     assert set(description["paths"]["/v1/agents/{name}"]) == {"get", "patch", "delete"}
-    assert web.client.get("/nothing").json() == {"error": "there is nothing here"}
+    assert web.client.get("/nothing").json() == {"error": "there is nothing at this address"}
     assert web.client.put(AGENT).status_code == 405
 
 

@@ -27,13 +27,16 @@ def test_policies_are_named_once_and_advise_each_decision(tmp_path: Path) -> Non
         assert web.call("POST", f"{AGENT}/feedback", answers)[0] == 200
         before = web.call("GET", f"{AGENT}/state")[1]
         for wrong, sentence in (
-            ({"advice": ADVICE, "context": {"user": "a"}}, "this agent has no context"),
+            ({"advice": ADVICE, "context": {"user": "a"}}, "a context must be declared"),
             ({}, "advice must have an entry for by length, by task, got none"),
             ({"advice": {"by length": "large"}}, "advice must have an entry for by task, got {"),
-            ({"advice": {**ADVICE, "by task": [0.5, 0.3, 0.2]}}, "by task must have 2 chances, one for each action, got 3"),
+            (
+                {"advice": {**ADVICE, "by task": [0.5, 0.3, 0.2]}},
+                "by task must have 2 probabilities, one for each action, got 3",
+            ),
             ({"advice": {**ADVICE, "by luck": "small"}}, "there is no policy 'by luck'"),
             ({"advice": {**ADVICE, "by task": "huge"}}, "advises 'huge', which is no action"),
-            ({"advice": {**ADVICE, "by task": [0.5, 0.6]}}, "chances that sum to 1"),
+            ({"advice": {**ADVICE, "by task": [0.5, 0.6]}}, "probabilities that sum to 1"),
             ({"advice": {**ADVICE, "by task": 3}}, "advice"),
         ):
             status, refusal = web.call("POST", f"{AGENT}/decide", wrong)
@@ -63,5 +66,5 @@ def test_advice_to_an_agent_without_policies_is_refused(tmp_path: Path) -> None:
     with service(tmp_path) as web:
         assert web.call("POST", "/v1/agents", SETUP)[0] == 201
         decisions = web.call("POST", f"{AGENT}/decide", [{}, {"advice": ADVICE}, {}])[1]["decisions"]
-        assert "this agent mixes no policies: name them when you make the agent" in str(decisions[1])
+        assert "advice needs an agent with policies" in str(decisions[1])
         assert decisions[2]["decision"] == "router:2"

@@ -11,6 +11,7 @@ EXAMPLE = re.compile(r"^```pycon\n.*?^```", re.DOTALL | re.MULTILINE)
 DIRECTIVE = re.compile(r"\s*# doctest: .*$")
 WIDTH = 88  # characters of an example that fit beside the two columns of links
 CODE = re.compile(r"(`+[^`]+`+)")
+UNDERLINED = re.compile(r"(\w+)\n-{3,}\n")  # the heading of a section
 COMMENT = re.compile(r"^\s*\w+\s*:[^#]*#\s*(?P<said>.+)$")
 
 
@@ -37,11 +38,28 @@ def is_box(block: str) -> bool:
 
 def fenced(block: str) -> str:
     """One block as Markdown."""
+    if heading := UNDERLINED.match(block):
+        content = block[heading.end() :]
+        return f"**{heading[1]}**\n\n{fenced(content) if content.startswith('>>>') else entries(content)}"
     if block.startswith(">>>"):
         return f"```pycon\n{block}\n```"
     if is_box(block):
         return f"```text\n{cleandoc(block)}\n```"
     return prose(re.sub("::$", ":", block))
+
+
+def entries(content: str) -> str:
+    """The parameters of a section as a list: names stand at the margin, what they are is indented below them."""
+    items: list[str] = []
+    for line in content.splitlines():
+        if line.startswith(" "):
+            items[-1] += " " + prose(line.strip())
+        else:
+            names, _, kind = line.partition(" : ")
+            items.append(
+                "- " + ", ".join(f"`{name}`" for name in names.split(", ")) + (f" ({prose(kind)}):" if kind else ":")
+            )
+    return "\n".join(items)
 
 
 def prose(text: str) -> str:

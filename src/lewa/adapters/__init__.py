@@ -1,1 +1,1 @@
-"""lewa in other people's libraries: gymnasium, river, the Open Bandit Pipeline. Nothing else here imports this room."""
+"""Use lewa with other libraries: gymnasium, river, the Open Bandit Pipeline, OpenFeature and LiteLLM."""

@@ -1,4 +1,4 @@
-"""A game as a gymnasium environment, and the six-value step of Safety-Gymnasium."""
+"""Use a game as a gymnasium environment, also with the six-value step of Safety-Gymnasium."""
 
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -23,27 +23,27 @@ FAR = np.array([1e6])  # that features stay within, in a game that does not show
 
 
 class Environment(gymnasium.Env[Vector, np.int64]):
-    """A game of `rounds` rounds, all of the game's if None, in which the average of each constraint has to reach its floor.
+    """A gymnasium environment of a game, in which the average of each constraint must reach its floor.
 
-    `game` is a game, or the name of one of `lewa.games.ALL`, which is then made for this floor and these rounds. Also by
+    `game` is a game, or a name in `lewa.games.ALL`; a game by name is made for this floor and these rounds. `rounds` is the
+    number of rounds of an episode; None stands for all rounds of the game. The environment is also registered:
     `gymnasium.make("lewa.adapters.gym:lewa/Game-v0", game="slater", floor=0.5, rounds=1000)`.
 
-    An action is the number of one, an observation the reward and the constraints of the last one, in [0, 1], and
-    zeros at the start. In a game with contexts the features of the round that comes next follow, zeros after the last one.
-    An episode ends by truncation after `rounds`. With c the constraints (m,) revealed for the action
-    taken in this round, `info` has
+    An action is an index. An observation is the reward and the constraints of the last action, in [0, 1], and zeros at the
+    start. In a game with contexts the features of the next round follow, and zeros after the last round. An episode ends by
+    truncation after `rounds` rounds. With c (m,) the constraints of the action in this round, `info` has
 
-    - "constraints": c, of which the averages have to reach the floors;
-    - "slack": c - floor (m,): below 0 where this round missed; its average has to be at least 0;
-    - "costs": 1 - c (m,): the average has to be at most 1 - floor, the sum over an episode at most `cost_limits`;
+    - "constraints": c, whose averages must reach the floors;
+    - "slack": c - floor (m,), negative if this round is below the floor; its average must be at least 0;
+    - "costs": 1 - c (m,): the average must be at most 1 - floor, the sum over an episode at most `cost_limits`;
     - "cost": the sum of "costs". With one constraint its sum is at most `cost_limit` exactly if the average reaches the
-      floor. With several it can be below although one of them misses: then look at "costs".
+      floor. With several constraints it can be below the limit although one constraint is missed: then use "costs".
 
-    A cost above the limit in one round breaks nothing: only averages are constrained.
+    A cost above the limit in a single round is allowed: only averages are constrained.
 
     `reset(seed=n)` starts the rounds that `lewa.play(..., seeds=[n])` plays; without a seed the next rounds are drawn from
-    the environment's own generator. A game that reacts to the play (`anti-leader`) is shown the action as a play that is
-    sure of it, which is harder than what it does in `lewa.play`, where it sees the play before the action is drawn.
+    the environment's own generator. A game that reacts to the play (`anti-leader`) gets the action as a play with
+    probability 1 on it, which is harder than in `lewa.play`, where it sees the play before the action is drawn.
 
     >>> env = Environment("bernoulli", floor=0.6, rounds=1000)
     >>> observation, info = env.reset(seed=7)
@@ -59,13 +59,13 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         self.game = _game_for_problem(game, self.floor, rounds) if isinstance(game, str) else game
         length = self.game.length if rounds is None else rounds
         if length is None:
-            raise ValueError("rounds must be an integer of at least 1, got None: this game has no end")
+            raise ValueError("rounds must be an integer of at least 1 for a game without end, got None")
         self.rounds = as_count("rounds", length)
         if self.game.length is not None and self.rounds > self.game.length:
             raise ValueError(f"rounds must be at most the game's length {self.game.length}, got {rounds}")
         K, m = self.game.actions, self.game.constraints
         if self.floor.size != m:
-            raise ValueError(f"there must be one floor per constraint, got {self.floor.size} for a game with {m}")
+            raise ValueError(f"floor must have one number per constraint, got {self.floor.size} for {m} constraints")
         self.action_space = gymnasium.spaces.Discrete(K)
         low, high = np.zeros(1 + m), np.ones(1 + m)
         wide = np.full(self.game.features, max(1.0, float(np.abs(getattr(self.game, "contexts", FAR)).max(initial=0.0))))
@@ -77,17 +77,17 @@ class Environment(gymnasium.Env[Vector, np.int64]):
 
     @property
     def cost_limits(self) -> Vector:
-        """Return what the sum of each cost over an episode may be: rounds (1 - floor)."""
+        """Return the limit of the sum of each cost over an episode, rounds (1 - floor)."""
         limits: Vector = self.rounds * (1 - self.floor)
         return limits
 
     @property
     def cost_limit(self) -> float:
-        """Return the sum of `cost_limits`: for learners that know one cost, as those of OmniSafe."""
+        """Return the sum of `cost_limits`, for algorithms with one cost, such as those of OmniSafe."""
         return float(self.cost_limits.sum())
 
     def reset(self, *, seed: int | None = None, options: Mapping[str, Any] | None = None) -> tuple[Vector, dict[str, Any]]:
-        """Return the first observation, zeros, of the rounds that this seed names."""
+        """Start the rounds of this seed, and return the first observation, zeros."""
         super().reset(seed=seed)
         name = int(self.np_random.integers(1 << 62)) if seed is None else seed
         self._nature, self._round = GameStream(self.game, name), 0
@@ -101,9 +101,9 @@ class Environment(gymnasium.Env[Vector, np.int64]):
         return features
 
     def step(self, action: object) -> tuple[Vector, float, bool, bool, dict[str, Any]]:
-        """Return observation, reward, terminated (never), truncated (after the last round) and info, as the class says."""
+        """Return observation, reward, terminated (always False), truncated (after the last round) and info."""
         if self._nature is None or self._round >= self.rounds:
-            raise gymnasium.error.ResetNeeded(f"an episode has {self.rounds} rounds and begins with reset")
+            raise gymnasium.error.ResetNeeded(f"call reset to begin an episode of {self.rounds} rounds")
         K = self.game.actions
         if action not in self.action_space:
             raise ValueError(f"the action must be an integer from 0 to {K - 1}, got {action!r}")
@@ -140,15 +140,16 @@ class SixValues(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordCon
 
 
 class Told(np.float64):
-    """A reward that carries what else became known in its step, by name, in `quantities`."""
+    """A reward with further values of its step, by name, in `quantities`."""
 
     quantities: Mapping[str, float]
 
 
 class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConstructorArgs):
-    """Rewards that carry some numbers of `info` with them, for loops that pass on nothing but the reward.
+    """Add numbers of `info` to rewards, for loops that pass on only the reward.
 
-    `river.bandit.evaluate` is such a loop; `lewa.adapters.river.Policy` finds there what it has to keep on average.
+    `river.bandit.evaluate` is such a loop; `lewa.adapters.river.Policy` reads the values of its constraints from the
+    reward.
 
     >>> env = Telling(Environment("bernoulli", floor=0.6, rounds=1000), names=["cost"])
     >>> _ = env.reset(seed=7)
@@ -176,7 +177,7 @@ def _game_for_problem(name: str, floor: Vector, rounds: int | None) -> Game:
     if name not in games.ALL:
         raise ValueError(f"unknown game {name!r}{nearest(name, list(games.ALL))}")
     if rounds is None:
-        raise ValueError("rounds must be an integer of at least 1, got None: a game given by its name needs rounds")
+        raise ValueError("rounds must be an integer of at least 1 for a game by its name, got None")
     return games.ALL[name].for_problem(floor, as_count("rounds", rounds))
 
 

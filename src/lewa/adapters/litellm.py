@@ -1,4 +1,4 @@
-"""LiteLLM: a router asks the decision service which model to call, and the service is told what the call cost.
+"""LiteLLM: a router gets its model from the decision service, and reports the cost of the call to the service.
 
     import litellm
     from lewa.adapters.litellm import LewaRouting
@@ -10,12 +10,13 @@
     ])
     routing = LewaRouting(Client("http://127.0.0.1:8000", key), agent="router", router=router)
     response = await router.acompletion(model="chat", messages=[...])
-    routing.feedback(response, reward=1.0)          # later, when it is known how good the answer was
+    routing.feedback(response, reward=1.0)          # later, when the quality of the answer is known
 
-The actions of the agent are the deployments of the group, by `model_info["lewa_action"]` where you give that, else by
-`litellm_params["model"]`; of several deployments with one name any is taken. Those that LiteLLM takes for unhealthy are not
-available to the decision. When a call succeeds, its `response_cost` is the feedback for `cost`; when it fails, its decision
-is closed, and a retry is a new decision. A call whose task is cancelled is closed too, of which LiteLLM tells no logger.
+The actions of the agent are the deployments of the group. The name of an action is `model_info["lewa_action"]` if you set
+it, else `litellm_params["model"]`; several deployments with the same name are interchangeable. Deployments that LiteLLM
+considers unhealthy are not available to the decision. When a call succeeds, its `response_cost` is the feedback for `cost`;
+when it fails, its decision is closed, and a retry is a new decision. The decision of a cancelled call is closed too,
+although LiteLLM does not report cancellations.
 """
 
 import asyncio
@@ -39,20 +40,20 @@ MARK = "lewa_decision"  # the field of `model_info` by which a call finds its de
 
 
 class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc]  # they have no types
-    """Choose deployments of a LiteLLM router by an agent of the decision service, and settle what calls cost.
+    """Choose deployments of a LiteLLM router by an agent of the decision service, and report the cost of calls.
 
     Parameters
     ----------
     client
         A client of the service. Give it a fallback, the name of an action, for when the service does not answer.
     agent
-        The name of the agent. Its actions are those of the router's deployments.
+        The name of the agent, whose actions are the router's deployments.
     router
         The router; only its asynchronous calls (`acompletion`, ...) can be routed.
     cost
-        The name of the constraint that is told `response_cost`, in dollars; None tells nothing.
+        The name of the constraint whose value is `response_cost`, in dollars; None reports no cost.
     reward
-        Called with the response when a call succeeds: its reward. Without it rewards are told by `feedback`.
+        Called with the response of a successful call; returns its reward. Without it, `feedback` reports rewards.
     """
 
     def __init__(
@@ -83,7 +84,13 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         specific_deployment: bool | None = False,
         request_kwargs: dict[str, Any] | None = None,
     ) -> Any:
-        """Return the deployment that the service decides for, of those that are healthy."""
+        """Return the deployment that the service chooses among the healthy deployments.
+
+        Parameters
+        ----------
+        model, messages, input, specific_deployment, request_kwargs
+            The arguments that the router passes on.
+        """
         healthy = await self._router.async_get_healthy_deployments(
             model=model,
             request_kwargs=request_kwargs or {},
@@ -127,11 +134,17 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
             decision.close()
 
     def get_available_deployment(self, *_: Any, **__: Any) -> Any:
-        """Refuse: a decision is waited for."""
+        """Raise an error: only asynchronous calls can wait for a decision."""
         raise ValueError("lewa routes asynchronous calls: use router.acompletion in place of router.completion")
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
-        """Settle the cost of a call that succeeded."""
+        """Report the cost of a successful call.
+
+        Parameters
+        ----------
+        kwargs, response_obj, start_time, end_time
+            The arguments that LiteLLM passes to its loggers.
+        """
         decision = self._take(kwargs)
         if decision is None:
             return
@@ -146,17 +159,23 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
             self._remember(self._answered, response_obj.id, decision)
 
     async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
-        """Close the decision of a call that failed."""
+        """Close the decision of a failed call.
+
+        Parameters
+        ----------
+        kwargs, response_obj, start_time, end_time
+            The arguments that LiteLLM passes to its loggers.
+        """
         decision = self._take(kwargs)
         if decision is not None:
             decision.close()
 
     def feedback(self, response: Any, **values: float) -> None:
-        """Tell what became known of a response, for instance its reward."""
+        """Report values of a response, for instance its reward."""
         with self._lock:
             decision = self._answered.get(response if isinstance(response, str) else response.id)
         if decision is None:
-            raise ValueError("this response was not routed here, or its call is not settled yet")
+            raise ValueError("feedback needs a response that was routed here and whose call has ended")
         decision.feedback(**values)
 
     def _remember(self, where: OrderedDict[str, ServedDecision], name: str, decision: ServedDecision) -> None:
@@ -179,7 +198,7 @@ def _close_result(request: asyncio.Future[ServedDecision]) -> None:
 
 
 def action_of(deployment: dict[str, Any]) -> str:
-    """Return the name of the action that a deployment is: the name that the user gave it, else its model."""
+    """Return the name of a deployment's action: the user's name, else its model."""
     info = deployment.get("model_info") or {}
     name = info.get("lewa_action") or deployment["litellm_params"]["model"]
     return str(name)

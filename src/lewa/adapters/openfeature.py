@@ -10,10 +10,10 @@
     model = flags.get_string_value("router", "small", user)
     flags.track("router", user, TrackingEventDetails(value=1.0, attributes={"cost": 0.2}))
 
-The flag is named after the agent. The targeting key is the key of the decision: the same user gets the same action for as
-long as the service keeps keys. The value of a tracking event is the reward, its numeric attributes are the other values.
-`LewaProvider(client, context=["tokens"])` sends these attributes of the evaluation context, and no others, as the context of
-the decision: for agents that declare these columns.
+The flag has the name of the agent. The targeting key is the key of the decision: the same user gets the same action for as
+long as the service keeps keys. The value of a tracking event is the reward, and its numeric attributes are the other values.
+`LewaProvider(client, context=["tokens"])` sends only these attributes of the evaluation context as the context of the
+decision, for agents that declare these columns.
 """
 
 from collections import OrderedDict
@@ -38,10 +38,10 @@ class LewaProvider(AbstractProvider):
 
     Parameters
     ----------
-    client : Client
+    client
         A client of the service.
-    context : sequence of str
-        The attributes of an evaluation context that are sent; an agent refuses those that it does not declare.
+    context
+        The attributes of an evaluation context to send; an agent rejects attributes that it does not declare.
     """
 
     def __init__(self, client: Client, context: Sequence[str] = ()) -> None:
@@ -56,7 +56,7 @@ class LewaProvider(AbstractProvider):
     def resolve_string_details(
         self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
     ) -> FlagResolutionDetails[str]:
-        """Decide. The default is taken, and not reported, where the service does not answer and there is no fallback."""
+        """Make a decision; return the default, and do not report it, if there is neither an answer nor a fallback."""
         key, context = _key(evaluation_context), self._context(evaluation_context)
         try:
             decision = self._client.decide(flag_key, key=None if key is None else f"{flag_key}/{key}", context=context)
@@ -82,7 +82,7 @@ class LewaProvider(AbstractProvider):
         evaluation_context: EvaluationContext | None = None,
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
-        """Tell the reward and other values of the last decision for this flag and targeting key; others are ignored."""
+        """Report the reward and other values of the last decision for this flag and targeting key; ignore unknown ones."""
         key = _key(evaluation_context)
         with self._lock:
             decision = None if key is None else self._decisions.get((tracking_event_name, key))
@@ -95,11 +95,11 @@ class LewaProvider(AbstractProvider):
         decision.feedback(**values)
 
     def shutdown(self) -> None:
-        """Send what is left."""
+        """Send the remaining answers and close the client."""
         self._client.close()
 
     def _refuse(self, flag_key: str) -> NoReturn:
-        raise TypeMismatchError(f"the flag {flag_key} is a decision, whose value is a string: the name of an action")
+        raise TypeMismatchError(f"the value of the flag {flag_key} must be a string, because it is the name of an action")
 
     def resolve_boolean_details(
         self, flag_key: str, default_value: bool, evaluation_context: EvaluationContext | None = None

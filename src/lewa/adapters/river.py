@@ -1,4 +1,4 @@
-"""A lewa agent as a bandit policy of river."""
+"""Use a lewa agent as a bandit policy of river."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -20,28 +20,39 @@ FREE = at_least("no constraint", 0)  # what every value keeps
 
 
 class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
-    """An `Agent` behind river's verbs: `pull` an arm, `update` it with its reward and with what each line is about.
+    """An `Agent` with river's interface: `pull` an arm, `update` it with its reward and its constraint values.
 
-    `constraints` are lines, by `lewa.at_most` and `lewa.at_least`; the rest is as for `lewa.Agent`. `arms` are all that
-    there will ever be, those of the first `pull` if None; each `pull` names those that are there now. With `context`,
-    columns by `lewa.number` and its like, each `pull(arms, context)` takes a dictionary, as river's rows are; `regressor`, a
-    river regressor, then predicts rewards and costs.
+    `update(arm, reward, cost=0.3)` reports the value of the constraint "cost". If a loop passes on only the reward, as
+    `river.bandit.evaluate` does, the value comes from `known`, or from the reward if the environment is wrapped in
+    `lewa.adapters.gym.Telling`. A missing value raises ValueError; it does not count as zero.
 
-    `update(arm, reward, cost=0.3)` tells the value of the line "cost". Where a loop passes on the reward only, as
-    `river.bandit.evaluate` does, the value comes from `known`, numbers per line and arm that are known in advance, in the
-    order of `arms`; or with the reward, if the environment is wrapped in `lewa.adapters.gym.Telling`. A value that comes
-    from nowhere is refused: it does not count as zero.
+    Without constraints the learner has a floor of 0, which every play meets: its multiplier stays at 0, and only the reward
+    matters.
 
-    Without constraints the learner has a floor of 0, which nothing can miss: its multiplier stays at 0, and it looks at the
-    reward alone.
+    An update answers the latest open pull of its arm, weighted by the probability of that pull. If answers come late and
+    several pulls of an arm are open, name the pull: `update(arm, reward, decision=n)`, where n is `policy.decision.id` after
+    its pull. A pull without an answer is left out, so `river.bandit.evaluate_offline`, which skips the rows in which another
+    arm was logged, can be used if the log drew its arms uniformly, as it requires.
 
-    An update answers the latest pull of its arm that is open, weighted by the probability which that pull had. Where answers
-    come late and several pulls of an arm are open, name the one that is answered: `update(arm, reward, decision=n)`, n the
-    `policy.decision.id` after its pull. A pull that is never answered is left out; so `river.bandit.evaluate_offline`, which
-    passes over the rows where another arm was logged, can be used if the log drew its arms uniformly, as it asks for.
+    `policy.agent.status()` has the averages, the multipliers and the guarantee; if arms were missing or answers came late,
+    it states why there is no guarantee. There is no `burn_in`, which would pull arms without a probability.
 
-    The averages, the multipliers and what is proved are in `policy.agent.status()`; where arms were missing, or answers came
-    late, it says that nothing is proved, and why. There is no `burn_in`: it pulls arms without a probability.
+    Parameters
+    ----------
+    constraints
+        The constraints, from `lewa.at_most` and `lewa.at_least`.
+    arms
+        All arms; None for those of the first `pull`. Each `pull` names the available arms.
+    reward_range, horizon, learner, seed, settings
+        As for `lewa.Agent`.
+    known
+        Constraint values that are known in advance, by constraint and arm, in the order of `arms`.
+    context
+        Columns, from `lewa.number` and the like; each `pull(arms, context)` then takes a dictionary.
+    reward_obj
+        The statistic of the reward that river uses to compare arms.
+    regressor
+        A river regressor that predicts rewards and costs from the context.
 
     >>> import lewa
     >>> policy = Policy([lewa.at_most("cost", 0.4)], seed=7)
@@ -67,7 +78,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
     ) -> None:
         super().__init__(reward_obj=reward_obj)
         if isinstance(learner, str) and learner != "auto" and feedback_kind(find(learner)) == "full":
-            raise ValueError(f"river reports only the arm that was pulled, but {learner} needs every arm")
+            raise ValueError(f"{learner} needs the outcome of every arm, but river reports only the arm that was pulled")
         self.constraints, self.arms, self.reward_range, self.horizon = constraints or None, arms, reward_range, horizon
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known
         self.context, self.regressor = context, regressor
@@ -79,9 +90,9 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
 
     @property
     def agent(self) -> Agent:
-        """Return the agent; there is one as soon as the arms are known."""
+        """Return the agent, which exists as soon as the arms are known."""
         if self._agent is None:
-            raise ValueError("the arms are not known before the first pull; give them by arms=...")
+            raise ValueError("the arms are unknown before the first pull; pass arms=...")
         return self._agent
 
     def _begin(self, arms: Sequence[str | int]) -> Agent:
@@ -103,7 +114,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         return agent
 
     def pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
-        """Draw an arm from the play, over the arms that are there, by the context if columns of one are declared."""
+        """Draw an arm from the play over the available arms, by the context if context columns are declared."""
         return self._pull(arm_ids, context)
 
     def _pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
@@ -113,10 +124,20 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         return self.decision.action
 
     def update(self, arm_id: str | int, reward: object, *, decision: int | None = None, **values: object) -> None:
-        """Tell what a pull of this arm earned, and the value of every line that is neither known nor carried."""
+        """Report the reward of a pull, and its constraint values.
+
+        Parameters
+        ----------
+        arm_id, reward
+            The arm, and its reward.
+        decision
+            The id of the pull; None for the latest open pull of the arm.
+        **values
+            The value of every constraint that is not in `known` and not attached to the reward.
+        """
         agent, amount = self.agent, as_number("reward", reward)
         if arm_id not in self._open:
-            raise ValueError(f"there is no arm {arm_id!r}; there are {', '.join(map(repr, self._open))}")
+            raise ValueError(f"the arm must be one of {', '.join(map(repr, self._open))}, got {arm_id!r}")
         by_line: dict[str, Any] = {**getattr(reward, "quantities", {}), **values}
         for line in agent.setup.constraints:
             if line.name not in by_line:
@@ -124,7 +145,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         waiting = self._open[arm_id]
         if not waiting or (decision is not None and decision not in waiting):
             which = "no pull" if decision is None else f"no pull with the number {decision}"
-            raise ValueError(f"{which} of {arm_id!r} is open: it was answered or never made; nothing was changed")
+            raise ValueError(f"{which} of {arm_id!r} is open: it was answered or never made, so nothing was changed")
         number = waiting[-1] if decision is None else decision
         agent.update(number, reward=amount, **by_line)
         waiting.remove(number) if decision is not None else waiting.pop()
@@ -137,6 +158,6 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         if line.name in (self.known or {}):
             return self.agent.setup.expected[line.name][self.agent.setup.actions.index(arm)]
         raise ValueError(
-            f"the {line.name} of {arm!r} is missing: pass it by update(arm, reward, {line.name}=...), or by "
+            f"the {line.name} of {arm!r} is missing: pass update(arm, reward, {line.name}=...) or "
             f"known={{{line.name!r}: [...]}}"
         )

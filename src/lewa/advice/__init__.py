@@ -1,13 +1,13 @@
-"""Which learner to take: what is proved of each is evaluated for the numbers at hand, and the least bound is advised.
+"""Recommend a learner: evaluate the bounds of all learners for the user's numbers, and choose the smallest.
 
-The criterion is the larger of regret/T and violation/T, over all constraints. Of the learners of which something is proved
-in the setting that is asked about, the one with the least is advised, and the next one is the runner-up.
+The criterion is the larger of regret/T and violation/T, over all constraints. Among the learners with a theorem for the
+given setting, the one with the smallest value is recommended, and the next one is the runner-up.
 
-An application has one run. So a bound on an expectation counts double, beside one with probability or on every path: of an
-expectation alone it only follows that half of the runs stay below twice as much (Markov). A bound on [E V]+ comes after all
-others, as nothing follows from it for a run: one that misses the floor by much is made good by another that exceeds it.
+An application has one run. So a bound on an expectation counts twice as much as one with probability or on every path: from
+an expectation alone it only follows that half of the runs stay below twice the bound (Markov). A bound on [E V]+ ranks after
+all others, because it implies no bound for a single run: a run far below the floor can be offset by a run above it.
 
-Beside them stands what did best on real data (docs/data.md), whatever is proved of it.
+The advice also names the learner that did best on real data (docs/data.md), with or without a theorem.
 """
 
 from functools import partial
@@ -39,15 +39,15 @@ TWICE = 2.0  # how far from the best a learner inside another is looked at close
 
 
 class Advice(NamedTuple):
-    """Which learner to take, the runner-up, and why, in two sentences; and what did best in practice, in one."""
+    """The recommended learner, the runner-up, the reason, and the learner that did best in practice."""
 
-    learner: Choice
-    runner_up: Choice | None
-    reason: str
-    practice: Choice
-    in_practice: str
-    question: Question
-    ranked: tuple[Choice, ...]  # every tuned learner of which something is proved here, the best first
+    learner: Choice  # the recommended learner
+    runner_up: Choice | None  # the learner with the next bound
+    reason: str  # the reason, in two sentences
+    practice: Choice  # the learner that did best on real data
+    in_practice: str  # a sentence about it
+    question: Question  # the problem
+    ranked: tuple[Choice, ...]  # every tuned learner with a theorem for this setting, the best first
 
     def __repr__(self) -> str:
         second = "" if self.runner_up is None else f", runner-up {self.runner_up.called}"
@@ -96,33 +96,33 @@ def advise(
     corruption: float | None = None,
     adversary: str = "oblivious",
 ) -> Advice:
-    """Return the learner with the least proved bound for these numbers.
+    """Return the learner with the smallest proved bound for these numbers.
 
     Parameters
     ----------
-    feedback : str
+    feedback
         "full" if the values of all actions are seen, "bandit" if only those of the action drawn are.
-    actions : int
+    actions
         K, the number of actions.
-    horizon : int, optional
+    horizon
         T, the number of rounds; None if it is unknown.
-    floor : float or sequence of float
-        c0, one per constraint.
-    constraints : str
+    floor
+        c0, one number per constraint.
+    constraints
         "iid", "constant" or "arbitrary".
-    every_round : bool
-        Whether no round may make up for another.
-    strict : bool
+    every_round
+        Whether to bound the positive violation, in which surpluses do not offset shortfalls.
+    strict
         Whether no violation at all is allowed.
-    epsilon : float, optional
-        Ask for bounds with probability 1 - epsilon; without it for bounds on an expectation.
-    slater : float, optional
-        By how much some play is known to exceed every floor.
-    safe : int, optional
+    epsilon
+        Require bounds with probability 1 - epsilon; None for bounds on an expectation.
+    slater
+        The amount by which some play is known to exceed every floor.
+    safe
         The index of an action that exceeds every floor by `slater`.
-    corruption : float, optional
-        How far constraints that are otherwise iid may be from their mean, summed over all rounds.
-    adversary : str
+    corruption
+        The total distance of constraints that are otherwise iid from their mean, over all rounds.
+    adversary
         "oblivious" if rewards are fixed in advance, "adaptive" if they may react to the play.
 
     >>> advice = advise("full", actions=10, horizon=100_000, floor=0.6, constraints="arbitrary", every_round=True)
@@ -134,7 +134,7 @@ def advise(
     _, _, line = check_problem(actions, 1 if horizon is None else horizon, floor)
     setting = checked(Setting(constraints, adversary, epsilon, slater, None, corruption))
     if slater is not None and slater > 1 - line.max():
-        raise ValueError(f"no play exceeds a floor of {line.max()} by slater={slater}: constraints are at most 1")
+        raise ValueError(f"slater must be at most 1 - floor, got slater={slater} and floor={line.max()}")
     if safe is not None and slater is None:
         raise ValueError(f"safe needs slater, the margin by which that action is safe, got safe={safe}")
     if safe is not None and not (isinstance(safe, Integral) and 0 <= safe < actions):

@@ -1,8 +1,8 @@
-"""Which learners may be advised, and with which settings: the least bound over those that exist.
+"""The learners that may be recommended, with the settings that give the smallest bound.
 
-A setting with a few values of use is tried at each. Two have a continuum of them: b trades regret for violation, and
-`explore` rounds of exploration for what they teach. The larger of a bound that falls and one that rises has one minimum:
-a grid finds its neighbourhood, and the golden section the place.
+A setting with a few useful values is tried at each of them. Two settings have a continuum: b trades regret for violation,
+and `explore` trades rounds of exploration for accuracy. The larger of a decreasing and an increasing bound has one minimum:
+a grid finds its neighbourhood, and golden-section search the minimum.
 """
 
 from collections.abc import Callable, Iterator
@@ -39,7 +39,7 @@ GOLDEN = (sqrt(5) - 1) / 2
 
 
 def names(question: Question) -> Iterator[str]:
-    """Yield the learners that may be advised for this feedback, and inside another where that is of use."""
+    """Yield the learners that may be recommended for this feedback, alone and, if useful, inside a wrapper."""
     for name, kind in learners.ALL.items():
         if feedback_kind(kind).observes != question.feedback or name in NEVER or "@" in name:
             continue
@@ -54,7 +54,7 @@ def names(question: Question) -> Iterator[str]:
 
 
 def tunings(name: str, question: Question) -> Iterator[Choice]:
-    """Yield the learner as it is tuned, tuned for the epsilon that is asked for, and with the other settings of use."""
+    """Yield the learner with its default tuning, tuned for the given epsilon, and with other useful settings."""
     known = learners.settings_of(name)
     also = [{}, *({setting: value} for setting, values in ALSO.items() if setting in known for value in values)]
     if {"kappa", "share"} <= set(known) and question.horizon is not None:
@@ -72,7 +72,7 @@ def tunings(name: str, question: Question) -> Iterator[Choice]:
 
 
 def closer(choice: Choice, question: Question) -> Choice:
-    """Return a choice with the best b near its own: for a learner inside another, of which few were tried."""
+    """Return the choice with the best b near its own, for a learner inside a wrapper, for which few b were tried."""
     if "b" not in choice.settings:
         return choice
     b, rest = choice.settings["b"], {name: value for name, value in choice.settings.items() if name != "b"}
@@ -100,7 +100,7 @@ def least(at: Callable[[float], Choice], grid: list[float], question: Question) 
 
 
 class Point(NamedTuple):
-    """A place of a search: what is better comes first."""
+    """A point of a search; better points come first."""
 
     order: tuple[float, ...]
     x: float
@@ -132,6 +132,6 @@ def _with_exploration(name: str, others: dict[str, float], covers: bool, questio
 
 
 def covering_radius(question: Question, explore: float) -> float:
-    """Return the radius of explore-then-project that covers noise and corruption after so many rounds."""
+    """Return the radius of explore-then-project that covers noise and corruption after this many rounds."""
     noise = projected.explore_radius(question.actions, question.floor.size, question.epsilon)
     return noise + (question.setting.corruption or 0.0) / sqrt(explore)

@@ -1,4 +1,4 @@
-"""What is asked, and what a learner with its settings comes to in answer."""
+"""The problem of `advise`, and the choices among which it selects."""
 
 from typing import NamedTuple
 
@@ -9,29 +9,29 @@ IF_UNKNOWN = 1_000_000  # the rounds at which bounds are compared where the numb
 
 
 class Question(NamedTuple):
-    """What is asked, checked."""
+    """The arguments of `advise`, after checks."""
 
-    feedback: str
-    actions: int
-    horizon: int | None
-    floor: Vector
-    every_round: bool
-    strict: bool
-    safe: int | None
-    setting: Setting
+    feedback: str  # "full" or "bandit"
+    actions: int  # K
+    horizon: int | None  # T; None if it is unknown
+    floor: Vector  # (m,)  c0
+    every_round: bool  # whether the positive violation is to be bounded
+    strict: bool  # whether no violation is allowed
+    safe: int | None  # the index of a safe action
+    setting: Setting  # the assumptions of the theorem
 
     @property
     def rounds(self) -> int:
-        """T, or the rounds at which bounds are compared where it is unknown."""
+        """T, or the number of rounds at which bounds are compared if T is unknown."""
         return IF_UNKNOWN if self.horizon is None else self.horizon
 
     @property
     def epsilon(self) -> float:
-        """What is asked for, or 1/T: a bound that fails so rarely is one on average, but for 1."""
+        """The given epsilon, or 1/T, for which a bound also holds on average up to an addition of 1."""
         return self.setting.epsilon or min(1 / self.rounds, 0.5)
 
     def violation(self, statement: Guarantee) -> tuple[float, ...] | None:
-        """Return the violation that is asked about: net, or that of every round."""
+        """Return the bound on the violation in question, net or positive."""
         return statement.positive_violation if self.every_round else statement.violation
 
     def shares(self, statement: Guarantee) -> list[float]:
@@ -40,15 +40,15 @@ class Question(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A learner by name, with the settings for `learners.make`, and what is proved of it for these numbers."""
+    """A learner by name, with the settings for `learners.make`, and its guarantee for these numbers."""
 
-    name: str
-    settings: dict[str, float]
-    guarantee: Guarantee
-    share: float | None  # the larger of regret/T and violation/T; None where nothing is proved
-    single: bool = False  # whether it is proved of single runs: on every path, or with probability
+    name: str  # the name of the learner
+    settings: dict[str, float]  # its settings
+    guarantee: Guarantee  # its guarantee
+    share: float | None  # the larger bound of regret/T and violation/T; None without a bound
+    single: bool = False  # whether the bound is for single runs: on every path, or with probability
 
     @property
     def called(self) -> str:
-        """Name the learner as it is made."""
+        """The name of the learner with its settings."""
         return " ".join((self.name, *(f"{name}={value:.4g}" for name, value in self.settings.items())))

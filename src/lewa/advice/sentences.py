@@ -4,7 +4,7 @@ from lewa.advice.question import Choice, Question
 
 
 def because(question: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
-    """Say what is advised and why, and what comes next."""
+    """Return the reason for the recommendation, and the runner-up."""
     best, count = ranked[0], len({choice.name for choice in ranked})
     first = f"{best.called} has the best bound among {count} learners with a theorem"
     first = f"{best.called} is the only learner with a theorem" if count == 1 else first
@@ -16,7 +16,7 @@ def because(question: Question, ranked: tuple[Choice, ...], second: Choice | Non
 
 
 def nothing(question: Question, practice: Choice) -> str:
-    """Say that nothing is proved here, and what to use."""
+    """Return the sentences for a setting without a guarantee."""
     return (
         f"No learner has a guarantee for {_world(question)}. Use {practice.called}, which did best on real data "
         "(docs/data.md), and monitor its violation."
@@ -24,12 +24,12 @@ def nothing(question: Question, practice: Choice) -> str:
 
 
 def proved(practice: Choice, question: Question) -> str:
-    """Say what is proved of what did best in practice."""
+    """Return the clause about the guarantee of the learner that did best in practice."""
     if practice.share is not None:
         return f"its regret/T and violation/T are proved to be below {_percent(practice.share)} here"
     if question.violation(practice.guarantee) is None:
-        return "nothing is proved about it here"
-    return "nothing is proved about its regret here"
+        return "no bound is proved for it here"
+    return "no bound is proved for its regret here"
 
 
 def _world(question: Question) -> str:

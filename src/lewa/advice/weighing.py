@@ -1,4 +1,4 @@
-"""What the theorems of a learner with some settings come to in answer to a question, and which answer is the best."""
+"""Evaluate the theorems of a learner with some settings for a problem, and rank the results."""
 
 from functools import lru_cache, partial
 

@@ -1,4 +1,4 @@
-"""From a learner to a decision: pull an action, update with its outcome, in your own units."""
+"""Agents: pull an action, update with its outcome, in your own units."""
 
 from lewa.agent.agent import Agent
 from lewa.agent.constraint import Constraint, at_least, at_most

@@ -1,4 +1,4 @@
-"""An agent: one learner at work in an application, in the application's units."""
+"""An agent: a learner in an application, in the application's units."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,76 +28,76 @@ _new = tuple.__new__  # a named tuple in half the time
 
 
 class Agent(ChangeMethods, AgentCore):
-    """Pull an action, and update with its outcome whenever that is known; each constraint is met on average.
+    """Pull an action, and update with its outcome as soon as it is known; each constraint is met on average.
 
-    Calls may come from several threads. Nothing but `Decision` and `Feedback` records changes an agent: what `pull`,
-    `update` and `close` return, given to `replay`, makes a new agent the same to the bit.
+    Calls may come from several threads. Only records change an agent: the records that `pull`, `update` and `close` return,
+    passed to `replay`, make a new agent with the same state, bit for bit.
 
     Parameters
     ----------
     actions : sequence of str or int
         The labels of the actions.
     constraints : sequence of Constraint
-        What to keep on average, made by `at_most` and `at_least`, in your units.
+        The limits on averages, from `at_most` and `at_least`, in your units.
     reward_range : (float, float)
-        The range of the reward. A value outside its range is clipped for the learner, counted, and warned of.
+        The range of the reward. A value outside is clipped for the learner and counted, and the status has a warning.
     horizon : int, optional
         The number of decisions, if it is known.
     learner : str
-        A name of `lewa.learners.ALL`, or "auto": the learner that `lewa.choice.choose_learner` takes for the goal.
-        NAME+governed is NAME with a governor, which learns what is safe if no action is said to be.
+        A name in `lewa.learners.ALL`, or "auto": the choice of `lewa.choice.choose_learner` for the goal.
+        NAME+governed is NAME with a governor, which learns what is safe if no safe action is named.
     seed : int
         The seed of the draws.
     goal : "practice" or "proved"
-        For "auto": the learner that keeps its constraints and earns most on data, or the one with the least proved bound.
+        For "auto": the learner that did best on real data, or the learner with the smallest proved bound.
     settings : mapping, optional
-        Settings of the learner's tuning, by name. With `epsilon`, the status prints the bound of probability 1 - epsilon,
-        where there is one. `{"known": ["cost"]}` tells `proved-squarecb-lewa` that the expected costs are exact.
+        Settings of the learner's tuning, by name. With `epsilon`, the status has the bound with probability 1 - epsilon, if
+        there is one. `{"known": ["cost"]}` tells `proved-squarecb-lewa` that the expected costs are exact.
     feedback : "bandit" or "full", optional
-        Whether only the outcome of the action taken is seen, or one value per action. By default what the learner
-        sees; "auto" takes a learner for "bandit".
+        Whether an answer has the outcome of the action taken, or one value per action. The default is the learner's
+        feedback, and "bandit" for "auto".
     max_pending : int
         The largest number of open decisions; a further one closes the oldest.
     expire_after : int, optional
         Close a decision this many decisions later.
     unanswered : "charge", "expire" or mapping
-        What to do with values that a closed decision lacks. "charge" fills in the average of its action, or the worst of
+        The rule for missing values of a closed decision. "charge" fills in the average of its action, or the worst value of
         the range; "expire" leaves the decision out; a mapping such as {"reward": 0} fills in these values.
     learn : "answer" or "close"
-        When an answer is learned: as soon as it is whole, or when its decision is closed, `expire_after` decisions later.
-        "close" is for answers that come sooner or later depending on what they say: learned at fixed times, they keep
-        the theorems that ask for arrivals which depend on no outcome.
+        When an answer is learned: as soon as it is complete, or when its decision is closed, `expire_after` decisions later.
+        Use "close" if the time of an answer depends on its values: with fixed times of learning, the theorems hold that
+        assume arrivals which do not depend on outcomes.
     expected : mapping, optional
-        Values per action that are known in advance, by name. They are filled in until something was seen, constraints that
-        no mixture of them meets are refused, and a learner that can, such as that of "auto", starts from them.
+        Values per action that are known in advance, by name. They are filled in until there are answers; constraints that
+        no mixture of them meets raise ValueError; and a learner that can, such as that of "auto", starts from them.
     context : sequence of columns, optional
-        What is known of each request: `number`, `category`, `text` and `vector` declare it. Every `pull` then takes a
-        `context`, and the learner weighs the actions by it.
+        The columns of the context of each request, from `number`, `category`, `text` and `vector`. Every `pull` then takes
+        a `context`, and the learner uses it.
     policies : mapping or list of names, optional
         Rules or models that choose an action: functions of the context by name, models with `predict` or `predict_one`, or
-        names alone. Every `pull` then takes a `context` to ask them with, or their `advice`, and the learner mixes them. The
-        policies that always take one action are among them.
+        only names. Every `pull` then takes a `context` for the policies, or their `advice`, and the learner mixes them.
+        Policies that always take one action are added.
     regressor : regressor, optional
-        Predicts rewards and costs instead of the ridge of `squarecb-lewa`: an unfitted regressor of scikit-learn
+        Predicts rewards and costs in place of the ridge of `squarecb-lewa`: an unfitted regressor of scikit-learn
         (`partial_fit`) or river (`learn_one`). A copy per action and quantity learns with the agent; `open` needs it again.
     keep_context : bool
-        Whether decisions record the context as it was given, for audits. By default they have its features only.
+        Whether decisions record the context itself, for audits. By default they record only its features.
     safe : label, optional
-        An action that keeps every limit in every decision. The agent is then governed.
+        An action that meets every limit in every decision. The agent is then governed.
     governor : Governor, "auto", "learned" or "off"
         Play safe while one more decision at its worst would take a debt beyond its bound. "auto" does so if `safe` is
-        given; "learned" learns what is safe; a `Governor` says more.
+        given; "learned" learns what is safe; a `Governor` has further settings.
     name : str, optional
-        The name of the agent, another one for each that runs. Its decisions carry it, also in their `key`, and an answer to
-        a decision or a key of an agent with another name is refused.
+        The name of the agent, distinct for each running agent. Its decisions have it, also in their `key`; an answer for
+        a decision or a key of an agent with another name raises an error.
     on_verdict : callable, optional
-        Called with a `VerdictChange` when a verdict has changed, outside of the agent's lock; verdicts are looked at every
-        100 answers. Its exceptions are logged. Set the attribute `on_verdict` of an agent that was opened or loaded.
+        Called with a `VerdictChange` when a verdict has changed, outside of the agent's lock; verdicts are checked every
+        100 answers. Its exceptions are logged. For an agent that was opened or loaded, set the attribute `on_verdict`.
     journal : path, optional
-        A new file to which every record is written before the call that made it returns: see `start_journal`. After a
-        crash `Agent.open` goes on with it.
+        A new file to which every record is written before its call returns: see `start_journal`. After a crash
+        `Agent.open` continues it.
     sync, plays
-        How the journal is written: see `start_journal`.
+        When and what the journal writes: see `start_journal`.
 
     Examples
     --------
@@ -152,7 +152,7 @@ class Agent(ChangeMethods, AgentCore):
         prior = setup.tuning_prior(items, reward_range, known, len(labels))
         advisers, functions = ((), {}) if policies is None else as_policies(policies)
         if advisers and columns is not None:
-            raise ValueError("an agent decides by a context or by policies, got both: let the policies look at the context")
+            raise ValueError("an agent takes either context or policies, got both: let the policies use the context")
         learner, governor = split_governed(learner, governor, safe)
         keeps, writes = as_flag("keep_context", keep_context), sync is not None or as_flag("plays", plays)
         setup.refuse_without_effect(goal, learner, keeps and columns is None and not advisers, writes and journal is None)
@@ -197,7 +197,7 @@ class Agent(ChangeMethods, AgentCore):
 
     @property
     def exposure(self) -> Exposure:
-        """Its mode, exposure, minimum shares, fallback and retired actions now."""
+        """Its current mode, exposure, minimum shares, fallback and retired actions."""
         return self._state.exposure
 
     def __repr__(self) -> str:
@@ -205,12 +205,12 @@ class Agent(ChangeMethods, AgentCore):
         return f"<Agent: {len(self._actions)} actions, {constraints}; {learner}; {self._state.rounds} decisions>"
 
     def bind_policies(self, policies: Mapping[str, Policy]) -> None:
-        """Give an agent that was loaded or opened its policies again: functions and models are not saved.
+        """Set the policies of an agent that was loaded or opened; functions and models are not saved.
 
         Parameters
         ----------
         policies : mapping
-            The functions or models by name. Those that are left out are named in the `advice` of each `pull`.
+            The functions or models by name. Policies that are left out must be in the `advice` of each `pull`.
         """
         bound, functions = as_policies(policies)
         for name in bound:
@@ -232,16 +232,16 @@ class Agent(ChangeMethods, AgentCore):
         available : iterable of labels, optional
             The actions that can be taken now; all of them by default.
         context : mapping, optional
-            What is known of the request, by the names that were declared; what is missing may be None or left out. The
-            decision records the features that it is turned into, and not the context. An agent that mixes policies passes
-            it on to them as it is.
+            The context of the request, by the declared names; missing values may be None or left out. The decision records
+            the features of the context, and not the context itself. An agent that mixes policies passes the context on to
+            them.
         advice : mapping, optional
-            What policies advise, by name: an action, chances by action, or one chance per action.
+            The advice of policies by name: an action, probabilities by action, or one probability per action.
 
         Returns
         -------
         Decision
-            The action with its probability and the number that an answer names it by.
+            The action, its probability, and the number of the decision.
         """
         with self._lock:
             self._check_running()
@@ -255,7 +255,7 @@ class Agent(ChangeMethods, AgentCore):
         if setup.policies:
             return advise(setup.policies, self._policies, self._actions, context, advice)
         if advice is not None:
-            raise ValueError("this agent mixes no policies: name them when you make the agent, got advice")
+            raise ValueError("advice needs an agent with policies: pass policies=... when you make the agent")
         features = contexts.encode(setup.context, context)
         if setup.context is not None and isinstance(context, Mapping):
             self._misfits.add(setup.context, context)
@@ -312,7 +312,7 @@ class Agent(ChangeMethods, AgentCore):
             return made
 
     def update_many(self, answers: Sequence[Answer]) -> Sequence[Feedback]:
-        """Take in answers in a row: the same as one `update` after the other, at a fraction of the cost.
+        """Process several answers: the same as one `update` after the other, at a fraction of the cost.
 
         Parameters
         ----------
@@ -336,17 +336,17 @@ class Agent(ChangeMethods, AgentCore):
         return records
 
     def update(self, decision: Decision | int | str, /, reward: Input | None = None, **constraints: Input) -> Feedback:
-        """Take in the outcome of a decision, in your units: all of it, or what is known now and the rest later.
+        """Report the outcome of a decision, in your units: all values, or some now and the rest later.
 
-        The learner learns when the last part is there; averages count each part at once. A value that was
+        The learner learns when the last value is reported; averages count each value at once. A value that was
         reported before, or is not a number, raises an error, and nothing changes.
 
         Parameters
         ----------
         decision : Decision, str or int
-            The decision, its key, or its number, which says nothing of the agent that it belongs to.
+            The decision, its key, or its number, which does not identify the agent.
         reward : float or sequence of float, optional
-            What was earned; one value per action if the learner sees every action.
+            The reward; one value per action if the learner has full information.
         **constraints : float or sequence of float
             The value of each constraint, by its name.
 
@@ -388,7 +388,7 @@ class Agent(ChangeMethods, AgentCore):
             return feedback
 
     def status(self) -> Status:
-        """Return how the agent stands: each constraint with its average and band, regret, guarantee, and warnings."""
+        """Return the status: each constraint with its average and band, regret, guarantee, and warnings."""
         status = report(self._copy(whole=False), self._misfits)
         with self._lock:
             problems = self._watch.new_warnings(list(status.warnings))

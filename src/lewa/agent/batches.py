@@ -1,4 +1,4 @@
-"""Decisions and answers in batches: the same records and the same state, to the bit, as one call after the other."""
+"""Decisions and answers in batches, with the same records and the same state, bit for bit, as single calls."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, repeat
@@ -48,7 +48,7 @@ class Feedbacks(Sequence[Feedback]):
 
 
 def in_bulk(state: AgentState) -> bool:
-    """Whether compiled code alone may draw and learn: no context, no governor, no retired action, and a mode that learns."""
+    """Return whether compiled code may draw and learn: no context, governor or retired action, and a mode that learns."""
     return not state.driver.features and state.ledger is None and state.learns and not state.retired
 
 
@@ -108,7 +108,7 @@ def room(state: AgentState) -> int:
 
 
 def check_pairs(answers: object) -> Sequence[Answer]:
-    """Return answers; refuse what is no sequence of a decision and values by name."""
+    """Return the answers; raise ValueError unless each is a pair of a decision and values by name."""
     if isinstance(answers, str | bytes) or not isinstance(answers, Sequence):
         raise ValueError(f"answers must be a list of (decision, values), got {short_repr(answers)}")
     if (
@@ -132,7 +132,7 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
         if number not in known:
             known[number] = set(state.open[number].known())
         elif len(known[number]) == len(state.setup.fields):
-            raise ClosedError(f"decision {number} is answered twice in one batch; nothing was changed")
+            raise ClosedError(f"decision {number} has two answers in one batch; nothing was changed")
         values_told = known[number]
         numbers = state.check_values(number, values, tuple(values_told))
         values_told.update(state.setup.fields.index(name) for name in numbers)

@@ -14,7 +14,7 @@ class ChangeMethods:
         raise NotImplementedError("an agent has it")
 
     def set_limit(self, name: str, limit: float, *, who: str = "", why: str = "") -> Change:
-        """Change the limit of a constraint from now on; what is owed stays owed.
+        """Change the limit of a constraint from now on; its debt does not change.
 
         Parameters
         ----------
@@ -28,7 +28,7 @@ class ChangeMethods:
         return self._make("limit", name, limit, who, why)
 
     def set_range(self, name: str, ends: tuple[float, float], *, who: str = "", why: str = "") -> Change:
-        """Change the range in which the values of a constraint lie; the learner goes on in the new units.
+        """Change the range of the values of a constraint; the learner continues in the new units.
 
         Parameters
         ----------
@@ -51,22 +51,22 @@ class ChangeMethods:
         who: str = "",
         why: str = "",
     ) -> Change:
-        """Add an action, which enters with a share of the decisions; from then on the learner decides.
+        """Add an action, which starts with a share of the decisions; from then on the learner decides.
 
-        A learner with weights gives it the weight of that share. Any other learner is held back: until the first answer
-        the new action has its share, and after n answers at most 1 + n times its share.
+        A learner with weights gives it the weight of that share. For any other learner the share is limited: until the first
+        answer the new action has its share, and after n answers at most 1 + n times its share.
 
         Parameters
         ----------
         action : str or int
-            Its label. That of a retired action is never used again.
+            Its label. The label of a retired action cannot be used again.
         like : label, optional
-            An action that it is expected to be like: it starts with what the learner knows of that one.
+            A similar action: the new action starts with the learner's knowledge of that action.
         expected : mapping, optional
-            What it is expected to give, by name, in your units: for learners that start from it, and to fill in answers.
+            Its expected values by name, in your units, for learners that start from them, and to fill in answers.
         share : float, optional
-            The share of the decisions that it enters with, in (0, 1); by default 0.05, or an even share if that is less.
-            It is no minimum: `set_share` sets one.
+            The initial share of the decisions, in (0, 1); by default 0.05, or an even share if that is less.
+            It is not a minimum: `set_share` sets a minimum.
         who, why : str
             Who makes the change, and why: they are part of the record.
         """
@@ -74,44 +74,44 @@ class ChangeMethods:
         return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
 
     def retire_action(self, action: Label, *, who: str = "", why: str = "") -> Change:
-        """Draw an action no more; answers to its open decisions are still taken in."""
+        """Retire an action: it is no longer drawn, but answers to its open decisions still count."""
         return self._make("retire", action, None, who, why)
 
     def set_mode(self, mode: str, *, who: str = "", why: str = "") -> Change:
         """Set the mode: "live", "shadow" (play the fallback, learn), "frozen" (play, do not learn) or "off" (neither).
 
-        Where a decision cannot take the fallback, because `available` leaves it out, the learner's play is drawn from.
+        If `available` leaves out the fallback, the action is drawn from the learner's play.
         """
         return self._make("mode", None, mode, who, why)
 
     def set_exposure(self, share: float, *, who: str = "", why: str = "") -> Change:
-        """Set the share of the decisions that the learner makes; the rest is the fallback's."""
+        """Set the share of the decisions that the learner draws; the others take the fallback action."""
         return self._make("exposure", None, share, who, why)
 
     def set_share(self, action: Label, share: float, *, who: str = "", why: str = "") -> Change:
-        """Give an action a share of the decisions beside the learner's play; 0 takes it back.
+        """Give an action a minimum share of the decisions; 0 removes it.
 
-        It is a share of what the learner decides: at an exposure of 0.1, a share of 0.2 is at least 0.02 of all decisions.
+        It is a share of the learner's decisions: at an exposure of 0.1, a share of 0.2 is at least 0.02 of all decisions.
 
         Parameters
         ----------
         action : str or int
             The label of the action.
         share : float
-            The share, at least 0 and less than 1; the shares of all actions add up to less than 1.
+            The share, at least 0 and less than 1; the shares of all actions must sum to less than 1.
         who, why : str
             Who makes the change, and why: they are part of the record.
         """
         return self._make("share", action, share, who, why)
 
     def set_fallback(self, action: Label, *, who: str = "", why: str = "") -> Change:
-        """Name the action that is played where the learner does not decide."""
+        """Set the action that is taken if the learner does not decide."""
         return self._make("fallback", action, None, who, why)
 
     def set_governor(self, governor: Governor | str | None, *, who: str = "", why: str = "") -> Change:
-        """Set what holds the debts to their bounds from now on: a `Governor`, "learned", or "off" or None for nothing.
+        """Set the governor from now on: a `Governor`, "learned", or "off" or None for no governor.
 
-        What is owed and what is open is counted.
+        It counts the debts so far and the open decisions.
         """
         chosen = None if governor is None else as_governor(governor, None)
         return self._make("governor", None, chosen and chosen.plain(), who, why)

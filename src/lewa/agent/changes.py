@@ -24,7 +24,7 @@ ENTRY_SHARE = 0.05  # of a new action, if none is given; among many actions an e
 
 
 def apply_change(state: "AgentState", change: Change) -> None:
-    """Change the agent's state; refuse what breaks a law, and leave the state as it was then."""
+    """Change the agent's state; raise ValueError, without changing the state, if the change is not valid."""
     if not isinstance(change.who, str) or not isinstance(change.why, str):
         raise ValueError(f"who and why must be texts, got {short_repr(change.who)} and {short_repr(change.why)}")
     if change.decisions != state.rounds:
@@ -57,7 +57,7 @@ def _set_range(state: "AgentState", change: Change) -> None:
     new = checked(old.name, old.sense, old.limit, as_range(old.name, change.value))
     if setup.regressor is not None:
         raise ValueError(
-            f"the ranges of an agent with a regressor cannot change: make a new agent with the new range of {old.name}"
+            f"an agent with a regressor cannot change a range: make a new agent with the new range of {old.name}"
         )
     lowest, highest = state.statistics.lowest[j + 1], state.statistics.highest[j + 1]
     if state.statistics.count[j + 1] and not (new.low <= max(lowest, old.low) and new.high >= min(highest, old.high)):
@@ -107,20 +107,20 @@ def _add(state: "AgentState", change: Change) -> None:
     setup, options = state.setup, change.value
     label = change.name
     if label is None:
-        raise ValueError("an action that is added needs a label, got None")
+        raise ValueError("a new action needs a label, got None")
     if not isinstance(options, Mapping) or set(options) - {"like", "expected", "share"}:
-        raise ValueError(f"add_action takes one of like, expected and share, got {short_repr(options)}")
+        raise ValueError(f"add_action takes only like, expected and share, got {short_repr(options)}")
     if label in setup.actions:
         again = (
-            "is retired: its name cannot be used again"
+            "is retired: its label cannot be used again"
             if state.index(label) in state.exposure.retired
             else "is there already"
         )
         raise ValueError(f"action {label!r} {again}")
     if setup.policies:
-        raise ValueError(f"the actions of an agent that mixes policies cannot change: make a new agent with {label!r}")
+        raise ValueError(f"an agent that mixes policies cannot change its actions: make a new agent with {label!r}")
     if setup.regressor is not None:
-        raise ValueError(f"the actions of an agent with a regressor cannot change: make a new agent with {label!r}")
+        raise ValueError(f"an agent with a regressor cannot change its actions: make a new agent with {label!r}")
     actions, K = as_actions((*setup.actions, label)), len(setup.actions)
     like = None if options.get("like") is None else state.index(options["like"])
     expected = options.get("expected", {})

@@ -1,6 +1,6 @@
 """Records in a compact form: one JSON list on one line, about 100 bytes. `Record.plain` is the long form beside it.
 
-A decision leaves its play out unless it is asked for: where the learner learns from the play, the journal asks for it.
+A decision has no play unless it is requested: the journal requests it if the learner needs it.
 """
 
 import json
@@ -33,7 +33,7 @@ def to_text(item: Record, with_play: bool = False) -> str:
 
 
 def from_text(text: str) -> Record:
-    """Return the record that `to_text` wrote; refuse what is none.
+    """Return the record that `to_text` wrote; raise ValueError for any other text.
 
     >>> from_text('["f",7,{"cost":0.125}]')
     Feedback(decision=7, values={'cost': 0.125}, closed=False)
@@ -42,7 +42,7 @@ def from_text(text: str) -> Record:
         kind, *fields = json.loads(text)
         item: Record = _READERS[kind](*fields)
     except (ValueError, TypeError, KeyError):
-        raise ValueError(f"a line must hold a decision, a feedback or a change, got {short_repr(text)}") from None
+        raise ValueError(f"a line must be a decision, a feedback or a change, got {short_repr(text)}") from None
     return item
 
 

@@ -1,4 +1,4 @@
-"""The constraints of an agent, in the user's units; `lewa.units` converts them to what a learner knows."""
+"""The constraints of an agent, in the user's units; `lewa.units` converts them to the learner's units."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -10,15 +10,15 @@ Group = str | Mapping[str, str | int]  # a column, or a level of one: {"tier": "
 
 
 class Constraint(NamedTuple):
-    """A quantity whose long-run average has to stay on one side of a limit."""
+    """A quantity whose long-run average must be at most or at least a limit."""
 
-    name: str
+    name: str  # the name of the constraint
     sense: str  # "at most" or "at least"
-    limit: float
-    low: float
-    high: float
-    quantity: str | None = None  # whose values it keeps, where it is about a group of requests
-    group: tuple[str, str | int | None] | None = None  # the column and the level; every level if that is None
+    limit: float  # the limit of the average
+    low: float  # the least value
+    high: float  # the greatest value
+    quantity: str | None = None  # the quantity, for a constraint of a group of requests
+    group: tuple[str, str | int | None] | None = None  # its column and level; None as the level stands for every level
 
     @property
     def scale(self) -> Scale:
@@ -102,7 +102,7 @@ def _grouped(constraint: Constraint, group: Group | None) -> Constraint:
     if isinstance(group, Mapping) and len(group) == 1 and all(isinstance(name, str) for name in group):
         ((column, level),) = group.items()
         return of_group(constraint, column, level)
-    raise ValueError(f"a group is a column of the context, or one level as {{column: level}}, got {short_repr(group)}")
+    raise ValueError(f"a group must be a column of the context, or one level as {{column: level}}, got {short_repr(group)}")
 
 
 def from_plain(
@@ -122,13 +122,13 @@ def from_plain(
 
 
 def to_plain(constraint: Constraint) -> dict[str, object]:
-    """Return the constraint as JSON has it; files of version 1 call the limit "line", and know no groups."""
+    """Return the constraint as plain data for JSON; files of version 1 call the limit "line", and know no groups."""
     plain = {"line" if name == "limit" else name: value for name, value in constraint._asdict().items()}
     return {name: value for name, value in plain.items() if value is not None}
 
 
 def checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> Constraint:
-    """Return a constraint; refuse what breaks a law."""
+    """Return a constraint; raise ValueError if it is not valid."""
     if not isinstance(name, str) or len(name.splitlines()) != 1 or name == "reward":
         raise ValueError(f"a constraint needs a name of one line, which is not 'reward', got {short_repr(name)}")
     low, high = as_range(name, ends)

@@ -1,4 +1,4 @@
-"""What a context adds to an agent: which learners look at one, features in records, and costs whose reward never came."""
+"""Contexts of agents: learners that use a context, features in records, and costs without a reward."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,7 +28,7 @@ def declare(columns: object, settings: object) -> Context | None:
 def check_contextual(learner: str, feedback: str, features: int) -> int:
     """Return the number of features for a learner's tuning; refuse a learner that looks at no context."""
     if feedback == "full":
-        raise ValueError("a context needs feedback='bandit', got feedback='full': use policies instead")
+        raise ValueError("a context needs feedback='bandit', got feedback='full'; with full information use policies")
     check_looks_at_features(learner)
     return features
 
@@ -55,7 +55,7 @@ def with_known(
         if name not in here:
             raise ValueError(f"there is no constraint {name!r}{nearest(name, here)}")
         if name not in expected:
-            raise ValueError(f"{name} is called known, and its value per action is not: give expected={{{name!r}: [...]}}")
+            raise ValueError(f"a known {name} needs its value per action: pass expected={{{name!r}: [...]}}")
     if not names:
         return {name: value for name, value in settings.items() if name != "known"}
     rows: list[list[float]] = []
@@ -81,11 +81,11 @@ def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
 
 
 def as_json_value(context: object) -> object:
-    """Return a context as JSON has it, for a decision that keeps it; refuse one that JSON cannot hold."""
+    """Return a context as plain data for JSON, for a decision that keeps it; refuse one that JSON cannot hold."""
     try:
         return json.loads(json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value))
     except (TypeError, ValueError, RecursionError):
-        raise ValueError(f"a context that is kept must be made of texts and numbers, got {short_repr(context)}") from None
+        raise ValueError(f"a recorded context must consist of texts and numbers, got {short_repr(context)}") from None
 
 
 def _plain_value(value: object) -> object:
@@ -98,10 +98,12 @@ def encode(context: Context | None, values: object) -> Vector | None:
     """Return the features of a context; None where none is declared. Refuse one that is missing, or not declared."""
     if context is None:
         if values is not None:
-            raise ValueError(f"this agent has no context: declare it by Agent(..., context=[...]), got {short_repr(values)}")
+            raise ValueError(
+                f"a context must be declared by Agent(..., context=[...]), got {short_repr(values)} without a declaration"
+            )
         return None
     if values is None:
-        raise ValueError(f"this agent decides by a context: pull(context=...) with {', '.join(context.names)}, got none")
+        raise ValueError(f"this agent needs a context: use pull(context=...) with {', '.join(context.names)}, got none")
     return context.encode(values)
 
 

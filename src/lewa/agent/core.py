@@ -1,4 +1,4 @@
-"""An agent as a fold over records: its state and lock, the records that change it, its journal, and its saved form."""
+"""The core of an agent: its state and lock, the records that change it, its journal, and its saved form."""
 
 import logging
 import os
@@ -37,7 +37,7 @@ log = logging.getLogger("lewa.agent")
 
 
 class AgentCore:
-    """What an agent is to its records. `Agent` adds the verbs that make them."""
+    """The part of an agent that applies and saves records. `Agent` adds the methods that make them."""
 
     on_verdict: VerdictCallback | None  # called with a `VerdictChange`; it may be set at any time
 
@@ -59,13 +59,13 @@ class AgentCore:
 
     @property
     def setup(self) -> Setup:
-        """What the agent is made of now."""
+        """The current setup of the agent."""
         return self._state.setup
 
     # Records --------------------------------------------------------------------------------------------------------------
 
     def apply(self, entry: Record | Plain) -> None:
-        """Take over a record, as it is or as JSON has it; refuse one that does not fit, and change nothing then."""
+        """Apply a record, given as an object or as plain data; raise an error, without any change, if it does not fit."""
         item = entry if isinstance(entry, Record) else record(entry)
         if isinstance(item, Change):
             item = as_json(item)
@@ -75,7 +75,7 @@ class AgentCore:
             self._note(item)
 
     def replay(self, records: Iterable[Record | Plain]) -> Self:
-        """Take over records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
+        """Apply records one after the other; return the agent itself, for `Agent(...).replay(records)`."""
         if isinstance(records, str | bytes | Mapping | np.ndarray) or not isinstance(records, Iterable):
             raise ValueError(f"records must be a sequence of records, got {short_repr(records)}")
         for item in records:
@@ -165,7 +165,7 @@ class AgentCore:
         check_types(decision)
         if decision.id != number or decision.round != number:
             raise ValueError(
-                f"the next decision here is {number}, got the record of {short_repr(decision.id)}: records go in order"
+                f"records must be in order: the next decision is {number}, got the record of {short_repr(decision.id)}"
             )
         self._state.check_size(decision)
         i = self._index.get(decision.action)
@@ -212,13 +212,13 @@ class AgentCore:
         Parameters
         ----------
         path : path
-            A file that is not there yet, or is empty. One process at a time can have it.
+            A new or empty file. One process at a time can have it open.
         sync : "every", "batch" or "never"
-            When records are forced to the disk: each one before its call returns; after 1,000 records, or with the first
-            one that is a second later than the last time; or when the operating system likes. A process that is killed
-            loses nothing in any case; a machine without power may.
+            When records are forced to the disk: "every" record before its call returns; in a "batch" of 1,000 records or of
+            one second; or "never", which leaves it to the operating system. If a process is killed, no record is lost in any
+            case; after a power failure some may be.
         plays : bool
-            Whether to write the whole play of each decision, also where the learner does not need it.
+            Whether to write the whole play of each decision even if the learner does not need it.
         """
         with self._lock:
             self._check_running()
@@ -232,7 +232,7 @@ class AgentCore:
             self._adopt(journal, plays)
 
     def stop_journal(self) -> None:
-        """Force everything to the disk, and write no more; the agent goes on without a journal."""
+        """Force all records to the disk and close the journal; the agent continues without a journal."""
         with self._lock:
             if self._journal is not None:
                 self._journal.force()
@@ -240,7 +240,7 @@ class AgentCore:
                 self._journal = None
 
     def checkpoint(self) -> None:
-        """Write a snapshot beside the journal, from which `Agent.open` goes on; this happens by itself now and then."""
+        """Write a snapshot beside the journal, from which `Agent.open` continues; this also happens automatically."""
         with self._lock:
             if self._journal is None:
                 raise ValueError("the agent has no journal: call start_journal first, or use save")
@@ -266,10 +266,10 @@ class AgentCore:
     def open(
         cls, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False, *, regressor: object = None
     ) -> Self:
-        """Return the agent of a journal: its newest snapshot, with the records after it; and go on writing to it.
+        """Return the agent of a journal, from its newest snapshot and the records after it, and continue the journal.
 
-        A part of a line at the end, which a crash leaves, is dropped with a warning. A damaged line is refused with its
-        number, as is a journal that another process has open.
+        An incomplete line at the end, which a crash may leave, is dropped with a warning. A damaged line raises ValueError
+        with its number, as does a journal that another process has open.
 
         Parameters
         ----------
@@ -278,9 +278,9 @@ class AgentCore:
         sync
             When records reach the disk: "every", "batch" or "never".
         plays
-            Whether the records of decisions carry the whole play.
+            Whether the records of decisions contain the whole play.
         regressor
-            The regressor that the agent was made with, as it was then: it learns all the records anew.
+            The unfitted regressor that the agent was made with; it learns from all records again.
         """
         path, plays = as_path("the journal", path), as_flag("plays", plays)
         journal = Journal(path, sync, new=False)
@@ -295,7 +295,7 @@ class AgentCore:
                     raise ValueError(f"line {number} of {path} does not fit: {error}") from None
                 agent._note(item)  # it has no journal yet
             if tail.cut:
-                text = f"the last line of {path} was cut off by a crash; it was never acknowledged, and is dropped"
+                text = f"the last line of {path} is incomplete after a crash; its call never returned, so it is dropped"
                 warnings.warn(text, stacklevel=2)
             journal.go_on(tail)
         except BaseException:
@@ -307,10 +307,10 @@ class AgentCore:
         return agent
 
     def warm(self) -> Self:
-        """Compile, or read from the disk, what decisions and answers need, also in lists, so that no request waits for it.
+        """Compile the code for decisions and answers, or read it from the disk, so that no request waits for it.
 
-        The agent does not change. A process that calls this on an agent of the same learner leaves the compiled code on the
-        disk for the next one, as when an image is built.
+        The agent does not change. The compiled code stays on the disk for other processes with the same learner, for
+        instance when an image is built.
         """
         twin = self._restore(self._plain(self._copy()))
         state = twin._state
@@ -329,7 +329,7 @@ class AgentCore:
     # Saved ----------------------------------------------------------------------------------------------------------------
 
     def snapshot(self) -> Plain:
-        """Return everything as plain numbers, texts, lists and dictionaries; "records" says how many records it holds."""
+        """Return the whole agent as plain numbers, texts, lists and dictionaries; "records" is the number of its records."""
         self._check_saved()
         return self._plain(self._copy())
 
@@ -352,7 +352,7 @@ class AgentCore:
 
     @classmethod
     def restore(cls, plain: Plain) -> Self:
-        """Return the agent that a snapshot was taken of; it goes on bit for bit."""
+        """Return the agent of a snapshot; it continues bit for bit."""
         agent = cls._restore(plain)
         bind(agent.setup, None)
         return agent
@@ -361,7 +361,7 @@ class AgentCore:
     def _restore(cls, plain: Plain) -> Self:
         if not isinstance(plain, Mapping) or plain.get("version") != VERSION:
             version = plain.get("version") if isinstance(plain, Mapping) else None
-            raise ValueError(f"agents of version {VERSION} can be restored, got version {short_repr(version)}")
+            raise ValueError(f"a saved agent must have version {VERSION}, got version {short_repr(version)}")
         try:
             restored = saved_state.from_plain(setup.from_plain(plain["setup"]), plain["state"])
             restored.records = as_count("records", plain.get("records", 0), least=0)
@@ -377,12 +377,12 @@ class AgentCore:
         return type(self).restore, (self.snapshot(),)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything to a JSON file; until all of it is on the disk, what the file held before stays."""
+        """Write the agent to a JSON file atomically: the old file stays until the new one is on the disk."""
         files.write(as_path("the file", path), self.snapshot())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the agent that was saved; refuse a file that is cut, damaged or not a saved agent with a sentence."""
+        """Return the agent in a file; raise ValueError if the file is truncated, damaged or not a saved agent."""
         return cls.restore(files.read(as_path("the file", path)))
 
 

@@ -1,4 +1,4 @@
-"""What is proved of an agent's learner over the decisions so far, and over each segment between changes."""
+"""The guarantees of an agent's learner for the decisions so far, and for each segment between changes."""
 
 from collections.abc import Mapping, Sequence
 from math import log
@@ -27,7 +27,7 @@ class Beginning(NamedTuple):
     counts: dict[str, int]  # of decisions and values before it
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         return {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
 
 
@@ -47,7 +47,7 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
 
 
 class Segment(NamedTuple):
-    """The decisions between two changes, and what is proved of them."""
+    """The decisions between two changes, and their guarantee."""
 
     first: int  # its first decision
     last: int
@@ -60,7 +60,7 @@ class Segment(NamedTuple):
         return f"decisions {self.first} to {self.last} ({self.began}): {proved}"
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         return {**self._asdict(), "statement": self.statement._asdict()}
 
 
@@ -148,13 +148,13 @@ def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
     """Say why no theorem starts at the last change; nothing if one may."""
     exposure = state.exposure
     if beginning.waiting == UNKNOWN:
-        return "it was saved by a version that did not note where its learner stood then"
+        return "it was saved by a version that did not record the state of its learner then"
     if exposure.plain_play and exposure.learns:
         return ""
     if not exposure.adds_shares:
-        return "since then its learner does not play and learn as the theorems assume"
+        return "since then its learner has not played and learned as the theorems assume"
     if not state.setup.learner.proved_with_shares:
-        return "nothing is proved for its learner where minimum shares or an exposure are added to its play"
+        return "no bound is proved for its learner if minimum shares or an exposure are added to its play"
     return ""
 
 
@@ -194,14 +194,15 @@ def _deviations(state: "AgentState", counts: Mapping[str, int]) -> list[tuple[in
         (0 if state.setup.learner.proved_with_masks else counts["masked"], "had actions masked"),
         (counts["filled_in"], "were filled in, not answered"),
         (counts["clipped"], "were clipped"),
-        (_wrongly_known(state), "were not what is called known"),
+        (_wrongly_known(state), "differ from the known values"),
     ]
 
 
 def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
-    """Return the guarantees of the learner over the decisions so far, the first one to be read first.
+    """Return the guarantees of the learner for the decisions so far, the most important first.
 
-    There is at least one. If nothing is proved, it says why, as where the decisions were not those of a theorem.
+    There is at least one. If there is no bound, it has the reason, for instance that the decisions are not those of a
+    theorem.
     """
     setup, beginning = state.setup, state.beginning
     name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
@@ -249,7 +250,7 @@ def _why_nothing(state: "AgentState", counts: Mapping[str, int], safe: int) -> s
     if _moved(state) and not unlike:
         return "the mean of a constraint changed (warning: shift), and the theorems of this learner assume a fixed one"
     if state.beginning is not None and not unlike:
-        return "nothing is proved for this learner after such a change"
+        return "no bound is proved for this learner after such a change"
     deviations += [
         (counts["late"], "were answered late, after a further decision"),
         (counts["expired"], "expired"),
@@ -258,5 +259,5 @@ def _why_nothing(state: "AgentState", counts: Mapping[str, int], safe: int) -> s
     ]
     reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
     all_there = "" if state.setup.learner.proved_with_masks else "all actions available and "
-    why = f"the theorem assumes rounds answered at once, with {all_there}values in their range"
+    why = f"the theorem assumes that rounds are answered at once, with {all_there}values in their range"
     return f"{why}; of {state.rounds - state.delays.counts['before']} decisions and their values {reasons}"

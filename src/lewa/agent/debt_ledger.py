@@ -1,4 +1,4 @@
-"""The debts that a governor watches: true values for what was told, reserves for what is open.
+"""The debts of a governor: answered decisions at their values, open decisions at their reserves.
 
 A decision of the learner that is closed without an answer counts at the values that are filled in.
 """
@@ -22,7 +22,7 @@ COUNTS = ("safe", "unsafe", "stretches", "broken", "most_open", "lost", "filled"
 
 
 class Reserve(NamedTuple):
-    """What an open decision is counted as, by constraint, in the user's units, and whether it was a safe one."""
+    """The values at which an open decision counts, by constraint, in the user's units, and whether it was safe."""
 
     safe: bool
     values: tuple[float, ...]
@@ -210,7 +210,7 @@ class DebtLedger:
         return Rule(Governor(wish.safe, sure, wish.mean, debt, wish.reserve, wish.epsilon), actions, constraints, horizon)
 
     def plain(self) -> Plain:
-        """Return everything as JSON has it; equal reserves are written once."""
+        """Return everything as plain data for JSON; equal reserves are written once."""
         kinds = list(dict.fromkeys(self.open.values()))
         places = {kind: k for k, kind in enumerate(kinds)}
         debt = dict(zip(self.rule.names, self.rule.debt, strict=True))
@@ -245,11 +245,9 @@ def governor_problems(ledger: DebtLedger) -> list[str]:
         reserved = sum(n * rule.excess(j, reserve.values[j]) for reserve, n in ledger.reserves.items())
         if ledger.debt[j] + rule.worst[j] > rule.debt[j] >= ledger.debt[j] - reserved + rule.worst[j]:
             problems.append(
-                f"the governor plays safe because {waiting} open decisions count at their worst {name}; a debt of at "
-                f"least {rule.worst[j] * (waiting + 1):.4g} would let the learner decide"
+                f"the governor plays safe because {waiting} open decisions count at their worst {name}; the learner "
+                f"would decide with a debt of at least {rule.worst[j] * (waiting + 1):.4g}"
             )
     if ledger.counts["broken"]:
-        problems.append(
-            f"{ledger.counts['broken']} values of safe decisions were worse than the worst that was declared for them"
-        )
+        problems.append(f"{ledger.counts['broken']} values of safe decisions were worse than the declared worst value")
     return problems

@@ -1,4 +1,4 @@
-"""How late answers came: the counters that a bound with late answers needs, each kept in constant time."""
+"""Count delays of answers, for bounds with late answers, in constant time per decision."""
 
 from collections.abc import Mapping, Sequence, Set
 from itertools import count, repeat
@@ -111,7 +111,7 @@ class DelayCounter:
         return self.counts["made"] - self.counts["missing"]
 
     def plain(self) -> Plain:
-        """Return it as JSON has it: a column of the numbers that are open, and one for each of their entries."""
+        """Return it as plain data for JSON: a column of the numbers that are open, and one for each of their entries."""
         entries = list(self.open.values())
         columns = [list(self.open), *(list(map(itemgetter(k), entries)) for k in range(3))]
         return {"counts": self.counts, "columns": columns}

@@ -1,4 +1,4 @@
-"""What looks wrong with an agent, in sentences: constraints that cannot be met, ranges that do not fit, lost answers."""
+"""The warnings of an agent: constraints that cannot be met, ranges that do not fit, lost answers."""
 
 from math import floor, log10
 
@@ -22,7 +22,7 @@ NARROW = 0.25  # of the range: values that fill less of it would do with another
 
 
 class StatusWarning(str):
-    """A warning in one sentence, with a code that programs can look for."""
+    """A warning in one sentence, with a code for programs."""
 
     code: str
 
@@ -54,7 +54,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     warn("regressor", [] if state.regressors is None else state.regressors.problems())
     warn("source", [mixed_sources(setup.learner_name, setup.sources)] if len(setup.sources) > 1 else [])
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
-        text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} the learner is tuned for"
+        text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} for which the learner is tuned"
         warn("horizon", [text])
     lost = counts["filled_in"] + counts["expired"]
     if lost > 0.01 * state.rounds:
@@ -72,10 +72,10 @@ def _without_effect(state: AgentState) -> list[str]:
         )
         problems.append(text + f"{state.setup.horizon} decisions; settings={{'slack': ...}} gives one")
     if state.setup.expected and ":" not in name and "rewards" not in settings_of(name):
-        problems.append(f"{name} does not start from expected values: they are only filled in until something was seen")
+        problems.append(f"{name} does not start from expected values: they are only filled in until there are answers")
     if state.sees_all and not state.counts["answered"]:
         problems.append(
-            f"{name} sees every action: an answer needs one value per action, not only that of the chosen action"
+            f"{name} has full information: an answer needs one value per action, not only that of the action taken"
         )
     return problems
 
@@ -104,7 +104,7 @@ def _infeasible_among(state: AgentState) -> list[str]:
     if best_fixed_play(np.zeros(len(live)), upper, state.setup.learner.floor).feasible:
         return []
     wishes = " and ".join(map(str, state.setup.constraints))
-    return [f"no mixture of the active actions seems to keep {wishes}"]
+    return [f"no mixture of the active actions seems to meet {wishes}"]
 
 
 def _infeasible_now(state: AgentState) -> list[str]:
@@ -129,7 +129,7 @@ def _infeasible_now(state: AgentState) -> list[str]:
     names = ", ".join(str(setup.actions[i]) for i in live)
     wishes = " and ".join(map(str, setup.constraints))
     best_known = f"at best, by their averages, {nearest}"
-    return [f"the actions available for the last decision ({names}) cannot keep {wishes}; {best_known}"]
+    return [f"the actions available for the last decision ({names}) cannot meet {wishes}; {best_known}"]
 
 
 def _infeasible(state: AgentState) -> list[str]:
@@ -141,7 +141,7 @@ def _infeasible(state: AgentState) -> list[str]:
     pairs = zip(constraints, best.reachable.tolist(), strict=True)
     nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.to_user(unit):.3g}"))) for c, unit in pairs)
     wishes = " and ".join(map(str, constraints))
-    return [f"no mixture of the actions seems to keep {wishes}; at best, with {LEVEL:.0%} confidence, {nearest}"]
+    return [f"no mixture of the actions seems to meet {wishes}; at best, with {LEVEL:.0%} confidence, {nearest}"]
 
 
 def _upper_ends(state: AgentState) -> Matrix:
@@ -183,7 +183,7 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
     bounded = f == 0 or not state.setup.learner.unbounded  # the range drops out of the others (docs/theory_practical.md)
     if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low) and bounded:
         return [
-            f"{name} was only {values} in a range of ({low:g}, {high:g}): the learner learns slowly; "
+            f"{name} was only {values} in a range of ({low:g}, {high:g}), so the learner learns slowly; "
             f"a range of ({bottom:g}, {top:g}) would fit"
         ]
     return []

@@ -140,5 +140,5 @@ class Driver(Session):
         self.steps.learn_full(self.memory, units[0], constraints, met, play, charged)
 
     def plain(self) -> Plain:
-        """Return the learner's state as JSON has it."""
+        """Return the learner's state as plain data for JSON."""
         return dump(self.state)

@@ -10,7 +10,7 @@ class ClosedError(ValueError):
 
 
 class StoppedError(RuntimeError):
-    """An agent that goes on no more: its process was forked, or its journal cannot be written."""
+    """A call of an agent that has stopped: its process was forked, or its journal cannot be written."""
 
 
 for _error in (UnknownError, ClosedError, StoppedError):

@@ -1,6 +1,6 @@
-"""How much of its traffic an agent decides: its mode, its exposure, minimum shares, a fallback, and retired actions.
+"""The exposure of an agent: its mode, its share of the decisions, minimum shares, a fallback, and retired actions.
 
-All of it is part of the play that the action is drawn from, so that the propensity of a decision is right.
+All of these are part of the play from which the action is drawn, so that the propensity of a decision is correct.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ MODES = ("live", "shadow", "frozen", "off")
 
 
 class Exposure(NamedTuple):
-    """What is done with the learner's play before an action is drawn.
+    """The changes to the learner's play before an action is drawn.
 
     live: draw from it. shadow: play the fallback, and learn. frozen: draw from it, and learn nothing. off: play the
     fallback, and learn nothing.
@@ -82,20 +82,22 @@ class Exposure(NamedTuple):
         if not 0 <= self.share <= 1:
             raise ValueError(f"exposure must lie in [0, 1], got {self.share}")
         if self.fallback is None and (self.share < 1 or self.mode in ("shadow", "off")):
-            raise ValueError(f"mode {self.mode} with exposure {self.share:g} needs a fallback action: set_fallback names it")
+            raise ValueError(
+                f"mode {self.mode} with exposure {self.share:g} needs a fallback action: call set_fallback first"
+            )
         total = sum(self.minimum.values())
         if not (all(0 <= share <= 1 for share in self.minimum.values()) and total < 1):
             raise ValueError(f"minimum shares must lie in [0, 1] and sum to less than 1, got a sum of {total:g}")
         if not all(0 < share < 1 for share in self.entering.values()):
             raise ValueError(f"the share of a new action must lie in (0, 1), got {list(self.entering.values())[-1]:g}")
         if len(self.retired) >= actions:
-            raise ValueError("one action must be left: the last one cannot be retired")
+            raise ValueError("the last action cannot be retired")
         if self.fallback in self.retired or self.retired & set(self.minimum):
             raise ValueError("a retired action can neither be the fallback nor have a minimum share")
         return self
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         return {
             "mode": self.mode,
             "share": self.share,

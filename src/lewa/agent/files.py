@@ -42,12 +42,12 @@ def read(path: str | os.PathLike[str]) -> Plain:
     try:
         saved = json.loads(content)
     except (ValueError, RecursionError):
-        raise ValueError(f"{path} is not a saved agent, or is cut short: it is not complete JSON") from None
+        raise ValueError(f"{path} is not a saved agent, or is truncated: it is not complete JSON") from None
     if not isinstance(saved, dict) or saved.get("format") != FORMAT or not isinstance(saved.get("agent"), dict):
         raise ValueError(f"{path} is not a saved agent: it has no format {FORMAT!r}")
     agent: Plain = saved["agent"]
     if _checksum(to_json(agent)) != saved.get("checksum"):
-        raise ValueError(f"{path} is a saved agent that was changed or damaged: its checksum does not fit")
+        raise ValueError(f"{path} is a saved agent that was changed or damaged: its checksum does not match")
     return agent
 
 

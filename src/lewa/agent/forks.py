@@ -1,4 +1,4 @@
-"""What becomes of an agent when its process is forked: the parent goes on, the child's copy stops."""
+"""Agents in forked processes: the parent's agent continues, the child's copy stops."""
 
 import os
 from threading import Lock

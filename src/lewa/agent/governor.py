@@ -18,10 +18,10 @@ SURE, MEAN, WEIGHTED, LEARNED = "sure", "mean", "weighted", "learned"
 
 @dataclass(frozen=True)
 class Governor:
-    """Hold the debt of every constraint to a bound: play safe while one more decision at its worst would pass it.
+    """Hold the debt of every constraint to a bound: play safe while one more decision at its worst would exceed it.
 
-    The debt of a constraint is what the decisions had beyond its limit, less what they saved, in your units. Decisions
-    without an answer are counted at their reserve, so late and missing answers are covered.
+    The debt of a constraint is the total of the values beyond its limit minus the total below it, in your units. Decisions
+    without an answer count at their reserve, so late and missing answers are covered.
 
     Parameters
     ----------
@@ -29,16 +29,16 @@ class Governor:
         The safe action, or a safe mixture: actions with their probabilities. Without it, and without `sure`, the governor
         learns which mixture is safe.
     sure : mapping, optional
-        By constraint, the worst value that the safe action ever has; or one value per action. A safe action without a
-        value is taken to keep the limit in every decision.
+        By constraint, the worst possible value of the safe action; or one value per action. A safe action without a
+        value is assumed to meet the limit in every decision.
     mean : mapping, optional
-        By constraint, the worst that the mean of the safe action or mixture can be, where single values may be worse.
+        By constraint, the worst possible mean of the safe action or mixture, if single values may be worse.
     debt : mapping, optional
         By constraint, the bound. By default the debt of 100 decisions at their worst, or of sqrt(horizon) if that is more.
     reserve : mapping, optional
-        By constraint, the value at which an open decision is counted: by default the worst of its range.
+        By constraint, the value at which an open decision counts: by default the worst of its range.
     epsilon : float
-        The probability with which a bound may fail where it is not sure.
+        The probability with which a bound may fail, if it is not certain.
 
     Examples
     --------
@@ -46,7 +46,7 @@ class Governor:
     >>> limit = lewa.at_most("cost", 0.002, range=(0, 0.01))
     >>> governor = lewa.Governor("small", sure={"cost": 0.001}, debt={"cost": 0.05})
     >>> agent = lewa.Agent(["small", "large"], [limit], governor=governor)
-    >>> agent.status().governor.bounds  # that the debt of the cost never passes, on every path
+    >>> agent.status().governor.bounds  # the debt of the cost never exceeds it, on every path
     (0.05,)
     """
 
@@ -65,7 +65,7 @@ class Governor:
                 raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {short_repr(values)}")
 
     def plain(self) -> Plain:
-        """Return it as JSON has it: a mixture is a list of pairs."""
+        """Return it as plain data for JSON: a mixture is a list of pairs."""
         safe = [list(pair) for pair in self.safe.items()] if isinstance(self.safe, Mapping) else self.safe
         sure = {name: list(value) if isinstance(value, Sequence) else value for name, value in self.sure.items()}
         return {**asdict(self), "safe": safe, "sure": sure}
@@ -74,7 +74,9 @@ class Governor:
 def governor_from_plain(plain: object) -> Governor:
     """Return what `Governor.plain` wrote."""
     if not isinstance(plain, Mapping) or set(plain) - set(Governor.__dataclass_fields__):
-        raise ValueError(f"a governor has the fields {', '.join(Governor.__dataclass_fields__)}, got {short_repr(plain)}")
+        raise ValueError(
+            f"a governor must have the fields {', '.join(Governor.__dataclass_fields__)}, got {short_repr(plain)}"
+        )
     safe = plain.get("safe")
     if isinstance(safe, list):
         if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str | int) for pair in safe):
@@ -108,7 +110,7 @@ def as_governor(governor: object, safe: Label | None) -> Governor | None:
     if name not in ("auto", "off"):
         raise ValueError(f"governor must be a Governor, 'auto', 'learned' or 'off', got {short_repr(governor)}")
     if name == "off" and safe is not None:
-        raise ValueError(f"safe names the action that a governor plays, got safe={safe!r} and governor='off'")
+        raise ValueError(f"safe needs a governor, got safe={safe!r} and governor='off'")
     return None if safe is None else Governor(safe)
 
 
@@ -173,7 +175,7 @@ class Rule:
                 values[j, single] = limit if sure is None else as_number(f"the sure {name}", sure)
             elif sure is not None:
                 raise ValueError(
-                    f"the sure {name} is one number for a safe action, else one per action, got {short_repr(sure)}"
+                    f"the sure {name} must be one number for a safe action, else one per action, got {short_repr(sure)}"
                 )
         return values
 
@@ -217,7 +219,7 @@ class Rule:
         if wish.safe is None and not wish.mean and not wish.sure:
             return LEARNED
         if wish.safe is None and wish.mean:
-            raise ValueError("mean values belong to a safe action or mixture: name it by safe=...")
+            raise ValueError("mean values need a safe action or mixture: pass safe=...")
         if wish.safe is None:
             return SURE if self.order else self._weighted()
         single = not isinstance(wish.safe, Mapping)
@@ -227,7 +229,7 @@ class Rule:
             return SURE
         if not all(isfinite(slack) for slack in self.slack):
             missing = [name for name, slack in zip(self.names, self.slack, strict=True) if not isfinite(slack)]
-            raise ValueError(f"the mean values of {short_repr(wish.safe)} must be given for {', '.join(missing)}: mean=...")
+            raise ValueError(f"the mean values of {short_repr(wish.safe)} must include {', '.join(missing)}: pass mean=...")
         if min(self.slack) <= 0:
             raise ValueError(self._refusal(j=int(np.argmin(self.slack)), what="in the mean, with slack,"))
         return MEAN
@@ -235,17 +237,19 @@ class Rule:
     def _refusal(self, j: int, what: str) -> str:
         constraint = self.constraints[j]
         value = constraint.limit - self.signs[j] * self.slack[j] * float(self.spans[j])
-        return f"the safe play must keep every limit {what}: {constraint} is not kept by {constraint.name} {value:g}"
+        return f"the safe play must meet every limit {what}: {constraint} is not met by {constraint.name} {value:g}"
 
     def _weighted(self) -> str:
         """Check that a mixture of the sure values keeps every limit, and find its slack."""
         units = self.sure_units()
         gap = np.where(np.isfinite(units).all(axis=0), units - self.floor[:, np.newaxis], -np.inf)
         if not np.isfinite(gap).any():
-            raise ValueError("sure values must be given for every constraint of some action, or safe must name one")
+            raise ValueError("some action needs sure values for every constraint, or safe must name an action")
         rho = float((np.where(np.isfinite(gap), gap, 0.0) @ best_mixture(gap)).min())
         if not rho > 1e-9:
-            raise ValueError("no mixture of the sure values keeps every limit with slack: name a safe action, or none")
+            raise ValueError(
+                "some mixture of the sure values must meet every limit with slack: name a safe action, or leave out sure"
+            )
         self.slack = [rho] * len(self.names)
         return WEIGHTED
 
@@ -272,9 +276,7 @@ class Rule:
         gone = [i for i in needed if i in retired]
         if gone and (self.form != SURE or gone == needed):
             labels = ", ".join(repr(self.actions[i]) for i in gone)
-            raise ValueError(
-                f"the governor plays {labels} as its safe action, which cannot be retired: call set_governor first"
-            )
+            raise ValueError(f"the safe action of the governor, {labels}, cannot be retired: call set_governor first")
 
     def level(self) -> float:
         """Return the norm of the debts, in units, at which help is called for where only a mixture is safe."""

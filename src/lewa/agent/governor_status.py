@@ -1,4 +1,4 @@
-"""What a governor promises of the debts, in sentences, and how it stands."""
+"""The status of a governor, and its bounds on the debts in sentences."""
 
 from typing import NamedTuple
 
@@ -13,29 +13,29 @@ OUTCOME = "the time of an answer does not depend on its values"
 
 
 class GovernorStatus(NamedTuple):
-    """How a governor stands; debts are in the user's units, one per constraint."""
+    """The status of a governor; debts are in the user's units, one per constraint."""
 
-    form: str  # "sure", "mean", "weighted" or "learned": what is known of the safe play
-    promise: tuple[str, ...]  # what is proved of each debt, or that nothing is
-    bounds: tuple[float | None, ...]  # that the debts never pass, as far as this is proved for the run so far
+    form: str  # "sure", "mean", "weighted" or "learned": the knowledge about the safe play
+    promise: tuple[str, ...]  # the bound on each debt in words, or why there is none
+    bounds: tuple[float | None, ...]  # the bound on each debt, if it is proved for the run so far
     reserved: tuple[float, ...]  # the debts, with open answers at their reserve, and lost ones as they were filled in
-    peak: tuple[float, ...]  # the largest they were
-    safe: int  # decisions that were safe ones
-    unsafe: int  # decisions for which safe play was called, but not there
-    since: int  # decisions that were made before the governor
+    peak: tuple[float, ...]  # the largest debts so far
+    safe: int  # the number of safe decisions
+    unsafe: int  # the number of decisions for which the safe play was needed but unavailable
+    since: int  # the number of decisions before the governor
 
     def __str__(self) -> str:
         tail = f"; {self.safe} safe decisions so far" if self.safe else ""
         return "; ".join(self.promise) + tail
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         lists = {name: list(getattr(self, name)) for name in ("promise", "bounds", "reserved", "peak")}
         return {**self._asdict(), **lists}
 
 
 def governor_status(ledger: DebtLedger | None, decisions: int) -> GovernorStatus | None:
-    """Return how the governor stands, or None without one."""
+    """Return the status of the governor, or None without one."""
     if ledger is None:
         return None
     rule, counts = ledger.rule, ledger.counts
@@ -56,8 +56,8 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
     """Return the bound of one debt, and the sentence that says when it holds."""
     rule, counts, constraint = ledger.rule, ledger.counts, ledger.rule.constraints[j]
     if counts["broken"]:
-        text = f"{counts['broken']} values of safe decisions were worse than the worst that was declared for them"
-        return None, f"nothing is proved about the debt of {constraint.name}: {text}"
+        text = f"{counts['broken']} values of safe decisions were worse than the declared worst value"
+        return None, f"no bound is proved for the debt of {constraint.name}: {text}"
     bound = max(rule.debt[j], ledger.start[j]) + counts["unsafe"] * max(rule.worst[j], 0.0)
     extra = []
     if counts["unsafe"]:
@@ -82,9 +82,9 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
             len(rule.actions), m, max(decisions, 1), counts["most_open"] + counts["lost"], epsilon
         )
         behind = f"{bound + span * fixed:.4g} + {span * per_slack:.4g}/rho"
-        return None, "; ".join([f"never more than {behind} behind {constraint}, {how}, {condition} ({source})", *extra])
+        return None, "; ".join([f"the debt of {constraint} never exceeds {behind}, {how}, {condition} ({source})", *extra])
     since = f" since decision {ledger.since}" if ledger.since else ""
-    text = f"never more than {bound:.4g} behind {constraint}{since}, {how}, {condition} ({source})"
+    text = f"the debt of {constraint} never exceeds {bound:.4g}{since}, {how}, {condition} ({source})"
     return bound, "; ".join([text, *extra])
 
 
@@ -104,7 +104,7 @@ def _condition(rule: Rule, j: int) -> tuple[str, str, str]:
         return (
             "G5",
             likely,
-            f"if some mixture keeps every limit with slack rho, a share of the range, in the mean, and {OUTCOME}",
+            f"if the means of some mixture meet every limit with slack rho, a share of the range, and {OUTCOME}",
         )
     return "G4", "on every path", f"if no action is worse than its sure values and {_reserves(rule, j)}"
 
@@ -115,15 +115,24 @@ def _reserves(rule: Rule, j: int) -> str:
 
 
 def with_safe_rounds(inside: Guarantee, floor: Vector, rounds: int, safe: int) -> Guarantee:
-    """Return what is proved of all rounds where safe ones were played beside the learner's own (G2).
+    """Return the guarantee for all rounds, the learner's own and the safe ones (G2).
 
-    Each safe round costs at most 1 in regret. The learner's theorem is about the rounds that it played: how many these are
-    depends on the past, so it must hold on every path. What a safe round adds to a violation is the governor's to say.
+    Each safe round costs at most 1 in regret. The learner's theorem covers the rounds that it played: their number depends
+    on the past, so the theorem must hold on every path. The governor bounds the violation of safe rounds.
+
+    Parameters
+    ----------
+    inside
+        The guarantee of the learner.
+    floor, rounds
+        c0 and T.
+    safe
+        The number of safe rounds.
     """
     if safe == 0 or inside.regret is None or inside.violation is None:
         return inside
     if inside.kind != PATHWISE:
-        reason = f"{safe} rounds were safe rounds of the governor, and the theorem is about a fixed number"
+        reason = f"{safe} rounds were safe rounds of the governor, and the theorem assumes a fixed number of rounds"
         return none(inside.source, reason)
     bound = Bound(inside.regret + safe, tuple(v + safe * c0 for v, c0 in zip(inside.violation, floor.tolist(), strict=True)))
     source = f"{inside.source}, governed: {safe} safe rounds at most 1 each (G2)"

@@ -1,4 +1,4 @@
-"""Constraints of groups of requests: in requests of other groups such a constraint counts as what its limit is."""
+"""Constraints of groups of requests; in requests of other groups the value of such a constraint is its limit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -18,7 +18,7 @@ def expand(constraints: Iterable[Constraint], context: Context | None) -> tuple[
         name, level = item.group
         column = None if context is None else next((each for each in context.columns if each.name == name), None)
         if not isinstance(column, Category):
-            raise ValueError(f"the limit on {item.quantity} is per {name}: declare category({name!r}, ...) in the context")
+            raise ValueError(f"a limit on {item.quantity} per {name} needs category({name!r}, ...) in the context")
         if level is not None and level not in column.levels:
             raise ValueError(f"{level!r} is not a level of {name}, which has {', '.join(map(str, column.levels))}")
         items += [item] if level is not None else [of_group(item, name, each) for each in column.levels]

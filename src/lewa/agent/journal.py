@@ -1,7 +1,7 @@
 """A journal: the records of an agent in one file, one per line, each with a checksum, written before a call returns.
 
-The first line is the agent as it was when the journal began. One process at a time has a journal. Whatever happens to the
-process, no record is lost whose call has returned; "sync" says what a loss of power may take.
+The first line is the agent at the start of the journal. One process at a time has a journal open. If the process fails, no
+record is lost whose call has returned; `sync` determines what a power failure may lose.
 """
 
 import json
@@ -37,7 +37,7 @@ class Place(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """What a journal holds from some place on."""
+    """The content of a journal from some position on."""
 
     key: str  # by which a snapshot says that it belongs to this journal
     start: Plain  # the agent at the first line of the journal
@@ -72,7 +72,7 @@ class Journal:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            raise ValueError(f"another process, or another agent here, has the journal {self.path} open") from None
+            raise ValueError(f"a journal can be open once, but {self.path} is open in another process or agent") from None
 
     def write(self, texts: Sequence[str]) -> None:
         """Append lines; they are with the operating system when this returns, and on the disk if `sync` says so."""
@@ -135,7 +135,7 @@ def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
         if snapshot is not None and snapshot.get("journal") == key:
             start, (line, byte) = snapshot, Place(*snapshot["place"])
             if not file.tell() <= byte <= os.fstat(file.fileno()).st_size:
-                raise ValueError(f"{path} is shorter than the snapshot beside it says: records are missing at its end")
+                raise ValueError(f"{path} has fewer records than its snapshot: records are missing at its end")
             file.seek(byte)
         items: list[Record] = []
         end, cut = Place(line, file.tell()), False
@@ -154,7 +154,7 @@ def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, Plain]:
         head, end = json.JSONDecoder().raw_decode(text)
         snapshot: Plain = json.loads(text[end:])
     except ValueError:
-        raise ValueError(f"{path} is not a journal, or holds only the beginning of its first line") from None
+        raise ValueError(f"{path} is not a journal, or has only a part of its first line") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != 1:
         raise ValueError(f"{path} is not a journal of version 1: it begins with {short_repr(head)}")
     return str(head.get("key")), snapshot
@@ -168,7 +168,7 @@ def _texts(file: IO[bytes], path: str | os.PathLike[str], number: int) -> Iterat
             return
         body = data[9:-1]
         if data[:9] != b"%08x " % zlib.crc32(body):
-            raise ValueError(f"line {number} of {path} is damaged: its checksum does not fit")
+            raise ValueError(f"line {number} of {path} is damaged: its checksum does not match")
         yield body.decode()
         number += 1
 

@@ -1,4 +1,4 @@
-"""The status of an agent as Prometheus reads it."""
+"""The status of an agent in the text format of Prometheus."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,7 +25,7 @@ CODES = (
 
 
 def metrics_text(status: "Status", agent: str) -> str:
-    """Return one sample a line; names and units are those of the status."""
+    """Return one sample per line, with the names and units of the status."""
     lines = []
 
     def sample(name: str, kind: str, items: Sequence[tuple[dict[str, str], float | None]]) -> None:

@@ -1,6 +1,6 @@
-"""Values of contexts that do not fit what was declared: counted where they are seen, and never saved.
+"""Count values of contexts that do not fit their declaration; the counts are not saved.
 
-A context is not part of an agent's records, so neither is what is wrong with it.
+A context is not part of an agent's records, and neither are these counts.
 """
 
 from collections.abc import Mapping

@@ -50,16 +50,18 @@ def advise(
     """
     entries = {} if advice is None else advice
     if not isinstance(entries, Mapping):
-        raise ValueError(f"advice is an action or chances by policy, of {', '.join(names)}, got {short_repr(advice)}")
+        raise ValueError(
+            f"advice must map policies ({', '.join(names)}) to actions or probabilities, got {short_repr(advice)}"
+        )
     for name in entries:
         if name not in names:
             raise ValueError(f"there is no policy {name!r}{nearest(str(name), list(names))}")
     silent = [name for name in names if name not in entries]
     if policies and silent and advice is None and context is None:
-        raise ValueError("this agent mixes policies: use pull(context=...) to ask them, or pull(advice=...), got neither")
+        raise ValueError("this agent mixes policies and needs pull(context=...) or pull(advice=...), got neither")
     if missing := [name for name in silent if name not in policies]:
         raise ValueError(
-            f"this agent mixes policies and knows only their names: advice must have an entry for {', '.join(missing)}, "
+            f"the policies of this agent are only names, so advice must have an entry for {', '.join(missing)}, "
             f"got {'none' if advice is None else short_repr(advice)}"
         )
     rows = [_chances(name, entries[name] if name in entries else policies[name](context), actions) for name in names]
@@ -83,11 +85,11 @@ def _chances(name: str, advice: object, actions: Sequence[Label]) -> Vector:
         chances = np.full(1, np.nan)
     if chances.ndim == 1 and chances.size != len(actions) and isinstance(advice, list | tuple | np.ndarray):
         raise ValueError(
-            f"the advice of {name} must have {len(actions)} chances, one for each action, got {chances.size}: "
+            f"the advice of {name} must have {len(actions)} probabilities, one for each action, got {chances.size}: "
             f"{short_repr(advice)}"
         )
     if chances.shape != (len(actions),) or not (chances >= 0).all() or not abs(chances.sum() - 1) <= SUM:
-        raise ValueError(f"the advice of {name} must be an action, or chances that sum to 1, got {short_repr(advice)}")
+        raise ValueError(f"the advice of {name} must be an action, or probabilities that sum to 1, got {short_repr(advice)}")
     total: Vector = chances / chances.sum()
     return total
 

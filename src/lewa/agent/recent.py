@@ -1,4 +1,4 @@
-"""What was told lately: a window and an exponential average per quantity, and changes found in what an action gives."""
+"""Recent values: a window and an exponential average per quantity, and changes in the mean of an action."""
 
 from math import pi
 from typing import NamedTuple
@@ -55,7 +55,7 @@ class Recent:
         return twin
 
     def plain(self) -> Plain:
-        """Return it as JSON has it."""
+        """Return it as plain data for JSON."""
         rows = [row[: min(int(n), WINDOW)].tolist() for row, n in zip(self.values, self.count, strict=True)]
         return {"values": rows, "count": self.count.astype(np.int64).tolist(), "smooth": self.smooth.tolist()}
 

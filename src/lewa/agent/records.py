@@ -1,4 +1,4 @@
-"""The records that change an agent. A list of them, applied in order, gives the same agent to the bit."""
+"""The records that change an agent. Applied in order, they give the same agent, bit for bit."""
 
 import json
 from array import array
@@ -18,27 +18,27 @@ Plain = dict[str, Any]  # a JSON object
 
 
 class Decision(NamedTuple):
-    """One action drawn, with everything that its answer will need.
+    """An action that was drawn, with everything that its answer needs.
 
-    `probability` is the propensity of the action and `play` the distribution it was drawn from: over the available actions
-    if some were masked, and empty where writing it out would cost more than the round (above `agent.LARGEST_PLAY` actions).
+    `probability` is the propensity of the action, and `play` the distribution from which it was drawn: over the available
+    actions if some were masked, and empty above `agent.LARGEST_PLAY` actions, for which writing it would take too long.
     """
 
-    id: int
-    action: Label
-    probability: float
-    play_bytes: bytes  # the play as eight bytes per action, which costs a tenth of a tuple
-    multipliers: tuple[float, ...]
-    round: int  # counted from 1
-    available: tuple[Label, ...] | None = None  # None: all of them
+    id: int  # the number of the decision
+    action: Label  # the action
+    probability: float  # its propensity
+    play_bytes: bytes  # the play as eight bytes per action
+    multipliers: tuple[float, ...]  # the multipliers before the draw
+    round: int  # the number of the round, from 1 on
+    available: tuple[Label, ...] | None = None  # the available actions; None for all
     agent: str | None = None  # the name of the agent that made it, if it has one
-    features_bytes: bytes = b""  # of its context, eight bytes each; none without context
-    charged: tuple[float, ...] = ()  # what its constraints were charged in a context, as costs of [0, 1]
-    context: Any = None  # as it was given, where the agent was asked to keep it; nothing reads it
+    features_bytes: bytes = b""  # the features of its context, eight bytes each; empty without context
+    charged: tuple[float, ...] = ()  # the costs in [0, 1] that a learner with context charged at the draw
+    context: Any = None  # the context itself, if the agent records it
 
     @property
     def key(self) -> str:
-        """Return the agent's name with the number, "router:17": a text that no agent of another name takes for its own."""
+        """Return the agent's name with the number, such as "router:17"; agents with other names reject this key."""
         return f"{self.agent or ''}:{self.id}"
 
     @property
@@ -55,7 +55,7 @@ class Decision(NamedTuple):
         return _text("Decision", {**self._asdict(), "play_bytes": self.play, "features_bytes": self.features})
 
     def plain(self) -> Plain:
-        """Return the record as JSON has it."""
+        """Return the record as plain data for JSON."""
         fields = {_public(name): value for name, value in _named(self._asdict()).items()}
         available = None if self.available is None else list(self.available)
         lists = {"play": list(self.play), "multipliers": list(self.multipliers), "available": available}
@@ -67,38 +67,38 @@ NO_CONTEXT = (b"", (), None)  # the last three fields of a decision without one
 
 
 class Feedback(NamedTuple):
-    """What became known of a decision, in the user's units: all of it or a part, by name; or that no more will come."""
+    """Values of a decision by name, in the user's units, all or some of them; or the end of the decision."""
 
-    decision: int
-    values: Mapping[str, Value]
-    closed: bool = False
-    agent: str | None = None  # the name of the agent that it was told to, if it has one
+    decision: int  # the number of the decision
+    values: Mapping[str, Value]  # the values by name
+    closed: bool = False  # whether the decision gets no further answer
+    agent: str | None = None  # the name of the agent, if it has one
 
     def __repr__(self) -> str:
         return _text("Feedback", self._asdict())
 
     def plain(self) -> Plain:
-        """Return the record as JSON has it."""
+        """Return the record as plain data for JSON."""
         values = {name: list(value) if isinstance(value, tuple) else value for name, value in self.values.items()}
         return {"kind": "feedback", "version": VERSION, **_named({**self._asdict(), "values": values})}
 
 
 class Change(NamedTuple):
-    """What was changed, to what, at which decision; who did it and why, in the words of whoever did."""
+    """A change of an agent: what was changed, to which value, when, by whom and why."""
 
     what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share", "fallback" or "governor"
-    name: Label | None  # of the constraint or the action; None for a mode and an exposure
-    value: Any  # as JSON has it
-    decisions: int  # that were made before it
-    who: str = ""
-    why: str = ""
+    name: Label | None  # the name of the constraint or the action; None for a mode and an exposure
+    value: Any  # the new value, as plain data
+    decisions: int  # the number of decisions before it
+    who: str = ""  # who made the change
+    why: str = ""  # the reason
     agent: str | None = None  # the name of the agent that was changed, if it has one
 
     def __repr__(self) -> str:
         return _text("Change", self._asdict())
 
     def plain(self) -> Plain:
-        """Return the record as JSON has it."""
+        """Return the record as plain data for JSON."""
         return {"kind": "change", "version": VERSION, **_named(self._asdict())}
 
 
@@ -116,14 +116,14 @@ def record(plain: object) -> Record:
     if not isinstance(plain, Mapping) or plain.get("kind") not in KINDS:
         raise ValueError(f"a record must be a decision, a feedback or a change, got {short_repr(plain)}")
     if plain.get("version") != VERSION:
-        raise ValueError(f"records of version {VERSION} can be read, got version {short_repr(plain.get('version'))}")
+        raise ValueError(f"a record must have version {VERSION}, got version {short_repr(plain.get('version'))}")
     fields = {name: value for name, value in plain.items() if name not in ("kind", "version")}
     names = [_public(name) for name in KINDS[plain["kind"]]._fields]
     if not set(names) - OPTIONAL <= set(fields) <= set(names):
-        raise ValueError(f"a {plain['kind']} has the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
+        raise ValueError(f"a {plain['kind']} must have the fields {', '.join(names)}, got {', '.join(map(str, fields))}")
     agent = fields.setdefault("agent", None)
     if agent is not None and not isinstance(agent, str):
-        raise ValueError(f"the agent of a {plain['kind']} is a name, got {short_repr(agent)}")
+        raise ValueError(f"the agent of a {plain['kind']} must be a name, got {short_repr(agent)}")
     if plain["kind"] == "change":
         return Change(**fields)
     return _decision(fields) if plain["kind"] == "decision" else _feedback(fields)
@@ -135,7 +135,7 @@ def _decision(fields: Plain) -> Decision:
         lists = {"play_bytes": play_to_bytes(fields.pop("play")), "multipliers": tuple(fields["multipliers"])}
         context = {"features_bytes": play_to_bytes(fields.pop("features", ())), "charged": tuple(fields.get("charged", ()))}
     except (TypeError, OverflowError):
-        raise ValueError(f"play, multipliers and available of a decision are lists, got {short_repr(fields)}") from None
+        raise ValueError(f"play, multipliers and available of a decision must be lists, got {short_repr(fields)}") from None
     return Decision(**{**fields, **lists, **context, "available": available})
 
 
@@ -164,7 +164,7 @@ def play_to_bytes(play: Iterable[float]) -> bytes:
 
 
 def as_json(change: Change) -> Change:
-    """Return a change with its values as JSON has them, as whoever replays it will see them; refuse what has no such form.
+    """Return a change with its values as plain data for JSON; raise ValueError for values without such a form.
 
     >>> as_json(Change("limit", "cost", np.float32(0.5), 0)).value
     0.5

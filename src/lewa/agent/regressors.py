@@ -20,8 +20,8 @@ from lewa.validation import short_repr
 
 NEAR = 1e-6  # by which predictions may differ from those on record: other machines round otherwise
 NOT_SAVED = (
-    "what a regressor has learned is not saved: give the agent a journal when it is made, and read it by "
-    "Agent.open(path, regressor=...), which teaches it again"
+    "a fitted regressor is not saved: make the agent with a journal, and open it by "
+    "Agent.open(path, regressor=...), which fits the regressor again"
 )
 
 
@@ -152,8 +152,8 @@ class Regressors:
         if self._repeats and np.abs(again - features).max() > NEAR:
             self._repeats = False
             self._difference = (
-                f"the regressor does not repeat what it predicted for decision {decision.id}: it was another one, or draws "
-                "numbers without a seed; the agent goes on with what this one has learned of the records"
+                f"the regressor does not repeat its prediction for decision {decision.id}: it is another one, or it is "
+                "random without a seed; the agent continues with this regressor"
             )
 
 
@@ -162,7 +162,7 @@ def as_regressor_name(regressor: object, contextual: bool) -> str | None:
     if regressor is None:
         return None
     if not contextual:
-        raise ValueError("a regressor learns from a context: declare it by Agent(..., context=[...]), got context=None")
+        raise ValueError("a regressor needs a context: declare it by Agent(..., context=[...]), got context=None")
     _as_model(regressor, [])
     return type(regressor).__name__
 
@@ -170,7 +170,7 @@ def as_regressor_name(regressor: object, contextual: bool) -> str | None:
 def for_regressor(name: str, learner: Learner) -> Learner:
     """Return the learner with room for what regressors predict; refuse one that has no ridge in whose place they stand."""
     if not isinstance(learner, SquareCbLewa):
-        raise ValueError(f"a regressor stands in the place of the ridge of squarecb-lewa, got learner={name!r}")
+        raise ValueError(f"a regressor replaces the ridge of squarecb-lewa and needs that learner, got learner={name!r}")
     return RegressorSquareCbLewa(**learner.parameters)
 
 
@@ -194,8 +194,8 @@ def _as_model(regressor: Any, names: list[str]) -> Model:
         if all(callable(getattr(regressor, verb, None)) for verb in verbs):
             return kind(regressor, names)
     raise ValueError(
-        "a regressor must have partial_fit and predict, as scikit-learn has them, or learn_one and predict_one, as river "
-        f"has them, got {short_repr(regressor)}"
+        "a regressor must have partial_fit and predict, as in scikit-learn, or learn_one and predict_one, as in river, "
+        f"got {short_repr(regressor)}"
     )
 
 
@@ -216,7 +216,7 @@ def _copy(regressor: object) -> object:
         return deepcopy(regressor)
     except Exception as error:
         raise ValueError(
-            "a regressor must be one that copy.deepcopy can copy, as each action and quantity has its own, got "
+            "copy.deepcopy must be able to copy a regressor, because each action and quantity has its own copy, got "
             f"{type(regressor).__name__}: {_in_words(error)}"
         ) from error
 

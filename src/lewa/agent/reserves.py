@@ -1,4 +1,4 @@
-"""What open decisions reserve, where the application knows more of one than the agent does."""
+"""The reserves of open decisions, if the application knows more about them than the agent."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The state of an agent as JSON has it."""
+"""The state of an agent as plain data for JSON."""
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
@@ -25,7 +25,7 @@ MANY = 1000  # open decisions above which they are saved in columns
 
 
 def to_plain(state: AgentState) -> Plain:
-    """Return the state as JSON has it, by the names of version 1."""
+    """Return the state as plain data for JSON, by the names of version 1."""
     return {
         "round": state.rounds,
         "dice": f"{int(state.driver.dice[0]):016x}",

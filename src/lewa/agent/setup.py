@@ -1,4 +1,4 @@
-"""What an agent is made of and never changes: actions, constraints, learner, and the policy for unanswered decisions."""
+"""The setup of an agent: actions, constraints, learner, and the rule for unanswered decisions."""
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -63,7 +63,7 @@ class Setup:
         expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
         if self.learns_at_close and expire_after is None:
             raise ValueError(
-                "learn='close' needs expire_after, the decisions after which one is closed, got expire_after=None"
+                "learn='close' needs expire_after, the number of decisions after which one is closed, got expire_after=None"
             )
         for name, value in {
             "reward_range": as_range("the reward", self.reward_range),
@@ -106,7 +106,7 @@ class Setup:
         return text + (f" (nothing proved; {least} has the least bound)" if least else "")
 
     def plain(self) -> Plain:
-        """Return the setup as JSON has it, by the names of version 1."""
+        """Return the setup as plain data for JSON, by the names of version 1."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["lines"] = [constraints_.to_plain(constraint) for constraint in plain.pop("constraints")]
         plain["name"] = plain.pop("learner_name")
@@ -173,13 +173,13 @@ def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ..
 def mixed_sources(learner: str, versions: Sequence[str]) -> str:
     """Return in a sentence that more than one version of a learner's source has been used."""
     return (
-        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent goes on by the new "
-        "rule, and its journal does not replay to the bit"
+        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent continues with the "
+        "new rule, and its journal does not replay bit for bit"
     )
 
 
 def check_floor(learner: Learner, constraints: Sequence[Constraint]) -> None:
-    """Refuse limits that are not those the learner keeps: only the learner decides."""
+    """Raise ValueError if the limits differ from the learner's floors."""
     floors = [constraint.floor for constraint in constraints]
     if learner.floor.size != len(floors):
         raise ValueError(f"the learner has {learner.floor.size} constraints, got {len(floors)}")
@@ -207,7 +207,7 @@ def clipped_unit(scale: Scale, value: float) -> float:
 
 
 class Wish(NamedTuple):
-    """What a user says of the learner."""
+    """The user's choice of the learner."""
 
     name: str  # of a learner, or "auto"
     feedback: str | None  # None: what the learner sees; bandit for "auto"
@@ -230,7 +230,7 @@ def make_learner(
     if not isinstance(feedback, str) or feedback not in ANYTIME:
         raise ValueError(f"feedback must be 'bandit' or 'full', got {short_repr(feedback)}")
     if not isinstance(name, str):
-        raise ValueError(f"learner must be a name of lewa.learners.ALL, or 'auto', got {short_repr(name)}")
+        raise ValueError(f"learner must be a name in lewa.learners.ALL, or 'auto', got {short_repr(name)}")
     if settings is not None and not isinstance(settings, Mapping):
         raise ValueError(f"settings must be a mapping of names to values, got {short_repr(settings)}")
     options: dict[str, object] = dict(settings or {})
@@ -246,7 +246,7 @@ def make_learner(
         name, options = choice.name, {**choice.settings, **options}
     sees = feedback_kind(find(name)).observes
     if kind not in (None, sees):
-        raise ValueError(f"{name} is a learner for feedback={sees!r}, got feedback={kind!r}")
+        raise ValueError(f"{name} needs feedback={sees!r}, got feedback={kind!r}")
     if features:
         options["features"] = check_contextual(name, feedback, features)
     options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
@@ -256,12 +256,12 @@ def make_learner(
     if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
         in_context = IN_CONTEXT[1] if features else ANYTIME[sees]
         anytime = "anytime-exp4-lewa" if policies else in_context
-        raise ValueError(f"{name} is tuned for a number of rounds: give horizon, or take {anytime}, got horizon=None")
+        raise ValueError(f"{name} needs horizon, the number of rounds, got horizon=None; {anytime} needs none")
     return name, check_rule(name, short, actions)
 
 
 def check_rule(name: str, learner: Learner, actions: int) -> Learner:
-    """Return the learner; refuse one that has no effect, and one from outside whose rule does not compile."""
+    """Return the learner; raise ValueError if it has no effect, or is from outside and does not compile."""
     check_effect(name, learner)
     if learner.compiled and not type(learner).__module__.startswith("lewa."):
         compile_notice.install()
@@ -270,22 +270,22 @@ def check_rule(name: str, learner: Learner, actions: int) -> Learner:
 
 
 def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_nothing: bool) -> None:
-    """Refuse settings that would do nothing."""
+    """Raise ValueError for settings without effect."""
     if not isinstance(goal, str):
         raise ValueError(f"goal must be 'practice' or 'proved', got {short_repr(goal)}")
     if goal != "practice" and learner != "auto":
-        raise ValueError(f"goal is for learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
+        raise ValueError(f"goal needs learner='auto', got goal={short_repr(goal)} and learner={short_repr(learner)}")
     if keeps_nothing:
         raise ValueError("keep_context=True needs a context: declare it by context=...")
     if writes_nothing:
-        raise ValueError("sync and plays are about a journal: give journal=PATH")
+        raise ValueError("sync and plays need a journal: pass journal=PATH")
 
 
 def check_effect(name: str, learner: Learner) -> Learner:
     """Return the learner; refuse one that is called safe and was not told what is."""
     if getattr(learner, "safe", 0.0) < 0:
-        wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
-        raise ValueError(f"{name} mixes in an action that is known to be safe, and needs one: give {wish}")
+        wish = "settings={'safe': the index of an action, 'margin': the amount by which it exceeds every floor}"
+        raise ValueError(f"{name} needs an action that is known to be safe: pass {wish}")
     return learner
 
 
@@ -384,7 +384,7 @@ def as_expected(
 
 
 def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, tuple[float, ...]]) -> None:
-    """Refuse constraints that no mixture of the expected values meets, and name the nearest limits that one does."""
+    """Raise ValueError, with the nearest feasible limits, for constraints that no mixture of the expected values meets."""
     known = [constraint for constraint in constraints if constraint.name in expected]
     if not known:
         return
@@ -394,7 +394,7 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
         pairs = zip(known, best.reachable.tolist(), strict=True)
         reachable = [str(constraint._replace(limit=constraint.scale.to_user(unit))) for constraint, unit in pairs]
         raise ValueError(
-            f"no mixture of the actions keeps {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"
+            f"some mixture of actions must meet {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"
         )
 
 

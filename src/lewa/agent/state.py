@@ -168,7 +168,7 @@ class AgentState:
         """Refuse a decision that was made among another number of actions."""
         if type(decision.play_bytes) is not bytes:
             raise UnknownError(
-                f"pass a decision as pull returned it, got one whose play is {short_repr(decision.play_bytes)}"
+                f"a decision must be a result of pull, got one whose play is {short_repr(decision.play_bytes)}"
             )
         size, K = len(decision.play_bytes) // 8, self.driver.actions
         if size in (0, K):

@@ -178,7 +178,7 @@ class Statistics:
         return float(self.zero[f] + self.span[f] / 2)
 
     def plain(self) -> list[Plain]:
-        """Return the rows as JSON has them."""
+        """Return the rows as plain data for JSON."""
         names = {**PER_QUANTITY, **PER_ACTION}
         return [{key: getattr(self, name)[f].tolist() for name, key in names.items()} for f in range(len(self.table))]
 
@@ -322,7 +322,7 @@ def _is_due(row: Vector, action: int, fields: int) -> bool:
 
 @exact
 def _least_reach(spread: float, alpha: float) -> float:
-    """The same as `least_reach` of measures/confidence_sequence.py: what is compiled here is compiled of this file alone."""
+    """Compute `least_reach` of measures/confidence_sequence.py once more: compiled code here may call only this file."""
     w = -log(alpha)
     return sqrt(2 * spread * w) + 2 * w / 3
 

@@ -1,4 +1,4 @@
-"""How an agent stands: its constraints, its regret, what is proved about it, and what looks wrong."""
+"""The status of an agent: its constraints, its regret, its guarantee, and warnings."""
 
 from math import isfinite, log, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -27,7 +27,7 @@ Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
 class Certificate(NamedTuple):
-    """Whether the shortfall of what was told is below what the multiplier itself certifies, in the user's units."""
+    """Whether the reported shortfall is below the bound that the multiplier certifies, in the user's units."""
 
     bound: float
     shortfall: float
@@ -37,61 +37,60 @@ class Certificate(NamedTuple):
 class ConstraintStatus(NamedTuple):
     """One constraint, in the user's units."""
 
-    name: str
-    sense: str
-    limit: float
-    average: float | None  # of what was told; None before that
-    low: float | None  # confidence band for the expected average of the decisions; an end is None where clipped
-    # values say nothing of it: values above the range make the average look smaller, so that its lower end still holds
-    high: float | None
-    promised: float  # the limit; after changes of it the average of the limits in force, one for each value told
-    verdict: str  # "kept" or "missed", if the whole band is on one side of what was promised, else "undecided"
-    side: str  # of what was promised that the plain average is on: "above", "below" or "at"; "" before anything was told
-    recent: float | None  # the mean of the last 500 values told
+    name: str  # the name of the constraint
+    sense: str  # "at most" or "at least"
+    limit: float  # the current limit
+    average: float | None  # the average of the reported values; None before the first
+    low: float | None  # the confidence band of the expected average: its lower end; None if values were clipped there
+    high: float | None  # its upper end; None if values were clipped there (clipping above leaves the lower end valid)
+    promised: float  # the limit; after changes, the average of the limits in force over the reported values
+    verdict: str  # "kept" or "missed" if the whole band is on one side of `promised`, else "undecided"
+    side: str  # the side of `promised` that the average is on: "above", "below" or "at"; "" before the first value
+    recent: float | None  # the mean of the last 500 values
     smooth: float | None  # their exponential average, over some 200 values
-    debt: float  # the sum of what was told beyond the limit, less what was saved; positive on the wrong side
-    reserved: float | None  # the average with open and filled-in decisions at what they are expected to have
-    multiplier: float
+    debt: float  # the total of values beyond the limit minus the total below it; positive on the wrong side
+    reserved: float | None  # the average with open and filled-in decisions at their expected values
+    multiplier: float  # the learner's multiplier
     price: float  # the multiplier in units of the reward per unit of this quantity
-    clipped: int
-    certificate: Certificate | None
+    clipped: int  # the number of values outside their range
+    certificate: Certificate | None  # the certificate of the multiplier, if the learner has one
 
 
 class Status(NamedTuple):
-    """How an agent stands, in the user's units; `guarantee` is in the learner's, where rewards lie in [0, 1]."""
+    """The status of an agent in the user's units; `guarantee` is in the learner's units, in which rewards lie in [0, 1]."""
 
-    decisions: int
-    open: int
-    answered: int
-    filled_in: int
-    expired: int
-    late: int
-    masked: int
-    learner: str
-    reward: float | None  # the average of what was told
-    constraints: tuple[ConstraintStatus, ...]
-    regret: float | None
-    regret_is: str  # how it was computed, or why it was not
-    guarantee: Guarantee
+    decisions: int  # the number of decisions
+    open: int  # those without a complete answer
+    answered: int  # those with a complete answer
+    filled_in: int  # those that were closed with expected values filled in
+    expired: int  # those that were closed and left out
+    late: int  # those that were answered after a further decision
+    masked: int  # those with unavailable actions
+    learner: str  # the name of the learner
+    reward: float | None  # the average of the reported rewards
+    constraints: tuple[ConstraintStatus, ...]  # the status of each constraint
+    regret: float | None  # the regret, or its estimate; None if it is unknown
+    regret_is: str  # the method by which regret was computed, or why it is unknown
+    guarantee: Guarantee  # the guarantee of the learner for these decisions
     promise: tuple[str, ...]  # the guarantee in the user's units, and its source
-    promise_is: str  # what the promise is about; empty where there is none
-    warnings: tuple[StatusWarning, ...]
-    changes: tuple[Change, ...]  # that were made so far
-    mode: str
-    governor: GovernorStatus | None  # None: nothing holds the debts to bounds
-    segments: tuple[Segment, ...]  # between changes, with what is proved of each; empty if nothing was changed
-    guarantees: tuple[Guarantee, ...]  # all that is proved of the same decisions, under other assumptions; `guarantee` first
-    least_bound: str  # the learner with the least proved bound, beside one that measurements chose; else empty
+    promise_is: str  # the scope of the promise; empty if there is none
+    warnings: tuple[StatusWarning, ...]  # the warnings
+    changes: tuple[Change, ...]  # the changes so far
+    mode: str  # "live", "shadow", "frozen" or "off"
+    governor: GovernorStatus | None  # the status of the governor; None without one
+    segments: tuple[Segment, ...]  # the segments between changes, with their guarantees; empty without changes
+    guarantees: tuple[Guarantee, ...]  # all guarantees of these decisions, under various assumptions; `guarantee` first
+    least_bound: str  # the learner with the smallest proved bound, beside one that measurements chose; else empty
     agent: str | None = None  # the agent's name
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
-        """The constraints, under the word that users have for them."""
+        """The constraints; another name for `constraints`."""
         return self.constraints
 
     @property
     def conditions(self) -> str:
-        """What the guarantee assumes, and what it is about: more than a line of a log should say each time."""
+        """The assumptions and the scope of the guarantee, which are too long for a log line."""
         parts = [*self.guarantee.assumptions, self.promise_is]
         return "; ".join(part for part in parts if part) if self.promise else ""
 
@@ -100,7 +99,7 @@ class Status(NamedTuple):
         return f"<Status: {self.decisions} decisions by {self.learner}: {verdicts}>"
 
     def rows(self) -> list[dict[str, float | str | None]]:
-        """Return a flat row for each constraint: for a DataFrame, or a file."""
+        """Return a flat row for each constraint, for a DataFrame or a file."""
         return [
             {name: value for name, value in item._asdict().items() if name != "certificate"} for item in self.constraints
         ]
@@ -126,7 +125,7 @@ class Status(NamedTuple):
         return notebook.html_table(str(self).splitlines()[0], self.rows(), str(self).splitlines()[1:])
 
     def plain(self) -> Plain:
-        """Return the status as JSON has it."""
+        """Return the status as plain data for JSON."""
         constraints = [
             {**item._asdict(), "certificate": item.certificate and item.certificate._asdict()} for item in self.constraints
         ]
@@ -141,7 +140,7 @@ class Status(NamedTuple):
         return {name: _finite(value) for name, value in status.items() if name != "agent"}  # the records have it
 
     def metrics(self, agent: str | None = None) -> str:
-        """Return the status as Prometheus reads it, with the agent's name, or another one, as a label."""
+        """Return the status in the text format of Prometheus, with the agent's name, or another one, as a label."""
         return metrics_text(self, (self.agent or "") if agent is None else agent)
 
     def __str__(self) -> str:
@@ -151,7 +150,7 @@ class Status(NamedTuple):
         if self.reward is not None:
             text.append(f"reward {self.reward:.4g} on average")
         for item in self.constraints:
-            average = "nothing told yet"
+            average = "no values yet"
             if item.average is not None:
                 promised = "the limit" if item.promised == item.limit else f"{item.promised:.4g}, the mean of its limits"
                 average = f"{item.average:.4g} on average ({item.side} {promised}), {item.recent:.4g} recently"
@@ -162,7 +161,7 @@ class Status(NamedTuple):
         text.append("regret " + (f"{self.regret:.4g} " if self.regret is not None else "") + self.regret_is)
         if self.promise:
             *bounds, source = self.promise
-            text.append(f"proved, of the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
+            text.append(f"proved for the mean of the plays: {'; '.join(bounds)}, by {source} (status.conditions)")
             text += [f"  also {item.kind}: {'; '.join(item.assumptions)}" for item in self.guarantees[1:]]
         else:
             least = f"; {self.least_bound} has the least proved bound (goal='proved')" if self.least_bound else ""
@@ -173,14 +172,14 @@ class Status(NamedTuple):
 
 def _band(item: ConstraintStatus) -> str:
     """Return the band in words."""
-    level = f"({LEVEL:.0%} at all times)"
+    level = f"({LEVEL:.0%} confidence at all times)"
     if item.low is None and item.high is None:
-        return f"in expectation anything {level}, because values were clipped on both sides"
+        return f"expected average unknown {level}, because values were clipped on both sides"
     if item.low is None:
-        return f"in expectation at most {item.high:.4g} {level}"
+        return f"expected average at most {item.high:.4g} {level}"
     if item.high is None:
-        return f"in expectation at least {item.low:.4g} {level}"
-    return f"in expectation {item.low:.4g} to {item.high:.4g} {level}"
+        return f"expected average at least {item.low:.4g} {level}"
+    return f"expected average {item.low:.4g} to {item.high:.4g} {level}"
 
 
 @np.errstate(all="ignore")  # ranges and values may be at the ends of what floats hold
@@ -288,7 +287,7 @@ def estimate_means(state: AgentState) -> tuple[Vector, Matrix, Flags]:
 
 
 def estimate_regret(state: AgentState) -> tuple[float | None, str]:
-    """Return what the best fixed play would have earned more, in the user's units, and how that was computed."""
+    """Return the additional reward of the best fixed play, in the user's units, and how it was computed."""
     setup, count = state.setup, state.statistics.count[0]
     if not count:
         return None, "unknown: no reward was reported yet"
@@ -339,7 +338,7 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
     if statement.kind in (EXPECTED, EXPECTED_INSIDE):
         return (
             "about the mean of the plays, in expectation over runs, and for one number of rounds fixed in advance; "
-            "nothing is proved about the reported values of a single run"
+            "no bound is proved for the reported values of a single run"
         )
     added = [f"{term * (high - low):.4g} to the regret"] if state.sees_all else []  # else it is of the rewards drawn
     added += [f"{term / rounds * (item.high - item.low):.4g} to the average of {item.name}" for item in setup.constraints]
@@ -351,7 +350,7 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """Return a value as JSON has it: a number that no float holds, of values at the end of what floats hold, is null."""
+    """Return a value as plain data for JSON, in which a number that is not finite is null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):

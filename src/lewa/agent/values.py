@@ -25,7 +25,7 @@ def vector_value(setup: Setup, name: str, value: Input) -> Vector:
     if _shape(value) != (len(labels),):
         learner, K = setup.learner_name, len(labels)
         raise ValueError(
-            f"{learner} sees every action, so {name} must be {K} numbers, one per action, got {short_repr(value)}"
+            f"{learner} has full information, so {name} must be {K} numbers, one per action, got {short_repr(value)}"
         )
     if not np.ma.is_masked(value):
         numbers = np.array([np.nan if np.ndim(item) else item for item in value])  # type: ignore[union-attr, arg-type]

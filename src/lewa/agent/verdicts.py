@@ -1,6 +1,6 @@
-"""The verdict on a constraint: which side of what was promised the confidence band of its average is on.
+"""The verdict on a constraint: whether the confidence band of its average is on one side of the promised limit.
 
-What was promised is the limit, or after changes of it the average of the limits that were in force, one for each value.
+The promised limit is the limit or, after changes, the average of the limits that were in force, one for each value.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Changes of verdict and new warnings: what an agent tells a callback and the log, each once."""
+"""Report changes of verdicts and new warnings to a callback and the log, each once."""
 
 import logging
 from collections.abc import Callable
@@ -17,13 +17,13 @@ LOOK_EVERY = 100  # answers after which verdicts are looked at
 class VerdictChange(NamedTuple):
     """A constraint whose verdict has changed."""
 
-    agent: str | None
-    constraint: str
-    before: str  # "kept", "missed" or "undecided"
-    after: str
-    decisions: int  # made so far
-    average: float
-    limit: float  # or, after changes of it, the average of the limits that were in force
+    agent: str | None  # the name of the agent, if it has one
+    constraint: str  # the name of the constraint
+    before: str  # the verdict before: "kept", "missed" or "undecided"
+    after: str  # the verdict now
+    decisions: int  # the number of decisions so far
+    average: float  # the average of the reported values
+    limit: float  # the limit or, after changes, the average of the limits that were in force
 
     def __str__(self) -> str:
         name = "" if self.agent is None else f"{self.agent}: "
@@ -37,7 +37,7 @@ VerdictCallback = Callable[[VerdictChange], object]
 
 
 class Watch:
-    """What was said of an agent so far: its verdicts, and the codes of its warnings."""
+    """The verdicts and the codes of warnings that were reported so far."""
 
     def __init__(self, state: AgentState) -> None:
         self._verdicts = _verdicts(state)
@@ -95,4 +95,4 @@ def announce(
             try:
                 callback(change)
             except Exception:
-                log.exception("the callback on a change of verdict has failed")
+                log.exception("the callback for a change of verdict raised an exception")

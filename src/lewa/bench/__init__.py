@@ -1,1 +1,1 @@
-"""Speed, measured beside C and other libraries."""
+"""Measure speed beside C and other libraries."""

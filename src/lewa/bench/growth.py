@@ -1,4 +1,4 @@
-"""What a round of every learner costs as actions grow: the second table of benchmarks/RESULTS.md."""
+"""Measure the time per round of every learner as actions grow: the second table of benchmarks/RESULTS.md."""
 
 from collections.abc import Callable
 from math import ceil

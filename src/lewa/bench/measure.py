@@ -1,4 +1,4 @@
-"""How fast, as ratios: variants take turns in one process, on its CPU clock, the best of several turns counts.
+"""Measure speed as ratios: variants take turns in one process, on its CPU clock, and the best of several turns counts.
 
 The rulers are loops fused by hand in C (loops.c, built with gcc where there is one) and, where they are installed, the
 peers river and pymab. A ratio says how many times the ruler's time a round takes, or how many times faster it is.
@@ -68,7 +68,7 @@ class Row(NamedTuple):
     met: bool | None
 
     def plain(self) -> SpeedRow:
-        """Return the row as JSON has it."""
+        """Return the row as plain data for JSON."""
         return {
             "what": self.what,
             "nanoseconds": self.nanoseconds,

@@ -1,4 +1,4 @@
-"""The laws that every learner and every game obeys, whoever wrote it; `check` tests one against them."""
+"""The laws that every learner and every game must obey; `check` tests a learner or a game against them."""
 
 from lewa.checks import games, learners
 from lewa.checks.laws import Result
@@ -8,7 +8,7 @@ from lewa.validation import short_repr
 
 
 def check(subject: object) -> list[Result]:
-    """Test a class of learners, a game or a class of games against every law it has to obey.
+    """Test a class of learners, a game or a class of games against every law that it must obey.
 
     >>> import lewa
     >>> results = lewa.checks.check(lewa.games.Bernoulli)
@@ -21,7 +21,9 @@ def check(subject: object) -> list[Result]:
         kind = subject if isinstance(subject, type) else type(subject)
         examine(kind, kind.__name__)
         return learners.check(kind)
-    raise ValueError(f"expected a learner, which has `learn`, or a subclass of lewa.games.Game, got {short_repr(subject)}")
+    raise ValueError(
+        f"the subject must be a learner, which has `learn`, or a subclass of lewa.games.Game, got {short_repr(subject)}"
+    )
 
 
 __all__ = ["Result", "check", "games", "learners"]

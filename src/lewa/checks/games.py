@@ -1,4 +1,4 @@
-"""The laws that every game obeys, whoever wrote it. A game that reacts is asked for its rounds with the uniform play."""
+"""The laws that every game must obey. A game that reacts is tested with the uniform play."""
 
 from collections.abc import Iterable
 
@@ -14,7 +14,7 @@ SEED = 3
 
 
 def rounds(game: Game, start: int, stop: int) -> Block:
-    """Return rounds start .. stop - 1 of one nature, as the loop would get them."""
+    """Return rounds start .. stop - 1 of one seed, as the loop would get them."""
     if not game.reacts:
         return game.block(keys(SEED)[NATURE : NATURE + 1], start, stop)
     K, m = game.actions, game.constraints
@@ -23,36 +23,36 @@ def rounds(game: Game, start: int, stop: int) -> Block:
 
 
 def some(game: Game, most: int = 10) -> int:
-    """Return how many rounds to look at: a table may be shorter than one would like."""
+    """Return the number of rounds to test: at most `most`, and at most the length of a table."""
     return most if game.length is None else min(most, game.length)
 
 
 def same(block: Block, other: Block) -> bool:
-    """Return whether these are the same rounds, to the last bit."""
+    """Return whether two blocks are equal, bit for bit."""
     return all(np.array_equal(a, b) for a, b in zip(block, other, strict=True))
 
 
 def about_is_one_line(game: Game) -> None:
-    """`about` stands in lists."""
+    """Check that `about` is one line, for lists."""
     hold(len(game.about.splitlines()) == 1, f"about is {game.about!r}; it must be one line")
 
 
 def sizes_are_whole_and_positive(game: Game) -> None:
-    """Actions and constraints, and rounds where they come to an end."""
+    """Check the numbers of actions and constraints, and of rounds if they are limited."""
     sizes = {"actions": game.actions, "constraints": game.constraints, "length": 1 if game.length is None else game.length}
     for name, size in sizes.items():
         hold(int(size) == size and size >= 1, f"{name} is {size}; it must be an integer of at least 1")
 
 
 def setting_is_true_to_its_kind(game: Game) -> None:
-    """A theorem can tell what it may assume, and a game that looks at the play says that it is adaptive."""
+    """Check that the setting names a known case, and that a game that sees the play declares itself adaptive."""
     adversary = checked(game.setting).adversary
     if game.reacts:
-        hold(adversary == "adaptive", f"the game looks at the play, yet it says it is {adversary}")
+        hold(adversary == "adaptive", f"a game that sees the play must declare itself adaptive, got {adversary}")
 
 
 def rounds_have_their_shape_and_range(game: Game) -> None:
-    """Rewards (n, K) and constraints (n, m, K), all float64 and in [0, 1]."""
+    """Check that rewards are (n, K) and constraints (n, m, K), all float64 and in [0, 1]."""
     n, m, K = some(game), game.constraints, game.actions
     block = rounds(game, 0, n)
     for name, array, shape in (("rewards", block.rewards, (n, K)), ("constraints", block.constraints, (n, m, K))):
@@ -60,42 +60,45 @@ def rounds_have_their_shape_and_range(game: Game) -> None:
         hold(array.dtype == np.float64, f"the {name} are {array.dtype}; they must be float64")
         hold(
             ((array >= 0) & (array <= 1)).all(),
-            f"the {name} go from {array.min()} to {array.max()}; it must be within 0 and 1",
+            f"the {name} range from {array.min()} to {array.max()}; they must lie in [0, 1]",
         )
 
 
 def contexts_have_their_shape(game: Game) -> None:
-    """A game with features has a finite float64 of each for every round, and one without has none."""
+    """Check that every round has a finite float64 for each feature of the game."""
     n, P = some(game), game.policies
     contexts, shape = rounds(game, 0, n).contexts, (n, game.features) if game.features else (0, 0)
     hold(contexts.shape == shape, f"the contexts of {n} rounds have the shape {contexts.shape}; it must be {shape}")
     hold(contexts.dtype == np.float64 and np.isfinite(contexts).all(), "the contexts must be finite float64")
     if P:
-        hold(game.features == P * game.actions, f"{P} policies have {game.features} features; it must be one per action")
+        hold(
+            game.features == P * game.actions,
+            f"{P} policies have {game.features} features; each policy must have one per action",
+        )
         chances = contexts.reshape(n, P, game.actions)
         fine = (chances >= 0).all() and np.allclose(chances.sum(axis=2), 1)
-        hold(bool(fine), f"the advice must be chances of the actions, got {chances.tolist()}")
+        hold(bool(fine), f"the advice must be probabilities of the actions, got {chances.tolist()}")
 
 
 def same_key_gives_same_rounds(game: Game) -> None:
-    """Every learner that plays a seed meets the same nature."""
+    """Check that every learner that plays a seed faces the same rounds."""
     once, again = rounds(game, 0, some(game)), rounds(game, 0, some(game))
     hold(same(once, again), f"the same key gave {once} and then {again}; it must give the same rounds")
 
 
 def block_boundaries_do_not_matter(game: Game) -> None:
-    """The loop cuts the rounds where it likes."""
+    """Check that the rounds do not depend on the boundaries of blocks."""
     n = some(game)
     singles = [rounds(game, t, t + 1) for t in range(n)]
     parts = [np.concatenate(arrays) for arrays in zip(*singles, strict=True)]
     glued = Block(*parts) if game.features else Block(*parts[:2])
-    hold(same(rounds(game, 0, n), glued), f"{n} rounds in one block are {rounds(game, 0, n)}, one by one {glued}")
+    hold(same(rounds(game, 0, n), glued), f"{n} rounds in one block are {rounds(game, 0, n)}; one by one they are {glued}")
 
 
 def mean_constraints_are_the_means(game: Game) -> None:
-    """Where the mean constraints are known they are (m, K), in [0, 1], and what the rounds average to.
+    """Check that known mean constraints are (m, K), in [0, 1], and agree with the averages of the rounds.
 
-    Up to what luck explains in all but one of 10^9 natures (Hoeffding's inequality), and what is corrupted.
+    They may differ by the corruption, and by a random error that only one of 10^9 seeds exceeds (Hoeffding's inequality).
     """
     if game.mean_constraints is None:
         return
@@ -103,7 +106,7 @@ def mean_constraints_are_the_means(game: Game) -> None:
     hold(mean_constraints.shape == shape, f"mean_constraints has the shape {mean_constraints.shape}; it must be {shape}")
     hold(
         ((mean_constraints >= 0) & (mean_constraints <= 1)).all(),
-        f"mean_constraints goes from {mean_constraints.min()} to {mean_constraints.max()}; it must be within 0 and 1",
+        f"mean_constraints ranges from {mean_constraints.min()} to {mean_constraints.max()}; it must lie in [0, 1]",
     )
     mean, luck = rounds(game, 0, n).constraints.mean(axis=0), np.sqrt(np.log(2 * mean_constraints.size * 1e9) / (2 * n))
     luck += (game.setting.corruption or 0) / n
@@ -113,29 +116,29 @@ def mean_constraints_are_the_means(game: Game) -> None:
 
 
 def what_it_knows_of_rewards_is_true(game: Game) -> None:
-    """Where mean rewards and variation are known they are those of the rounds; the means up to luck, as above."""
+    """Check that known mean rewards, up to a random error, and a known variation are those of the rounds."""
     n = some(game, 4000)
     rewards = rounds(game, 0, n).rewards
     mean, claim, claimed_variation = rewards.mean(axis=0), game.mean_rewards(n), game.variation(n)
     if claim is not None:
         luck = np.sqrt(np.log(2 * game.actions * 1e9) / (2 * n))
         near = np.shape(claim) == mean.shape and (abs(mean - claim) <= luck).all()
-        hold(near, f"the rewards of {n} rounds average to {mean}; mean_rewards says {claim}")
+        hold(near, f"the rewards of {n} rounds average to {mean}; mean_rewards is {claim}")
     if claimed_variation is not None:
         variation = np.abs(rewards - mean).max(axis=1).sum()
         close = abs(variation - claimed_variation) <= 1e-9 * n
-        hold(close, f"the variation of {n} rounds is {variation}; the game says {claimed_variation}")
+        hold(close, f"the variation of {n} rounds is {variation}; the game has {claimed_variation}")
 
 
 def constant_constraints_never_change(game: Game) -> None:
-    """A game that says its constraints are constant shows the same ones every round."""
+    """Check that constraints which are declared constant are the same in every round."""
     each = rounds(game, 0, some(game)).constraints
     if game.setting.constraints == "constant" and not game.setting.corruption:
-        hold((each == each[0]).all(), f"the constraints are said to be constant, yet they are {each.tolist()}")
+        hold((each == each[0]).all(), f"constant constraints must be the same in every round, got {each.tolist()}")
 
 
 def means_draw_the_same_rounds(game: Game) -> None:
-    """A game that hands over its means to be drawn lazily lays out the very rounds that are drawn from them."""
+    """Check that the blocks of a game with `means` are the rounds that are drawn lazily from them."""
     means = game.means()
     if means is None:
         return
@@ -148,31 +151,31 @@ def means_draw_the_same_rounds(game: Game) -> None:
     lazy = Block(np.empty_like(block.rewards), np.empty_like(block.constraints))
     with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
         toss(rewards, constraints, keys(SEED)[NATURE : NATURE + 1], 0, lazy.rewards, lazy.constraints)
-    hold(same(block, lazy), f"the rounds laid out are {block}; drawn from the means they are {lazy}")
+    hold(same(block, lazy), f"the rounds of a block are {block}; drawn from the means they are {lazy}")
 
 
 def feedback_comes_after_its_round_or_never(game: Game) -> None:
-    """Where a game says when feedback is learned: a round not before its own or -1, wherever the rounds are cut."""
+    """Check that feedback arrives in its round, later, or never (-1), for any boundaries of blocks."""
     if not game.late_feedback:
         return
     n, key = some(game), keys(SEED)[NATURE : NATURE + 1]
     arrives = game.arrives(key, 0, n)
     fine = arrives.shape == (n,) and ((arrives >= np.arange(n)) | (arrives == -1)).all()
-    hold(fine, f"feedback of {n} rounds is learned after the rounds {arrives}; it must be none before its own, or -1")
+    hold(fine, f"feedback of {n} rounds arrives after the rounds {arrives}; each must be its own round, a later one, or -1")
     cut = np.concatenate([game.arrives(key, t, t + 1) for t in range(n)])
-    hold(np.array_equal(arrives, cut), f"feedback is learned after the rounds {arrives}; asked one by one, {cut}")
+    hold(np.array_equal(arrives, cut), f"feedback arrives after the rounds {arrives}; requested one by one, {cut}")
 
 
 def some_action_is_always_there(game: Game) -> None:
-    """Where a game says which actions there are: true or false for each, one at least, wherever the rounds are cut."""
+    """Check that at least one action is available in each round, for any boundaries of blocks."""
     if not game.missing_actions:
         return
     n, key = some(game), keys(SEED)[NATURE : NATURE + 1]
     there = game.available(key, 0, n)
     fine = there.shape == (n, game.actions) and there.dtype == bool and there.any(axis=1).all()
-    hold(fine, f"in {n} rounds these actions are there: {there.tolist()}; one at least must be")
+    hold(fine, f"in {n} rounds these actions are available: {there.tolist()}; at least one must be")
     cut = np.concatenate([game.available(key, t, t + 1) for t in range(n)])
-    hold(np.array_equal(there, cut), f"these actions are there: {there.tolist()}; asked one by one, {cut.tolist()}")
+    hold(np.array_equal(there, cut), f"these actions are available: {there.tolist()}; requested one by one, {cut.tolist()}")
 
 
 LAWS: dict[str, Law] = {
@@ -196,7 +199,7 @@ LAWS: dict[str, Law] = {
 
 
 def check(game: Game | type[Game], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
-    """Test a game, or a class of games that needs no arguments, against the laws: one result per law."""
+    """Test a game, or a class of games that needs no arguments, against the laws; return one result per law."""
     try:
         example = game() if isinstance(game, type) else game
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""What a law is: a function that returns when its subject obeys, and fails with a sentence when it does not."""
+"""Laws: functions that return if their subject obeys, and fail with a sentence if it does not."""
 
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
@@ -7,7 +7,7 @@ Law: TypeAlias = Callable[..., None]
 
 
 class Result(NamedTuple):
-    """One law tested on one example; the sentence says what went wrong, and is empty when nothing did."""
+    """The result of one law on one example; the sentence describes the failure, and is empty without one."""
 
     law: str
     example: str
@@ -28,19 +28,19 @@ def refuse(nonsense: str, call: Callable[..., object], *arguments: object) -> No
     try:
         call(*arguments)
     except ValueError as error:
-        hold(len(str(error).splitlines()) == 1, f"{nonsense} is refused with {str(error)!r}; it must be one line")
+        hold(len(str(error).splitlines()) == 1, f"the error for {nonsense} is {str(error)!r}; it must be one line")
     except Exception as error:
-        hold(False, f"{nonsense} ends in {type(error).__name__} ({error}); it must be refused with a ValueError")
+        hold(False, f"{nonsense} raises {type(error).__name__} ({error}); it must raise ValueError")
     else:
-        hold(False, f"{nonsense} is accepted; it must be refused with a ValueError")
+        hold(False, f"{nonsense} is accepted; it must raise ValueError")
 
 
 def put(law: Law, example: str, *subject: object) -> Result:
-    """Test a subject against a law; a subject that raises another error has broken the law too."""
+    """Test a subject against a law; a subject that raises any other error breaks the law too."""
     try:
         law(*subject)
     except AssertionError as broken:
         return Result(law.__name__, example, str(broken))
     except Exception as error:
-        return Result(law.__name__, example, f"it ended in {type(error).__name__}: {error}")
+        return Result(law.__name__, example, f"it raised {type(error).__name__}: {error}")
     return Result(law.__name__, example, "")

@@ -1,6 +1,6 @@
-"""The laws that every learner obeys, whoever wrote it. Each is tested on every one of the learner's `examples()`.
+"""The laws that every learner must obey. Each is tested on each of the learner's `examples()`.
 
-They are laws, not examples: most hold on every sequence of rounds, and are tested on one that is fixed.
+Most laws hold on every sequence of rounds; they are tested on a fixed sequence.
 """
 
 import json
@@ -27,12 +27,12 @@ KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
 
 
 def examples_are_given(kind: type[Learner]) -> None:
-    """`examples()` has at least one pair of a learner and its number of actions: without one no law can be tested."""
-    hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must give at least one (learner, actions)")
+    """Check that `examples()` has at least one pair of a learner and its number of actions."""
+    hold(kind.examples(), f"{kind.__name__}.examples() is empty; it must return at least one (learner, actions)")
 
 
 def rule_compiles(learner: Learner, actions: int) -> None:
-    """A rule works in place, allocates nothing and calls only kernels; before it does, no other law is tested."""
+    """Check that the rule compiles: it works in place and calls only kernels. No other law is tested before this one."""
     once = world(learner, actions, rounds=1)
     try:
         list(walk(learner, actions, once))
@@ -44,20 +44,20 @@ def rule_compiles(learner: Learner, actions: int) -> None:
 
 
 def rule_runs(learner: Learner, actions: int) -> None:
-    """A rule with `compiled = False` is any Python; before it runs, no other law is tested."""
+    """Check that a rule with `compiled = False` runs. No other law is tested before this one."""
     once = world(learner, actions, rounds=1)
     list(walk(learner, actions, once))
     run(learner, once.rewards, once.constraints)
 
 
 def one_line_says_what_it_is(learner: Learner, actions: int) -> None:
-    """The docstring begins with a sentence of one line, which stands in lists."""
+    """Check that the docstring begins with a sentence of one line, for lists."""
     line = ((type(learner).__doc__ or "").strip().splitlines() or [""])[0]
     hold(line.endswith("."), f"the docstring begins {line!r}; its first line must be a sentence")
 
 
 def play_is_a_distribution(learner: Learner, actions: int) -> None:
-    """At the start and after anything."""
+    """Check that the play is a distribution at the start and after every round."""
     for t, now in enumerate(steps(learner, actions)):
         least, total = now.play.min(), now.play.sum()
         hold(least >= 0, f"after round {t} the least entry of the play is {least}; it must be at least 0")
@@ -65,7 +65,7 @@ def play_is_a_distribution(learner: Learner, actions: int) -> None:
 
 
 def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
-    """As often as their propensities say, up to what luck explains in all but one of 10^9 runs (Azuma's inequality)."""
+    """Check that actions are drawn with their propensities, up to an error that one of 10^9 runs exceeds (Azuma)."""
     rounds = 1000
     first_pays, all_meet = np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, learner.floor.size, actions))
     trace = run(learner, first_pays, all_meet, every_round=True)
@@ -73,37 +73,39 @@ def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
     luck = np.sqrt(rounds / 2 * np.log(2 * actions * 1e9))
     hold(
         (abs(drawn - expected) <= luck).all(),
-        f"in {rounds} rounds the actions were drawn {drawn.tolist()} times; the plays say {expected.round(1).tolist()}",
+        f"in {rounds} rounds the actions were drawn {drawn.tolist()} times, not {expected.round(1).tolist()}",
     )
 
 
 def learn_leaves_its_arguments_untouched(learner: Learner, actions: int) -> None:
-    """Neither the state nor the feedback it was given is written to."""
+    """Check that `learn` changes neither the state nor the feedback that it gets."""
     now = deepcopy(steps(learner, actions)[-1])
     before = {**dump(now.state), **dump(now.seen)}
     learn(learner, now.state, now.seen)
     after = {**dump(now.state), **dump(now.seen)}
-    changed = "; ".join(f"{name} was {before[name]}, is {after[name]}" for name in before if before[name] != after[name])
-    hold(not changed, f"learn wrote into what it was given: {changed}")
+    changed = "; ".join(
+        f"{name} was {before[name]} and is now {after[name]}" for name in before if before[name] != after[name]
+    )
+    hold(not changed, f"learn must not change its arguments: {changed}")
 
 
 def same_inputs_give_same_outputs(learner: Learner, actions: int) -> None:
-    """Bit for bit: a learner has no dice and no memory but its state."""
+    """Check that the same rounds give the same plays, bit for bit: a learner has no memory but its state."""
     for t, (once, again) in enumerate(zip(steps(learner, actions), walk(learner, actions), strict=True)):
         gap = abs(pack(once.state) - pack(again.state)).max()
         hold(gap == 0, f"after round {t} two runs on the same rounds differ by {gap}; they must be equal")
 
 
 def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
-    """What was saved and loaded is what was there, to the last bit."""
+    """Check that a learner and its state survive saving and loading, bit for bit."""
     now = steps(learner, actions)[-1]
     for record in (learner, now.state):
         again = load(type(record), json.loads(json.dumps(dump(record))))
-        hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} comes back from JSON as {again}")
+        hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} is {again} after JSON; it must be unchanged")
 
 
 def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
-    """After 100,000 rounds of the hardest kind every number is finite, of the state and of the play."""
+    """Check that every number of the state and of the play is finite after 100,000 extreme rounds."""
     many = f"{many_rounds(learner):,}"
     for name, trace in extremes(learner, actions):
         for record in (trace.states[0], (play(learner, trace.states[0]),)):
@@ -111,9 +113,9 @@ def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
 
 
 def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
-    """No action is special: what happens to action i in one order happens to it in another.
+    """Check that the play does not depend on the order of the actions.
 
-    A learner that is told of a special one says by `relabelled(order)` which it is in another order.
+    A learner with a special action returns the learner for another order by `relabelled(order)`.
     """
     order, here = np.roll(np.arange(actions), 1), world(learner, actions)
     same = learner.relabelled(order.tolist())
@@ -127,9 +129,10 @@ def relabelling_actions_relabels_plays(learner: Learner, actions: int) -> None:
 
 
 def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
-    """Constraints equal, a round in which one action alone pays leaves it likelier than one in which it does not pay either,
-    relative to every other. (Relative to before it need not gain: a bandit may count losses only. And what was tried
-    may have to wait in either case until the others were tried too.)"""
+    """Check that the only action with a reward gains on every other action, if constraints are equal.
+
+    The law compares a round in which one action alone pays with a round in which no action pays. The action need not gain
+    relative to before the round: a bandit may count losses only, and may have to try the other actions first."""
     first, constraints = start(learner, actions), np.full((learner.floor.size, actions), 0.5)
     before = play(learner, first)
     for a, rewards in enumerate(np.eye(actions)):
@@ -141,13 +144,13 @@ def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
         gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0)
         hold(
             np.delete(gains, a).all(),
-            f"action {a} alone paid and the play went from {before} to {paid}, had it not paid, to {unpaid}; "
+            f"the play went from {before} to {paid} when action {a} alone paid, and to {unpaid} when it did not; "
             f"action {a} must gain on every other",
         )
 
 
 def multiplier_stays_between_zero_and_its_cap(learner: Learner, actions: int) -> None:
-    """At least 0; and at most floor/delta, where the learner has a `dual` step that shrinks by delta."""
+    """Check that the multiplier is at least 0, and at most floor/delta for a `dual` step that shrinks by delta."""
     cap = learner.floor / learner.dual[0] if learner.dual else np.inf
     for name, trace in extremes(learner, actions):
         for mark, multiplier in zip(trace.marks, trace.multiplier[0], strict=True):
@@ -159,10 +162,10 @@ def multiplier_stays_between_zero_and_its_cap(learner: Learner, actions: int) ->
 
 
 def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: int) -> None:
-    """Where nothing is asked, the multiplier stays 0 and the plays are the parent's.
+    """Check that with floor 0 the multiplier stays 0 and the plays are those of the parent.
 
-    The parent of a full-information learner with an `eta` is EWA with that eta; another one is named by a property
-    `parent`, which returns a learner, or None if it has none.
+    The parent of a full-information learner with an `eta` is EWA with that eta. A property `parent` returns another
+    parent, or None.
     """
     free = learner.replace(floor=np.zeros(learner.floor.size))
     if not hasattr(start(free, actions), "multiplier"):
@@ -176,8 +179,10 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
 
 
 def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
-    """Feedback may come late and out of order; a bandit then weighs it by the propensity that came with it, or counts it as
-    it is: so that the order of answers makes no difference. One that estimates means and weighs no propensities says so."""
+    """Check that feedback may come late and out of order.
+
+    A bandit learner weighs late feedback by its propensity, or counts it so that the order of answers makes no difference. A
+    learner that estimates means and weighs no propensities declares this."""
     early, *_, now = deepcopy(steps(learner, actions))
     late = learn(learner, now.state, early.seen)
     hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
@@ -187,19 +192,20 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
         weighed = pack(learn(learner, now.state, likelier)).tobytes() != pack(late).tobytes()
         if not learner.weighs_propensities:
             hold(
-                not weighed, f"{type(learner).__name__} says that it weighs no propensities, yet {p:.4g} makes a difference"
+                not weighed,
+                f"{type(learner).__name__} declares that it weighs no propensities, but {p:.4g} makes a difference",
             )
             return
         first, other = learn(learner, late, now.seen), learn(learner, learn(learner, now.state, now.seen), early.seen)
         hold(
             weighed or np.allclose(pack(first), pack(other), rtol=1e-9),
-            f"late feedback with propensity {p:.4g} and with propensity {(p + 1) / 2:.4g} lead to the same state, yet it is "
-            "not counted alike whenever it comes; the propensity that travels with the feedback must count",
+            f"late feedback with the propensities {p:.4g} and {(p + 1) / 2:.4g} leads to the same state, although the order "
+            "of answers makes a difference; the propensity of the feedback must count",
         )
 
 
 def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
-    """Wrong shapes, NaN and numbers outside [0, 1] end in a sentence, and the state stays as it was."""
+    """Check that wrong shapes, NaN and numbers outside [0, 1] raise ValueError and do not change the state."""
     now = deepcopy(steps(learner, actions)[-1])
     before = pack(now.state).tobytes()
     seen: Any = now.seen  # wrong values have wrong types
@@ -210,11 +216,11 @@ def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
         wrong = [actions, -1, 0.5] if name == "action" else [values * np.nan, values + 1.5, values - 1.5]
         for value in wrong + [np.append(values, 0.0)] * (values.ndim > 0):
             refuse(f"{name} = {value}", learn, learner, now.state, seen._replace(**{name: value}))
-    hold(pack(now.state).tobytes() == before, "refused feedback changed the state; it must stay as it was")
+    hold(pack(now.state).tobytes() == before, "rejected feedback changed the state; it must not change")
 
 
 def wrong_parameters_are_refused(learner: Learner, actions: int) -> None:
-    """By `tuned`: sizes below 1 and floors outside [0, 1]; by `start`: no actions; when made: parameters that are NaN."""
+    """Check that bad sizes and floors in `tuned`, no actions in `start`, and NaN parameters raise ValueError."""
     for arguments in ((0, 100, 0.5), (actions, 0, 0.5), (actions, 100, 1.5), (actions, 100, np.nan)):
         refuse(f"tuned{arguments}", type(learner).tuned, *arguments)
     refuse("start(0)", learner.start, 0)
@@ -223,7 +229,7 @@ def wrong_parameters_are_refused(learner: Learner, actions: int) -> None:
 
 
 def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
-    """The simulator and the application run the same rule: the same rounds and dice lead to the same plays and actions."""
+    """Check that the loop of a simulation and the single steps of an application give the same plays and actions."""
     rewards, constraints, _, contexts = world(learner, actions)
     trace = run(learner, rewards, constraints, every_round=True, contexts=contexts if contexts.size else None)
     player, again = Player(learner, actions, *trace.seeds), world(learner, actions)._replace(actions=trace.actions[0])
@@ -239,7 +245,7 @@ def loop_and_single_steps_agree(learner: Learner, actions: int) -> None:
 
 
 def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
-    """Three floors are three multipliers, from the first round to the last."""
+    """Check that a learner with three floors has three multipliers in every round."""
     three = type(learner).tuned(actions, 100, (0.1, 0.2, 0.3))
     for t, now in enumerate(walk(three, actions)):
         multiplier = getattr(now.state, "multiplier", three.floor)
@@ -248,20 +254,20 @@ def any_number_of_constraints_will_do(learner: Learner, actions: int) -> None:
 
 
 def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
-    """Whatever is assumed: a bound no weaker than the trivial one, of a kind that is known, or why nothing is proved."""
+    """Check that in every setting there is a bound of a known kind, at most the trivial one, or a reason for none."""
     worlds = product(("constant", "iid", "arbitrary"), ("oblivious", "adaptive"), (None, 0.05))
     for rounds, setting in product((1, 100, MANY), (Setting(*assumed) for assumed in worlds)):
         statements = learner.guarantees(actions, rounds, setting)
-        hold(statements, f"nothing is stated for {setting}; where nothing is proved, that must be stated")
+        hold(statements, f"guarantees is empty for {setting}; it must state a bound, or why there is none")
         for guarantee in statements:
             if guarantee.regret is None or guarantee.violation is None:
-                hold(guarantee.reason, f"for {setting} nothing is proved and no reason given: {guarantee}")
+                hold(guarantee.reason, f"a guarantee without a bound must have a reason, got {guarantee} for {setting}")
                 continue
             numbers, trivial = np.array([guarantee.regret, *guarantee.violation]), rounds * np.array([1, *learner.floor])
             hold(guarantee.kind in KINDS, f"the guarantee is of the kind {guarantee.kind!r}; it must be one of {KINDS}")
             hold(
                 numbers.shape == trivial.shape and ((numbers >= 0) & (numbers <= trivial)).all(),
-                f"over {rounds} rounds regret and violation are bounded by {numbers}; it must be between 0 and {trivial}",
+                f"over {rounds} rounds regret and violation are bounded by {numbers}; they must lie between 0 and {trivial}",
             )
 
 
@@ -290,7 +296,7 @@ LAWS: dict[str, Law] = {
 
 
 def check(kind: type[Learner], laws: Iterable[Law] = tuple(LAWS.values())) -> list[Result]:
-    """Test a class of learners against the laws: one result per example and law."""
+    """Test a class of learners against the laws; return one result per example and law."""
     results = [put(examples_are_given, kind.__name__, kind)]
     for n, (learner, actions) in enumerate([] if results[0].sentence else kind.examples(), start=1):
         example, subject = f"example {n}: {actions} actions, floor {learner.floor}", (learner, actions)

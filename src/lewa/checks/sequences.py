@@ -1,4 +1,4 @@
-"""The rounds that the laws of learners are tested on: a few arbitrary ones, and many of the hardest."""
+"""The rounds on which the laws of learners are tested: a few arbitrary rounds, and many extreme ones."""
 
 import warnings
 from collections.abc import Iterator
@@ -23,16 +23,16 @@ FEWER = 1000  # the same, of a rule that is not compiled
 
 
 class World(NamedTuple):
-    """Rounds, and the action that is drawn in each: it is all that a bandit is shown."""
+    """Rounds, and the action that is drawn in each."""
 
     rewards: Matrix  # (T, K)
     constraints: Cube  # (T, m, K)
     actions: Indices  # (T,)
-    contexts: Matrix  # (T, d), d = 0 for a learner that looks at none
+    contexts: Matrix  # (T, d), d = 0 for a learner without context
 
 
 class Step(NamedTuple):
-    """A round as a learner lives it."""
+    """A round from the learner's side."""
 
     state: State  # after the draw, before the answer
     play: Vector  # (K,)
@@ -41,7 +41,7 @@ class Step(NamedTuple):
 
 
 def world(learner: Learner, actions: int, rounds: int = 30) -> World:
-    """Return arbitrary rounds, the same every time."""
+    """Return arbitrary rounds, the same in every call."""
     dice, m = np.random.default_rng(12), learner.floor.size
     d = getattr(learner.start(actions), "features", NOTHING).size
     outcomes = dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds)
@@ -53,7 +53,7 @@ def world(learner: Learner, actions: int, rounds: int = 30) -> World:
 
 
 def relabelled(learner: Learner, here: World, order: Indices) -> World:
-    """Return the same rounds where action k is what was action order[k], also in the advice of policies."""
+    """Return the same rounds with action order[k] renamed to action k, also in the advice of policies."""
     contexts = here.contexts
     if "policies" in learner.parameters:
         contexts = contexts.reshape(len(contexts), -1, order.size)[:, :, order].reshape(contexts.shape)
@@ -63,7 +63,7 @@ def relabelled(learner: Learner, here: World, order: Indices) -> World:
 def feedback_of(
     learner: Learner, p: Vector, rewards: Vector, constraints: Matrix, action: int, charged: Vector = NOTHING
 ) -> Full | Bandit:
-    """Return what the learner sees of a round that answers the play p."""
+    """Return the learner's feedback in a round with the play p."""
     p = p / p.sum()  # so that a play that sums to something else breaks the law that says so, and no other
     if feedback_kind(type(learner)) is FeedbackKind.FULL:
         return full_feedback(rewards, constraints, p, charged)
@@ -71,7 +71,7 @@ def feedback_of(
 
 
 def walk(learner: Learner, actions: int, sequence: World | None = None) -> Iterator[Step]:
-    """Play a world round by round, by the functions that an application calls."""
+    """Play the rounds one by one, by the functions that an application calls."""
     state = functional.start(learner, actions)
     for rewards, constraints, action, context in zip(*(sequence or world(learner, actions)), strict=True):
         if context.size:
@@ -86,12 +86,12 @@ def walk(learner: Learner, actions: int, sequence: World | None = None) -> Itera
 
 @lru_cache(maxsize=1)  # most laws look at these
 def steps(learner: Learner, actions: int) -> tuple[Step, ...]:
-    """Return the steps of a walk through arbitrary rounds; a law that hands one to the learner copies it first."""
+    """Return the steps of a walk through arbitrary rounds; a law that passes one to the learner copies it first."""
     return tuple(walk(learner, actions))
 
 
 def charge(learner: Learner, state: State, action: int) -> tuple[State, Vector]:
-    """Return the state after the draw of an action, and what was charged for it."""
+    """Return the state after the draw of an action, and the constraint values that were charged for it."""
     if not hasattr(state, "charged"):
         return state, NOTHING
     state = functional.charge(learner, state, action)
@@ -117,27 +117,30 @@ def tell(player: Player, seen: Full | Bandit) -> None:
 def run(
     learner: Learner, rewards: Matrix, constraints: Cube, every_round: bool = False, contexts: Matrix | None = None
 ) -> Trace:
-    """Play a world in one go, by the compiled loop."""
+    """Play the rounds in the compiled loop."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")  # the laws hold whether one does or not
         return play(learner, Table(rewards, constraints.transpose(0, 2, 1), contexts), every_round=every_round)
 
 
 def many_rounds(learner: Learner) -> int:
-    """Return how many rounds bring out what a few do not; fewer for a rule that is not compiled."""
+    """Return the number of rounds for long tests; it is smaller for a rule that is not compiled."""
     return MANY if learner.compiled and not vars(config)["DISABLE_JIT"] else FEWER
 
 
 @lru_cache(maxsize=1)  # two laws look at the same runs
 def extremes(learner: Learner, actions: int) -> list[tuple[str, Trace]]:
-    """Play many rounds of what is hardest on the numbers."""
+    """Play many rounds that are numerically extreme."""
     many = many_rounds(learner)
     t, i = np.arange(many)[:, np.newaxis], np.arange(actions)
     late, turns, ones = t >= many // 2, (t + i) % 2.0, np.ones((many, actions))
     hardest = {
         "all ones": (ones, ones),
         "alternating 0 and 1": (turns, 1 - turns),
-        "floors that nothing meets at first and a winner that changes": (i == np.where(late, actions - 1, 0), late * ones),
+        "constraints below the floor at first and a changing best action": (
+            i == np.where(late, actions - 1, 0),
+            late * ones,
+        ),
     }
     return [
         (name, run(learner, rewards, np.stack([constraints] * learner.floor.size, axis=1)))

@@ -44,7 +44,7 @@ def main() -> None:
             code = say(f"lewa: {error}")
         except KeyboardInterrupt:
             code = 130
-            say("lewa: stopped; finished work is kept")
+            say("lewa: stopped; finished runs are saved")
         except (MemoryError, OverflowError) as error:
             code = say(f"lewa: these numbers are too large for this machine ({type(error).__name__})")
         except Exception as error:

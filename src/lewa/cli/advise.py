@@ -1,4 +1,4 @@
-"""lewa advise: which learner to take."""
+"""The command `lewa advise`: recommend a learner."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The command `agents`: what a store holds."""
+"""The command `lewa agents`: list the agents of a store."""
 
 import json
 import time

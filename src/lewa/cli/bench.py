@@ -1,4 +1,4 @@
-"""lewa bench: how fast."""
+"""The command `lewa bench`: measure speed."""
 
 from pathlib import Path
 from typing import Annotated

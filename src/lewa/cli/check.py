@@ -1,4 +1,4 @@
-"""lewa check: a learner or a game of the user's against the laws."""
+"""The command `lewa check`: run the laws on a learner or a game of the user."""
 
 from itertools import groupby
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ def check(
 
 
 def find(name: str) -> Any:
-    """Return the class that MODULE:CLASS names, whatever it is, or the learner or game of that name."""
+    """Return the class at MODULE:CLASS, of any kind, or the learner or game with this name."""
     if ":" not in name:
         return games.find(name) if name in games.names() else learners.find(name)
     kind = import_class(name)

@@ -1,4 +1,4 @@
-"""lewa frontier: reward against budget."""
+"""The command `lewa frontier`: reward against budget."""
 
 from pathlib import Path
 from typing import Annotated
@@ -51,7 +51,7 @@ def frontier(
     learner: Names = ["auto"],  # noqa: B006
     seeds: Seeds = 8,
     folds: Annotated[
-        str, typer.Option(help="How a log is split to select and to evaluate: auto, halves or shuffled.")
+        str, typer.Option(help="How a log is split to choose a play and to evaluate it: auto, halves or shuffled.")
     ] = "auto",
     goal: Goal = "practice",
     out_file: Annotated[

@@ -1,4 +1,4 @@
-"""lewa games: what there is, and what each game knows about itself."""
+"""The command `lewa games`: list the games and the known facts about each."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ def list_games(
     else:
         title = f"Known facts about each game at floor {numbers(floor)} over {rounds:,} rounds"
         columns = ("name", "feasible", "Slater's gap", "variation", "best value", "price")
-        caption = "a dash: unknown in advance, or does not exist"
+        caption = "a dash: the value is unknown in advance or does not exist"
         out.print(table(title, *columns, rows=[_facts(row) for row in rows], caption=caption))
 
 

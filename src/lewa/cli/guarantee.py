@@ -1,4 +1,4 @@
-"""lewa guarantee: what is proved of a learner."""
+"""The command `lewa guarantee`: the proved bounds of a learner."""
 
 from typing import Annotated
 
@@ -88,7 +88,7 @@ def _with_late_answers(
 
 
 def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values:
-    """Add epsilon to the settings: the recommended tuning is that for the guarantee that is asked for."""
+    """Add epsilon to the settings, so that the learner is tuned for the requested guarantee."""
     chosen = {name for name, value in values.items() if (name, value) != ("tuning", "recommended")}
     free = "@" not in learner and not chosen & {"tuning", "b", "epsilon"}
     if epsilon is None or not free or "epsilon" not in learners.settings_of(learner):
@@ -109,6 +109,6 @@ def _print(report: GuaranteeReport, about: list[str]) -> None:
 
 
 def _few(value: object) -> str:
-    """Return a number, or the first few of many."""
+    """Return a number, or the first few entries of an array, as text."""
     every = np.ravel(value).tolist()  # type: ignore[call-overload]  # numbers, as a learner's parameters are
     return numbers(every[:3]) + (", ..." if len(every) > 3 else "")

@@ -1,4 +1,4 @@
-"""The commands `journal`: take a journal out of a store, check it, put it into another one."""
+"""The commands `lewa journal`: export a journal, verify it, import it into another store."""
 
 import json
 import sys

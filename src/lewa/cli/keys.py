@@ -1,4 +1,4 @@
-"""The commands `keys`: who may use the service."""
+"""The commands `lewa keys`: manage the keys of the service."""
 
 import json
 import time

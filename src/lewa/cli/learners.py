@@ -1,4 +1,4 @@
-"""lewa learners: what there is."""
+"""The command `lewa learners`: list the learners."""
 
 from lewa import learners
 from lewa.cli.options import Json
@@ -12,7 +12,7 @@ from lewa.theory.guarantees import Setting
 WRAPPERS = (
     "NAME+doubling needs no horizon: it restarts NAME in epochs of doubling length. NAME+tightened raises the floors of",
     "NAME by its proved violation, so that in the long run no floor is missed. NAME+governed plays a safe action",
-    "(--set safe=ACTION) whenever a debt could pass its bound.",
+    "(--set safe=ACTION) whenever one more decision could take a debt beyond its bound.",
 )
 
 

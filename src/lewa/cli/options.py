@@ -1,4 +1,4 @@
-"""The options that several commands have, and what their texts mean."""
+"""The options that several commands share, and their parsers."""
 
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
@@ -17,7 +17,7 @@ Values: TypeAlias = dict[str, float | str]  # what --set says, by name
 
 
 def whole_number(text: str | int) -> int:
-    """Return a whole number that a machine word holds; 1e5 is one too."""
+    """Return a whole number that fits into 64 bits; 1e5 is accepted too."""
     try:
         number = Decimal(str(text))
     except InvalidOperation:
@@ -28,7 +28,7 @@ def whole_number(text: str | int) -> int:
 
 
 def parse_pair(text: str, what: str) -> tuple[str, float | str]:
-    """Return the name and the value of NAME=VALUE, a number where it is one."""
+    """Return the name and the value of NAME=VALUE; the value is a number if it reads as one."""
     name, equals, value = text.partition("=")
     if not equals or not name or not value:
         raise ValueError(f"a {what} must be NAME=VALUE, got {text!r}")
@@ -39,19 +39,19 @@ def parse_pair(text: str, what: str) -> tuple[str, float | str]:
 
 
 def parse_settings(texts: Iterable[str]) -> Values:
-    """Return what --set says."""
+    """Return the settings of all options --set."""
     return dict(parse_pair(text, "setting") for text in texts)
 
 
 def game_value(value: float | str) -> float | str | bool:
-    """Return a whole number as one, and true and false as such: some parameters of games count, some are switches."""
+    """Return a whole number as an int and the words true and false as a bool: games have such parameters."""
     if isinstance(value, str):
         return value.lower() == "true" if value.lower() in ("true", "false") else value
     return int(value) if value.is_integer() and abs(value) <= LARGEST else value
 
 
 def check_file(path: Path, what: str, kinds: tuple[str, ...] = ()) -> None:
-    """Refuse a file that could not be written, before anything is computed."""
+    """Raise ValueError, before anything is computed, if the file could not be written."""
     if kinds and path.suffix not in kinds:
         raise ValueError(f"{what} needs a file that ends in {' or '.join(kinds)}, got {path.name}")
     if not path.parent.is_dir() or path.is_dir():
@@ -66,12 +66,12 @@ def _starting(words: Iterable[str], start: str) -> list[str]:
 
 
 def learner_names(incomplete: str) -> list[str]:
-    """Return the learners that a word may become, and auto."""
+    """Return the names of learners, and auto, that begin with the incomplete word."""
     return _starting(["auto", *learners.names()], incomplete)
 
 
 def game_names(incomplete: str) -> list[str]:
-    """Return the games that a word may become."""
+    """Return the names of games that begin with the incomplete word."""
     inside, plus, _ = incomplete.rpartition("+")
     return _starting([f"{inside}+{twist}" for twist in games.TWISTS] if plus else games.names(), incomplete)
 
@@ -116,7 +116,7 @@ ActionColumn = Annotated[str | None, typer.Option("--action", help="The column o
 RoundColumn = Annotated[str | None, typer.Option("--round", help="The column of rounds.")]
 ContextColumns = Annotated[
     list[str],
-    typer.Option("--context", help="A column known before each decision: estimate the gain of using it; repeat for more."),
+    typer.Option("--context", help="A column that is known before each decision, to be used as context; repeat for more."),
 ]
 PropensityColumn = Annotated[str | None, typer.Option("--propensity", help="The column of propensities, for a log.")]
 Workers = Annotated[

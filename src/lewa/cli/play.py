@@ -1,4 +1,4 @@
-"""lewa play: learners against a game."""
+"""The command `lewa play`: play learners against a game."""
 
 from concurrent.futures import Executor
 from functools import partial
@@ -65,13 +65,13 @@ def play(
 
 
 class Match(NamedTuple):
-    """The traces of learners by name; fewer than there are where it was stopped."""
+    """The traces by the name of the learner; some are missing if the command was stopped."""
 
     traces: dict[str, Trace]
     stopped: bool
 
     def end(self) -> None:
-        """Leave with the status of a command that was stopped, if it was."""
+        """Exit with the status of an interrupted command if the match was stopped."""
         if self.stopped:
             raise typer.Exit(130)
 
@@ -84,7 +84,7 @@ def play_all(
     trace_file: Path | None,
     executor: Executor | None = None,
 ) -> Match:
-    """Play the learners one after the other, here or by an executor; write the trace of a single one to a file."""
+    """Play the learners one after the other, here or in an executor; write the trace of a single learner to a file."""
     if trace_file is not None:
         if len(players) > 1:
             raise ValueError(f"--trace takes one learner, got {', '.join(players)}")

@@ -1,4 +1,4 @@
-"""The learners that a command line names, with their settings; `auto` is what `lewa.choice` chooses."""
+"""Make the learners that a command line names, with their settings; `lewa.choice` chooses for `auto`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -14,22 +14,22 @@ from lewa.validation import nearest
 
 
 class Problem(NamedTuple):
-    """What learners are made for."""
+    """The problem that the learners are made for."""
 
     actions: int
     rounds: int
     floor: Sequence[float]
-    feedback: str | None = None  # "full" or "bandit": what they are shown; None: what each of them needs
-    setting: Setting | None = None  # what is known of the game; None: nothing, for data
-    goal: str = "practice"  # of `auto`, for data
-    features: int = 0  # of the contexts of a game
-    policies: int = 0  # whose advice these are
+    feedback: str | None = None  # "full" or "bandit"; None: the feedback that each learner needs
+    setting: Setting | None = None  # the setting of a game; None for data, whose setting is unknown
+    goal: str = "practice"  # the goal of `auto`, for data
+    features: int = 0  # the number of features of the game's contexts
+    policies: int = 0  # the number of policies whose advice the contexts contain
 
 
 def make_learners(
     names: Iterable[str], problem: Problem, values: Values, others: Mapping[str, list[str]] | None = None
 ) -> dict[str, Learner]:
-    """Return the learners by name. A setting goes to those that know it; `others` are whose settings were taken before."""
+    """Return the learners by name. A setting goes to each learner that has it; `others` has the settings of the game."""
     advice: dict[str, dict[str, float]] = {}
     if "auto" in names:
         choice = _choose(problem)
@@ -45,14 +45,14 @@ def make_learners(
             raise ValueError(f"{name} needs {needs} feedback and cannot learn from {problem.feedback} feedback")
         in_context = learners.settings_in_context(name, problem.features, problem.policies)
         if problem.features and not in_context:
-            remark(f"{name} plays without the context: it cannot use it")
+            remark(f"{name} cannot use a context and plays without it")
         chosen = {**advice.get(name, {}), **in_context, **{key: value for key, value in values.items() if key in settings}}
         players[name] = learners.make(name, problem.actions, problem.rounds, problem.floor, **chosen)
     return players
 
 
 def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
-    """Refuse a setting that does not exist, with the nearest right name."""
+    """Raise ValueError for an unknown setting, and suggest the nearest name."""
     every = sorted(set().union(*known.values()))
     for key in values:
         if key not in every:
@@ -60,7 +60,7 @@ def check_names(values: Values, known: Mapping[str, list[str]]) -> None:
 
 
 def _choose(problem: Problem) -> LearnerChoice:
-    """Choose what is proved best in the setting of a game; for data, of unknown setting, what did best in practice."""
+    """Choose the learner with the best bound for a game; for data, whose setting is unknown, the best in practice."""
     if problem.setting is not None:
         return choose_for_game(problem.actions, problem.rounds, problem.floor, problem.setting)
     numbers, features = (problem.actions, problem.rounds, problem.floor), _own_features(problem)
@@ -68,12 +68,12 @@ def _choose(problem: Problem) -> LearnerChoice:
 
 
 def _own_features(problem: Problem) -> int:
-    """Return the number of features that regressions are on: the advice of policies is none."""
+    """Return the number of features for regressions; the advice of policies is not among them."""
     return 0 if problem.policies else problem.features
 
 
 def _beside(choice: LearnerChoice, problem: Problem) -> str:
-    """Return what is proved of a choice by measurements, and what has the least bound; nothing beside a proved one."""
+    """Return the remark for a choice by measurements: its bound, and the learner with the smallest bound."""
     numbers = (problem.actions, problem.rounds, problem.floor)
     text = describe_unproved(choice.name, problem.feedback or "full", *numbers, features=_own_features(problem))
     return f", {text}" if text else ""

@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, and a word when something is compiled, which takes longer than rounds."""
+"""Progress on standard error: a bar on a terminal, and a notice while something is compiled."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # studies are an extra
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """Show a bar. Compiling is announced, and the bar's clock starts after it; remarks are said at the end."""
+    """Show a bar; announce compiling and start the bar's clock after it; print the remarks at the end."""
     with (
         Progress(console=err, transient=True, disable=not err.is_terminal) as bar,
         announced_by(say),
@@ -27,16 +27,16 @@ def progress_bar() -> Iterator[Progress]:
 
 
 class ClockReset(Listener):
-    """Starts the clock of a bar again after something was compiled."""
+    """Restart the clock of a bar after something was compiled."""
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
 
     def on_start(self, event: Event) -> None:
-        """Wait."""
+        """Do nothing when compiling starts."""
 
     def on_end(self, event: Event) -> None:
-        """Start the clock of what is not finished again."""
+        """Restart the clocks of the unfinished tasks."""
         for task in self.bar.tasks:
             if not task.finished:
                 self.bar.reset(TaskID(task.id), total=task.total, completed=int(task.completed))
@@ -44,7 +44,7 @@ class ClockReset(Listener):
 
 @contextmanager
 def study_bar(name: str) -> Iterator[tuple[Progress, Callable[["StudyProgress"], None]]]:
-    """Show a bar for a study, and give what moves it; workers announce what they compile, and the clock starts after it."""
+    """Show a bar for a study, and yield the function that advances it; the clock starts after workers have compiled."""
     with Progress(*Progress.get_default_columns(), console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(name, total=None)
 

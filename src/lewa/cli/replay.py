@@ -1,4 +1,4 @@
-"""lewa replay: learners on a table or on a bandit log."""
+"""The command `lewa replay`: replay learners on a table or on a bandit log."""
 
 import warnings
 from collections.abc import Callable
@@ -109,7 +109,7 @@ def replay(
 
 
 class Replay(NamedTuple):
-    """What a replay came to, in the user's units, and how it is printed for people."""
+    """The results of a replay, in the user's units, and the function that prints them."""
 
     result: Summary | None
     show: Callable[[], None]
@@ -117,7 +117,7 @@ class Replay(NamedTuple):
 
 
 class How(NamedTuple):
-    """Which learners are replayed, at which limits, and where."""
+    """The learners to replay, their limits, and the executor."""
 
     learners: list[str]
     settings: Values
@@ -129,7 +129,7 @@ class How(NamedTuple):
 
 
 def _players(content: Data, problem: Problem, how: How) -> tuple[dict[str, Learner], dict[str, Learner]]:
-    """Return the learners; with a context those that look at it, and to be played beside them the same ones without."""
+    """Return the learners; with a context, those that use it, and the same learners without it for comparison."""
     if not content.contexts.size:
         return make_learners(how.learners, problem, how.settings), {}
     features = content.contexts.shape[1]
@@ -155,7 +155,7 @@ def _on_table(content: Data, game: Table, how: How, feedback: str | None, trace:
     best = result["hindsight"]
     if best is not None and not best["feasible"] and not _in_unit(content):
         lines = [f"{name} {sense} {line:g}" for (name, sense), line in zip(_lines(content), how.floor, strict=True)]
-        say(f"warning: no play keeps {' and '.join(lines)}")
+        say(f"warning: no play meets {' and '.join(lines)}")
     return Replay(result, lambda: print_summary(result, out, _lines(content), content.contexts.size > 0), match.stopped)
 
 
@@ -183,7 +183,7 @@ def _on_log(content: Data, log: Log | StreamedLog, how: How) -> Replay:
 
 
 def _floors(content: Data, lines: list[float]) -> list[float]:
-    """Return the user's lines as floors of [0, 1]."""
+    """Return the user's limits as floors in [0, 1]."""
     if len(lines) != len(content.constraints):
         names = ", ".join(f"{quantity.name} {quantity.sense}" for quantity in content.constraints)
         raise ValueError(f"give one limit per constraint ({names}), in this order, got {len(lines)}")
@@ -191,7 +191,7 @@ def _floors(content: Data, lines: list[float]) -> list[float]:
 
 
 def _in_unit(content: Data) -> bool:
-    """Return whether the user's units are those of learners, [0, 1]."""
+    """Return whether the user's units are already the learners' units, [0, 1]."""
     return all((quantity.low, quantity.high) == UNIT for quantity in (content.reward, *content.constraints))
 
 
@@ -204,7 +204,7 @@ def _lines(content: Data) -> list[Line]:
 
 
 def _text(result: Summary, content: Data, kind: str) -> str:
-    """Return what a file of this kind holds: the JSON object, or a row for each learner."""
+    """Return the text of a file of this kind: the JSON object, or a CSV row for each learner."""
     if kind == ".json":
         return json_text(result) + "\n"
     names = [f"{measure} of {name}" for measure in ("violation", "positive violation") for name, _ in _lines(content)]

@@ -1,4 +1,4 @@
-"""lewa report: the page of a study."""
+"""The command `lewa report`: write the page of a study."""
 
 from pathlib import Path
 from typing import Annotated

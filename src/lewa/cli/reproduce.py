@@ -1,4 +1,4 @@
-"""lewa reproduce: every claim of the paper against its bound."""
+"""The command `lewa reproduce`: measure every claim of the paper against its bound."""
 
 import json
 from pathlib import Path

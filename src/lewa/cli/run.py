@@ -1,4 +1,4 @@
-"""lewa run: a study."""
+"""The command `lewa run`: run a study."""
 
 from pathlib import Path
 from typing import Annotated

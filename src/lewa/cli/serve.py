@@ -1,4 +1,4 @@
-"""The command `serve`: the decision service."""
+"""The command `lewa serve`: run the decision service."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -32,9 +32,9 @@ def serve(
     plugin: Annotated[
         list[str], typer.Option(help="A module whose learners agents may use as MODULE:CLASS; repeat for more.")
     ] = [],  # noqa: B006 (Typer's way)
-    lease: Annotated[float, typer.Option(help="Seconds after which another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
+    lease: Annotated[float, typer.Option(help="Seconds until another replica takes over.", envvar="LEWA_LEASE")] = 3.0,
 ) -> None:
-    """Serve agents over HTTP, with a page at /; every acknowledged call is on disk."""
+    """Serve agents over HTTP, with a page at /; every acknowledged call is saved on disk."""
     try:
         from lewa.serve.run import serve as run
     except ModuleNotFoundError as error:
@@ -45,14 +45,14 @@ def serve(
 
 @contextmanager
 def opened(url: str, serving: bool = False) -> Iterator["Store"]:
-    """Open a store for a command; what goes wrong is one sentence."""
+    """Open a store for a command; report an error in one sentence."""
     try:
         from lewa.serve.store import StoreError, open_store
     except ModuleNotFoundError as error:
         raise ValueError(f"the service needs {error.name}: {install('serve')}") from None
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:///") and not serving and not path.is_file():
-        raise ValueError(f"there is no store {path}: `lewa serve` makes one")
+        raise ValueError(f"there is no store {path}; `lewa serve` creates one")
     try:
         store = open_store(url, serving=serving)
         try:

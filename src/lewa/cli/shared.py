@@ -1,4 +1,4 @@
-"""What the commands share: the application, the two consoles, and how they speak."""
+"""The parts that all commands share: the application, the two consoles, and the functions that print."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -23,14 +23,14 @@ remarks: list[str] = []  # of this command, not yet printed
 
 
 def say(sentence: str) -> int:
-    """Print a sentence on standard error, in one line; return the exit status of bad input."""
+    """Print a sentence on standard error, on one line, and return the exit status of bad input."""
     line = " ".join(part.strip() for part in sentence.splitlines())
     err.print(line, highlight=False, markup=False, soft_wrap=True)
     return 2
 
 
 def remark(sentence: str) -> None:
-    """Keep a remark for standard error until the command can be refused no more: a refusal is one line alone."""
+    """Keep a remark for standard error until the command can no longer fail: an error message stands alone."""
     remarks.append(sentence)
 
 
@@ -46,12 +46,12 @@ def note(sentence: str) -> None:
 
 
 def print_path(path: object) -> None:
-    """Print a path in one line, however long it is."""
+    """Print a path on one line, without wrapping."""
     out.print(f"{path}", highlight=False, markup=False, soft_wrap=True)
 
 
 def print_json(value: object) -> None:
-    """Print one JSON object or list, as lewa.schema describes it."""
+    """Print one JSON object or list in the format of `lewa.schema`."""
     print(json_text(value))
 
 
@@ -62,7 +62,7 @@ def about(thing: object) -> str:
 
 @contextmanager
 def executor_at(address: str | None, learners: Sequence[str] = ()) -> Iterator[Executor | None]:
-    """Connect to a Dask cluster, to which the sources of the user's learners are sent; without an address there is none."""
+    """Connect to a Dask cluster and send it the sources of the user's learners; yield None without an address."""
     if address is None:
         yield None
         return

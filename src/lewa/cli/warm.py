@@ -1,4 +1,4 @@
-"""lewa warm: compile learners before they are needed, for a Docker image or a service."""
+"""The command `lewa warm`: compile learners in advance, for a Docker image or a service."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Clients of the decision service; they take httpx2, which the extra `client` installs."""
+"""Clients of the decision service; they need httpx2, which the extra `client` installs."""
 
 from lewa.client.client import AsyncClient, Client, Unavailable
 from lewa.client.decision import ServedDecision

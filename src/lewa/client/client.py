@@ -1,4 +1,4 @@
-"""The two clients: they differ in how they wait for a decision, and in nothing else."""
+"""The two clients, which differ only in how they wait for a decision."""
 
 import asyncio
 import time
@@ -20,7 +20,7 @@ class Unavailable(ConnectionError):  # noqa: N818  it says what is the matter
 
 
 class _Base:
-    """What both clients are made of."""
+    """The common part of both clients."""
 
     def __init__(
         self,
@@ -43,16 +43,16 @@ class _Base:
 
     @property
     def waiting(self) -> int:
-        """How many answers the service has not acknowledged yet."""
+        """The number of answers that the service has not acknowledged yet."""
         return len(self._outbox)
 
     @property
     def refused(self) -> list[tuple[dict[str, Any], str]]:
-        """The last answers that the service did not take, and why."""
+        """The last answers that the service rejected, and the reasons."""
         return list(self._outbox.refused)
 
     def feedback(self, decision: ServedDecision | str, /, **values: float) -> None:
-        """Tell what became known of a decision, or of its id AGENT:NUMBER; it is sent in the background."""
+        """Report values of a decision, given as an object or by its id AGENT:NUMBER; they are sent in the background."""
         if isinstance(decision, ServedDecision):
             decision.feedback(**values)
             return
@@ -79,12 +79,12 @@ class _Base:
                 return None  # half of an answer
         if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
             return None
-        raise ValueError(f"the service refuses to decide: {answer.text[:300]}")
+        raise ValueError(f"the service rejected the request: {answer.text[:300]}")
 
     def _fall_back(self, agent: str, key: str) -> ServedDecision:
         action = self._fallback if isinstance(self._fallback, str | None) else self._fallback.get(agent)
         if action is None:
-            raise Unavailable(f"the service did not decide for {agent} within {self._timeout:g} s, and there is no fallback")
+            raise Unavailable(f"the service did not answer for {agent} within {self._timeout:g} s, and there is no fallback")
         return ServedDecision(agent, action, 1.0, None, key, "client", self._outbox)
 
 
@@ -105,15 +105,15 @@ class Client(_Base):
     Parameters
     ----------
     url, key
-        Where the service is, and a key with the scopes `decide` and `feedback`.
+        The address of the service, and a key with the scopes `decide` and `feedback`.
     timeout
-        Seconds that a decision may take, retries included. Every retry has the same key, so that it gets the same decision.
+        The most seconds that a decision may take, retries included. Every retry has the same key and so the same decision.
     fallback
-        The action to take when the service does not answer in time, or one for each agent. The service hears of it, with
-        what it earned and cost, when it is there again. Without it `Unavailable` is raised.
+        The action to use if the service does not answer in time, or a mapping of agents to actions. The client reports it to
+        the service later, with its reward and costs. Without a fallback `Unavailable` is raised.
     queue, spill
-        How many answers wait in memory, and a file for those that do not fit. It also keeps what is left when the client is
-        closed, and is sent by the next client that is given the file.
+        The number of answers that may wait in memory, and a file for further ones. When the client is closed, the file also
+        keeps the unsent answers; the next client with this file sends them.
     """
 
     def __init__(self, url: str, key: str, **options: Any) -> None:
@@ -134,18 +134,18 @@ class Client(_Base):
 
         Parameters
         ----------
-        agent : str
+        agent
             The name of the agent.
-        key : str, optional
-            A key of your own: the same key gets the same decision. Without one, a random key makes retries safe.
-        available : sequence of str, optional
+        key
+            Your key for the request: the same key gets the same decision. By default a random key makes retries safe.
+        available
             The actions that can be taken now; all of them by default.
-        reserve : mapping, optional
-            What the decision may cost at most, by constraint, until its answer comes.
-        context : mapping, optional
+        reserve
+            The largest cost of the decision, by constraint, at which it counts until its answer comes.
+        context
             The context of the request, for an agent that declares one.
-        advice : mapping, optional
-            What policies advise, by name, for an agent that mixes some: an action, or chances of actions.
+        advice
+            The advice of policies by name, for an agent that mixes policies: an action, or probabilities of actions.
         """
         query = _query(key, available, reserve, context, advice)
         end, pause = time.monotonic() + self._timeout, PAUSE
@@ -163,11 +163,11 @@ class Client(_Base):
         return self._fall_back(agent, query["key"])
 
     def flush(self, seconds: float = ANSWER) -> bool:
-        """Wait until the service has acknowledged all answers, at most so long; return whether it has."""
+        """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
         return self._outbox.flush(seconds)
 
     def close(self, seconds: float = ANSWER) -> int:
-        """Send what is left, at most so long; return how many answers are lost: none with a spill file."""
+        """Send the remaining answers for at most this many seconds; return how many are lost: none with a spill file."""
         lost = self._outbox.close(seconds)
         self._http.close()
         self._sender.close()
@@ -181,7 +181,7 @@ class Client(_Base):
 
 
 class AsyncClient(_Base):
-    """The same client for asyncio: `decide`, `flush` and `close` are awaited; answers are sent by a thread all the same."""
+    """The client for asyncio: `decide`, `flush` and `close` are awaited; a thread sends the answers."""
 
     def __init__(self, url: str, key: str, **options: Any) -> None:
         super().__init__(url, key, **options)
@@ -201,18 +201,18 @@ class AsyncClient(_Base):
 
         Parameters
         ----------
-        agent : str
+        agent
             The name of the agent.
-        key : str, optional
-            A key of your own: the same key gets the same decision. Without one, a random key makes retries safe.
-        available : sequence of str, optional
+        key
+            Your key for the request: the same key gets the same decision. By default a random key makes retries safe.
+        available
             The actions that can be taken now; all of them by default.
-        reserve : mapping, optional
-            What the decision may cost at most, by constraint, until its answer comes.
-        context : mapping, optional
+        reserve
+            The largest cost of the decision, by constraint, at which it counts until its answer comes.
+        context
             The context of the request, for an agent that declares one.
-        advice : mapping, optional
-            What policies advise, by name, for an agent that mixes some: an action, or chances of actions.
+        advice
+            The advice of policies by name, for an agent that mixes policies: an action, or probabilities of actions.
         """
         query = _query(key, available, reserve, context, advice)
         end, pause = time.monotonic() + self._timeout, PAUSE
@@ -230,11 +230,11 @@ class AsyncClient(_Base):
         return self._fall_back(agent, query["key"])
 
     async def flush(self, seconds: float = ANSWER) -> bool:
-        """Wait until the service has acknowledged all answers, at most so long; return whether it has."""
+        """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
         return await asyncio.to_thread(self._outbox.flush, seconds)
 
     async def close(self, seconds: float = ANSWER) -> int:
-        """Send what is left, at most so long; return how many answers are lost: none with a spill file."""
+        """Send the remaining answers for at most this many seconds; return how many are lost: none with a spill file."""
         lost = await asyncio.to_thread(self._outbox.close, seconds)
         await self._http.aclose()
         self._sender.close()

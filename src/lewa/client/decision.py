@@ -1,4 +1,4 @@
-"""A decision of the service, as its caller holds it."""
+"""A decision of the service, on the side of the caller."""
 
 from dataclasses import dataclass
 from typing import Any, Self
@@ -8,26 +8,22 @@ from lewa.client.outbox import Outbox
 
 @dataclass(frozen=True)
 class ServedDecision:
-    """An action to take. As a context manager it is closed if its block ends in an exception.
+    """An action to take. As a context manager it is closed if its block ends in an exception."""
 
-    `by` is "learner" or what else of the service decided; it is "client" where the service did not answer in time and the
-    fallback was taken. Such a decision has no `id`: the service hears of it with its first answer.
-    """
-
-    agent: str
-    action: str
-    probability: float
-    id: str | None
-    key: str
-    by: str
-    outbox: Outbox
+    agent: str  # the name of the agent
+    action: str  # the name of the action
+    probability: float  # the probability with which it was drawn
+    id: str | None  # AGENT:NUMBER; None for a fallback, which the service learns with its first answer
+    key: str  # the key of the request
+    by: str  # "learner", or another part of the service; "client" if the client used its fallback
+    outbox: Outbox  # sends the answers
 
     def feedback(self, **values: float) -> None:
-        """Tell what became known of the decision, or a part of it; it is sent in the background."""
+        """Report values of the decision, all or some of them; they are sent in the background."""
         self.outbox.put(self._entry("feedback", values))
 
     def close(self) -> None:
-        """Say that no more will be told; it is sent in the background."""
+        """Close the decision: no more values will follow. The request is sent in the background."""
         self.outbox.put(self._entry("close", {}))
 
     def _entry(self, verb: str, values: dict[str, float]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Answers on their way to the service: a bounded queue, a thread that sends it, and a file for what does not fit.
+"""Send answers to the service: a bounded queue, a thread that sends it, and a file for answers that do not fit.
 
-An answer leaves the queue when the service has acknowledged it. Answers are sent in the order in which they were put. They
-may be sent twice, which the service takes as once.
+An answer leaves the queue when the service has acknowledged it. Answers are sent in order. They may be sent twice, which has
+the same effect as once.
 """
 
 import json
@@ -23,7 +23,7 @@ log = logging.getLogger("lewa.client")
 
 
 class Outbox:
-    """A queue of answers. With a file, what does not fit, and what is left at the end, is kept there and sent later."""
+    """A queue of answers. With a file, answers that do not fit or are left at the end are saved there and sent later."""
 
     def __init__(self, http: httpx2.Client, size: int, spill: Path | None) -> None:
         self._http, self._size = http, size
@@ -36,7 +36,7 @@ class Outbox:
         self._thread.start()
 
     def put(self, entry: Entry) -> None:
-        """Add an answer; refuse what is no number, and any answer if the queue is full and there is no file."""
+        """Add an answer; raise an error for values that are no numbers, and if the queue is full and there is no file."""
         entry = {**entry, "values": {name: _plain(name, value) for name, value in entry["values"].items()}}
         with self._changed:
             if self._closing:
@@ -46,7 +46,7 @@ class Outbox:
             elif self._spill is not None:  # behind those that are there already
                 self._spill.add(entry)
             else:
-                raise BufferError(f"the queue of {self._size} answers is full: the service has not taken them yet")
+                raise BufferError(f"the queue of {self._size} answers is full: the service has not acknowledged them yet")
             self._changed.notify_all()
 
     def __len__(self) -> int:
@@ -57,12 +57,12 @@ class Outbox:
         return len(self._entries) + (0 if self._spill is None else self._spill.count)
 
     def flush(self, seconds: float) -> bool:
-        """Wait until all is acknowledged, at most so long; return whether it is."""
+        """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting(), seconds)
 
     def close(self, seconds: float) -> int:
-        """Send what is left, at most so long, and write the rest to the file. Return how many are lost: none with a file."""
+        """Send the remaining answers for at most this many seconds, save the rest, and return how many are lost."""
         self.flush(seconds)
         with self._changed:
             self._closing = True
@@ -131,7 +131,7 @@ class Outbox:
         for entry, result in zip(batch, results or [], strict=False):
             if result["result"] in ("conflict", "unknown", "refused"):
                 self.refused.append((entry, f"{result['result']}: {result.get('why') or ''}"))
-                log.warning("the service answers %s to %s", result, entry)
+                log.warning("the service answered %s to %s", result, entry)
         return results is not None
 
     def _post(self, batch: list[Entry], verb: str, body: object) -> list[dict[str, Any]] | None:
@@ -145,17 +145,17 @@ class Outbox:
             log.debug("no answer", exc_info=True)
             return None
         if answer.status_code in (401, 403):  # answers are worth more than a key that was revoked too early
-            log.warning("the key is refused, answers wait: %s", answer.text[:200])
+            log.warning("the service rejected the key, so answers wait: %s", answer.text[:200])
             return None
         if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
             return None
         self.refused.extend((entry, answer.text[:200]) for entry in batch)
-        log.warning("the service refuses %d answers: %s", len(batch), answer.text[:200])
+        log.warning("the service rejected %d answers: %s", len(batch), answer.text[:200])
         return []
 
 
 def _plain(name: str, value: Any) -> float | list[float]:
-    """Return a value as JSON has it, NumPy's numbers too."""
+    """Return a value as plain data for JSON, NumPy's numbers too."""
     plain = value.tolist() if hasattr(value, "tolist") else value
     numbers = list(plain) if isinstance(plain, list | tuple) else [plain]
     try:

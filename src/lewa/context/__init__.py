@@ -1,4 +1,4 @@
-"""What is known of a request before its decision, as a vector of features: declared once, the same for ever."""
+"""Turn the information about a request before its decision into a vector of features, by columns that are declared once."""
 
 from lewa.context.columns import Category, Column, Number, Text, VectorColumn, category, number, text, vector
 from lewa.context.encoder import MOST_FEATURES, Context, as_context

@@ -1,8 +1,8 @@
-"""The columns of a context, and the features that each is turned into.
+"""The columns of a context, and their features.
 
-A column has no state: its features are a function of the value and of what was declared. So a late answer means what it
-meant when its decision was made, and means that are linear in the features stay so. Every column has norm at most 1, and a
-value that is missing (None or NaN) is all zeros.
+A column has no state: its features are a function of the value and of the declaration. So a late answer has the features of
+its decision, and means that are linear in the features remain linear. The features of a column have norm at most 1; those of
+a missing value (None or NaN) are all zeros.
 """
 
 import re
@@ -24,7 +24,7 @@ WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a range that is declared: one feature of [-1, 1], or `knots` hats, which are piecewise linear."""
+    """A number in a declared range: one feature in [-1, 1], or `knots` piecewise linear hat functions."""
 
     name: str
     range: tuple[float, float]
@@ -36,7 +36,7 @@ class Number:
         return self.knots or 1
 
     def encode(self, value: object) -> list[float]:
-        """Return the features of a value; one outside the range counts as the nearest end."""
+        """Return the features of a value; a value outside the range counts as the nearest end."""
         low, high = self.range
         x = min(max((as_number(self.name, value) - low) / (high - low), 0.0), 1.0)
         if self.knots == 0:
@@ -47,7 +47,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Category:
-    """One of several levels: a feature for each, and `buckets` more that levels not declared are hashed into."""
+    """One of several levels: a feature for each, and `buckets` further features into which other levels are hashed."""
 
     name: str
     levels: tuple[Level, ...]
@@ -59,7 +59,7 @@ class Category:
         return len(self.levels) + self.buckets
 
     def encode(self, value: object) -> list[float]:
-        """Return the features of a level: a 1 in its place; one that was not declared is zeros if there are no buckets."""
+        """Return the features of a level: a 1 in its place; zeros for an undeclared level if there are no buckets."""
         if not isinstance(value, str | int | np.integer):
             raise ValueError(f"{self.name} must be a text or a whole number, got {short_repr(value)}")
         features = [0.0] * self.size
@@ -92,7 +92,7 @@ class Text:
 
 @dataclass(frozen=True)
 class VectorColumn:
-    """Numbers that you computed, an embedding say: divided by their norm where that exceeds 1."""
+    """Numbers that the user computes, such as an embedding; they are divided by their norm if it exceeds 1."""
 
     name: str
     size: int
@@ -119,12 +119,12 @@ def number(name: str, range: tuple[float, float], knots: int = 0) -> Column:  # 
 
     Parameters
     ----------
-    name : str
-        Its name.
-    range : (float, float)
-        Its range. A value outside counts as the nearest end.
-    knots : int
-        0 for one feature, in which means are linear; 2 or more for so many, between which they are piecewise linear.
+    name
+        The name of the column.
+    range
+        The range (low, high). A value outside counts as the nearest end.
+    knots
+        0 for one feature, in which means are linear; n >= 2 for n features, in which means are piecewise linear.
 
     >>> number("tokens", (0, 4000), knots=3).encode(1000)
     [0.5, 0.5, 0.0]
@@ -140,12 +140,12 @@ def category(name: str, levels: Sequence[Level], buckets: int = 0) -> Column:
 
     Parameters
     ----------
-    name : str
-        Its name.
-    levels : sequence of str or int
-        Its levels.
-    buckets : int
-        The number of further features that levels not declared are hashed into; with 0 they are as if missing.
+    name
+        The name of the column.
+    levels
+        The levels, texts or whole numbers.
+    buckets
+        The number of further features into which other levels are hashed; with 0 other levels count as missing.
 
     >>> category("task", ["code", "chat"]).encode("chat")
     [0.0, 1.0]
@@ -154,7 +154,7 @@ def category(name: str, levels: Sequence[Level], buckets: int = 0) -> Column:
         raise ValueError(f"the levels of {_name(name)} must be a list of texts or whole numbers, got {short_repr(levels)}")
     items = tuple(levels)
     if not all(isinstance(level, str | int) for level in items) or len(set(items)) < len(items):
-        raise ValueError(f"the levels of {_name(name)} must be different texts or whole numbers, got {short_repr(items)}")
+        raise ValueError(f"the levels of {_name(name)} must be distinct texts or whole numbers, got {short_repr(items)}")
     made = Category(_name(name), items, as_count("buckets", buckets, least=0))
     if made.size == 0:
         raise ValueError(f"{made.name} must have at least one level or bucket, got none")
@@ -171,7 +171,7 @@ def text(name: str, size: int) -> Column:
 
 
 def vector(name: str, size: int) -> Column:
-    """Declare `size` numbers of a context that you compute yourself, such as an embedding.
+    """Declare `size` numbers of a context that the user computes, such as an embedding.
 
     >>> vector("embedding", 2).encode([3, 4])
     [0.6, 0.8]
@@ -180,7 +180,7 @@ def vector(name: str, size: int) -> Column:
 
 
 def column_to_plain(column: Column) -> dict[str, Any]:
-    """Return a column as JSON has it."""
+    """Return a column as plain data for JSON."""
     kind = next(kind for kind, made in KINDS.items() if isinstance(column, made))
     return {"kind": kind, **vars(column)}
 

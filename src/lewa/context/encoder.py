@@ -1,4 +1,4 @@
-"""The columns of a context together: from a mapping to one vector of features."""
+"""Encode a context: from a mapping of names to values to one vector of features."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ MOST_FEATURES = 128  # a round takes time of order K d^2
 
 @dataclass(frozen=True)
 class Context:
-    """The columns that are declared.
+    """The declared columns of a context.
 
-    The features are the constant 1, then those of each column, divided by the root of the number of columns: their squares
-    sum to at most 2. The constant is learned first, and faster than the rest: what an action gives on average.
+    The features are the constant 1, then those of each column, divided by the square root of the number of columns: their
+    squares sum to at most 2. The constant stands for the average of an action, which is learned faster than the rest.
 
     >>> from lewa.context import category, number
     >>> context = as_context([number("hour", (0, 24)), category("task", ["code", "chat"])])
@@ -32,7 +32,7 @@ class Context:
 
     @cached_property
     def size(self) -> int:
-        """The number of features, the constant among them."""
+        """The number of features, including the constant."""
         return 1 + sum(column.size for column in self.columns)
 
     @cached_property
@@ -42,9 +42,9 @@ class Context:
 
     @cached_property
     def feature_names(self) -> list[str]:
-        """A name for each feature: that of its column, with a number where the column has several.
+        """A name for each feature: the name of its column, with a number if the column has several features.
 
-        A name that an earlier feature has already gets "_" at its end, so that all are different.
+        A name that an earlier feature already has gets "_" at its end, so that all names are distinct.
         """
         names = ["constant"]
         for column in self.columns:
@@ -55,7 +55,7 @@ class Context:
         return names
 
     def encode(self, values: object) -> Vector:
-        """Return the features of a context; refuse with a sentence what was not declared, or does not fit."""
+        """Return the features of a context; raise ValueError for values that are undeclared or do not fit."""
         if not isinstance(values, Mapping):
             raise ValueError(f"a context must map names to values, for {', '.join(self.names)}, got {short_repr(values)}")
         for name in values:
@@ -70,17 +70,17 @@ class Context:
         return np.array(features)
 
     def encode_rows(self, columns: Mapping[str, Sequence[object]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-        """Return the features of many contexts, given as one sequence per column: one row each."""
+        """Return the features of many contexts, one row each, from one sequence per column."""
         rows = zip(*(columns[name] for name in self.names), strict=True)
         return np.array([self.encode(dict(zip(self.names, row, strict=True))) for row in rows]).reshape(-1, self.size)
 
     def plain(self) -> list[dict[str, Any]]:
-        """Return the columns as JSON has them."""
+        """Return the columns as plain data for JSON."""
         return [column_to_plain(column) for column in self.columns]
 
 
 def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
-    """Return the context of these columns, as they are declared or as JSON has them; refuse more than `most` features."""
+    """Return the context of these columns, given as objects or as plain data; raise ValueError for too many features."""
     items = (columns,) if isinstance(columns, Column) else columns
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise ValueError(f"a context must be a list of number(...), category(...), text(...), vector(...), got {columns!r}")
@@ -91,9 +91,9 @@ def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
         )
     context = Context(tuple(items))
     if len(set(context.names)) < len(items):
-        raise ValueError(f"the columns of a context must have different names, got {', '.join(context.names)}")
+        raise ValueError(f"the columns of a context must have distinct names, got {', '.join(context.names)}")
     if context.size > most:
-        raise ValueError(f"a context must have at most {most} features, got {context.size}: hash into fewer")
+        raise ValueError(f"a context must have at most {most} features, got {context.size}; hash into fewer features")
     return context
 
 

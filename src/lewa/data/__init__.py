@@ -1,1 +1,1 @@
-"""Tables and logs of the user: files, columns, units, off-policy values."""
+"""Read tables and logs of the user: files, columns, units, off-policy values."""

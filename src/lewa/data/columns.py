@@ -1,7 +1,7 @@
-"""Columns by name, in the user's units, become a game whose numbers lie in [0, 1].
+"""Turn named columns in the user's units into a game whose numbers lie in [0, 1].
 
 A column that the user names is in the user's units. Its range is that of its values, from the least to the greatest, unless
-it is given: NAME=LOW..HIGH. Columns that are not named have the default names that `lewa.data.files.read_data` describes.
+the user gives one: NAME=LOW..HIGH. `lewa.data.files.read_data` describes the default names of columns.
 """
 
 import re
@@ -32,10 +32,10 @@ Values: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 class Quantity(NamedTuple):
     """A column, or one column for each action, in the user's units."""
 
-    name: str
+    name: str  # the name of the column
     sense: str  # "at most", "at least" or "a reward"
-    low: float
-    high: float
+    low: float  # the least value
+    high: float  # the greatest value
 
     @property
     def scale(self) -> Scale:
@@ -43,9 +43,9 @@ class Quantity(NamedTuple):
         return scale_of(self.sense, self.low, self.high)
 
     def floor(self, line: float) -> float:
-        """Return the floor of a learner that stands for this line."""
+        """Return the floor, in a learner's units, of a limit in the user's units."""
         if not self.low <= line <= self.high:
-            wider = "" if (self.low, self.high) == UNIT else f"; {self.name}=LOW..HIGH gives it a wider one"
+            wider = "" if (self.low, self.high) == UNIT else f"; {self.name}=LOW..HIGH sets a wider range"
             raise ValueError(
                 f"the limit of {self.name} must lie in its range {self.low:g}..{self.high:g}, got {line:g}{wider}"
             )
@@ -55,14 +55,14 @@ class Quantity(NamedTuple):
 class Columns(NamedTuple):
     """The names of columns: a quantity is NAME or NAME=LOW..HIGH, actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT."""
 
-    reward: str | None = None
-    at_most: str | Sequence[str] = ()
-    at_least: str | Sequence[str] = ()
-    action: str | None = None
-    round: str | None = None
-    propensity: str | None = None
-    context: str | Sequence[str] = ()
-    group: str | None = None
+    reward: str | None = None  # the column of rewards
+    at_most: str | Sequence[str] = ()  # the columns with an upper limit
+    at_least: str | Sequence[str] = ()  # the columns with a lower limit
+    action: str | None = None  # the column of actions, in a file with one row per action
+    round: str | None = None  # the column of rounds, in a table with one row per round and action
+    propensity: str | None = None  # the column of propensities; with one, the file is a log
+    context: str | Sequence[str] = ()  # the columns that are known before each decision
+    group: str | None = None  # the column of groups, each of which must meet every limit
 
 
 DEFAULT_NAMES = Columns()
@@ -70,35 +70,33 @@ DEFAULT_NAMES = Columns()
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """A game made of the user's data, with the names and the units of what it is made of."""
+    """A game made from the user's data, with the names and units of its actions, reward and constraints."""
 
-    game: Table | Log | StreamedLog
-    actions: tuple[str, ...]
-    reward: Quantity
-    constraints: tuple[Quantity, ...]
-    source: str = ""  # the name of the file, if it was one
-    contexts: Matrix = field(
-        default_factory=lambda: np.zeros((0, 0))
-    )  # (T, d)  the features of each round or row, where columns of a context are named
-    groups: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.str_))  # (T,)  where a group column is named
+    game: Table | Log | StreamedLog  # the data in [0, 1]
+    actions: tuple[str, ...]  # the names of the actions
+    reward: Quantity  # the name and the range of the reward
+    constraints: tuple[Quantity, ...]  # the name, sense and range of each constraint
+    source: str = ""  # the name of the file, or "" if the data come from memory
+    contexts: Matrix = field(default_factory=lambda: np.zeros((0, 0)))  # (T, d)  the features of the context columns
+    groups: Labels = field(default_factory=lambda: np.zeros(0, dtype=np.str_))  # (T,)  the cells of the group column
 
     @classmethod
     def of_game(cls, game: Table | Log, actions: Iterable[object] = (), constraints: Iterable[object] = ()) -> "Data":
-        """Name the actions and constraints of a game of [0, 1]; without names they are numbered."""
+        """Name the actions and constraints of a game with values in [0, 1]; number them by default."""
         K, m = game.actions, game.constraints
         action_names = tuple(map(str, actions)) or tuple(f"action {i}" for i in range(K))
         constraint_names = tuple(map(str, constraints)) or (("c",) if m == 1 else tuple(f"c{j + 1}" for j in range(m)))
         if len(set(action_names)) != K or len(set(constraint_names)) != m:
             raise ValueError(
-                f"{K} actions and {m} constraints need as many distinct names, got {len(action_names)} and "
-                f"{len(constraint_names)}"
+                f"every action and every constraint needs a distinct name, got {len(action_names)} names for {K} actions "
+                f"and {len(constraint_names)} names for {m} constraints"
             )
         quantities = tuple(Quantity(name, "at least", *UNIT) for name in constraint_names)
         return cls(game, action_names, Quantity("reward", REWARD, *UNIT), quantities)
 
 
 def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, file: str = "the data") -> Data:
-    """Return the game in these columns, or refuse them in one sentence that calls them `file`."""
+    """Return the game in these columns; errors call the columns by the name `file`."""
     check_names(names)
     sheet = Sheet.of(columns, file)
     reward, constraints = find_queries(sheet, names)
@@ -120,7 +118,7 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
 
 
 def check_names(names: Columns) -> None:
-    """Refuse what is no name of a column."""
+    """Raise ValueError unless every name is a text."""
     for role in ("reward", "action", "round", "propensity", "group"):
         if not isinstance(name := getattr(names, role), str | None):
             raise ValueError(f"{role} must be the name of a column, got {short_repr(name)}")
@@ -139,15 +137,15 @@ def texts(name: str, words: str | Sequence[str]) -> list[str]:
 
 
 class Query(NamedTuple):
-    """A quantity that is looked for, and its range; None stands for the range of its values."""
+    """A quantity to read, and its range."""
 
-    name: str
-    sense: str
-    range: tuple[float, float] | None
-    by_user: bool  # named by the user; else the name is a default
+    name: str  # the name of the column, or of the columns NAME:ACTION
+    sense: str  # "at most", "at least" or "a reward"
+    range: tuple[float, float] | None  # None: the range of its values
+    by_user: bool  # whether the user named the column; otherwise the name is a default
 
     def quantity(self, values: Values, place: Callable[[int], str]) -> Quantity:
-        """Check the values and return the quantity; `place` says where the value at an index stands."""
+        """Check the values and return the quantity; `place` describes the position of an index."""
         low, high = float(values.min()), float(values.max())
         if self.range is None:
             if low == high:
@@ -155,13 +153,13 @@ class Query(NamedTuple):
                 raise ValueError(f"{self.name} is {low:g} everywhere: {same}")
             if self.sense == "at most" and low < 0:
                 raise ValueError(
-                    f"{self.name} is {low:g} {place(int(values.argmin()))}: a cost must not be negative; if this "
-                    f"one may be, give its range, {self.name}={low}..{high}"
+                    f"a cost must not be negative, got {self.name} of {low:g} {place(int(values.argmin()))}; to allow "
+                    f"negative values give the range, {self.name}={low}..{high}"
                 )
             return Quantity(self.name, self.sense, *as_range(self.name, (low, high)))
         wrong = np.flatnonzero((values.ravel() < self.range[0]) | (values.ravel() > self.range[1]))
         if wrong.size:
-            hint = "widen the range" if self.by_user else "name the column and its range is taken from the data"
+            hint = "widen the range" if self.by_user else "name the column to take its range from the data"
             raise ValueError(
                 f"{self.name} must lie in [{self.range[0]:g}, {self.range[1]:g}], got {values.ravel()[wrong[0]]:g} "
                 f"{place(int(wrong[0]))}; {hint}"
@@ -170,7 +168,7 @@ class Query(NamedTuple):
 
 
 def find_queries(sheet: Sheet, names: Columns) -> tuple[Query, list[Query]]:
-    """Return the reward and the constraints: those that the user names, else those with default names, in [0, 1]."""
+    """Return the reward and the constraints that the user names, or those with default names, in [0, 1]."""
     reward = _parse(sheet, names.reward or "reward", REWARD, check=names.reward is not None)
     constraints = [_parse(sheet, text, "at most") for text in texts("at_most", names.at_most)]
     constraints += [_parse(sheet, text, "at least") for text in texts("at_least", names.at_least)]
@@ -228,7 +226,7 @@ def _wide(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
 
 
 def check_wide(sheet: Sheet, reward: Query, query: Query) -> None:
-    """Refuse a quantity that has no column NAME:ACTION for each action of the reward, or one for another action."""
+    """Raise ValueError unless a quantity has a column NAME:ACTION for exactly the actions of the reward."""
     actions = sheet.actions_of(reward.name)
     unpaired = [action for action in sheet.actions_of(query.name) if action not in actions]
     if unpaired:
@@ -265,26 +263,26 @@ def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns)
 
 
 def check_long(sheet: Sheet, reward: Query, query: Query) -> None:
-    """Refuse a quantity that has a column for each action where the reward has one for all."""
+    """Raise ValueError if a quantity has one column per action while the reward has a single column."""
     if query.name not in sheet.columns:
         raise ValueError(
-            f"{sheet.file} has one column {reward.name}, but {query.name}:ACTION: use the same layout for all columns"
+            f"{sheet.file} has a column {reward.name} but columns {query.name}:ACTION: use one layout for all quantities"
         )
 
 
 def to_unit(quantity: Quantity, values: Values) -> Values:
-    """Return values as numbers of [0, 1]."""
+    """Return values in [0, 1]."""
     return quantity.scale.unit(values).clip(0, 1)  # but for rounding they lie there
 
 
 def action_labels(sheet: Sheet, action: str | None) -> tuple[str | None, dict[str, str]]:
-    """Read NAME or NAME=LABEL:TEXT,LABEL:TEXT: the column of actions, and what to call some of them."""
+    """Parse NAME or NAME=LABEL:TEXT,LABEL:TEXT: the column of actions, and names for some of them."""
     if action is None or action in sheet.columns or "=" not in action:
         return action, {}
     column, _, listing = action.partition("=")
     pairs = [pair.partition(":") for pair in listing.split(",")]
     if not all(colon and label and text for label, colon, text in pairs):
-        raise ValueError(f"actions are NAME or NAME=LABEL:TEXT,LABEL:TEXT, got {action!r}")
+        raise ValueError(f"a column of actions must be NAME or NAME=LABEL:TEXT,LABEL:TEXT, got {action!r}")
     return column, {label: text for label, _, text in pairs}
 
 
@@ -294,16 +292,16 @@ def label_text(label: object) -> str:
 
 
 def action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what actions are called: by the user, else by their label; a bare number N is called action N."""
+    """Return the names of the actions: the user's name, else the label; the label N, a number, becomes action N."""
     unknown = [label for label in called if label not in labels]
     if unknown:
         listing = ", ".join(labels)
-        raise ValueError(f"there is no action {unknown[0]!r} to name {called[unknown[0]]!r}; the actions are {listing}")
+        raise ValueError(f"there is no action {unknown[0]!r} to call {called[unknown[0]]!r}; the actions are {listing}")
     numeral = re.compile(NUMBER)
     names = tuple(called.get(label, f"action {label}" if numeral.fullmatch(label) else label) for label in labels)
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two actions are named {twice!r}: names must be distinct")
+        raise ValueError(f"names of actions must be distinct, got {twice!r} twice")
     return names
 
 
@@ -321,8 +319,8 @@ def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values
     if (count != 1).any():
         t, i = np.argwhere(count != 1)[0]
         raise ValueError(
-            f"{sheet.file} must show every action once in every round, or a propensity for each row; round {rounds[t]} "
-            f"shows action {labels[i]} {count[t, i]} times"
+            f"{sheet.file} must have every action once in every round, or a propensity for each row; round {rounds[t]} "
+            f"has action {labels[i]} {count[t, i]} times"
         )
     cube = np.empty((T, K, len(values)))
     cube[row, action] = np.column_stack(values)
@@ -341,13 +339,13 @@ def find_round(sheet: Sheet, names: Columns) -> str:
 
 def _incomplete(sheet: Sheet, rounds: int, actions: int, rows: int) -> str:
     return (
-        f"{sheet.file} must show every action once in every round, or a propensity for each row; it has {rounds} rounds, "
+        f"{sheet.file} must have every action once in every round, or a propensity for each row; it has {rounds} rounds, "
         f"{actions} actions and {rows} rows"
     )
 
 
 def in_order(values: Labels) -> tuple[Labels, Indices]:
-    """Return the different values and which of them each is: numbers and dates in their order, text as it first comes."""
+    """Return the distinct values and their indices: numbers and dates in their order, text in order of appearance."""
     distinct, first, which = np.unique(values, return_index=True, return_inverse=True)
     if values.dtype.kind != "U":
         return distinct, which

@@ -1,4 +1,4 @@
-"""Context columns of a file as features: numbers, categories with few levels, and texts, told apart by their cells."""
+"""Turn context columns of a file into features. The cells decide: numbers, categories with few levels, or texts."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ MOST = 512  # features in all
 
 
 def read_contexts(sheet: Sheet, names: Sequence[str], rows: Indices | None) -> Matrix:
-    """Return the features of these columns, one row each; of these rows only, if some are given."""
+    """Return the features of these columns, one row per row of the sheet; only for `rows`, if given."""
     columns: list[Column] = []
     cells: dict[str, list[object]] = {}
     for name in names:

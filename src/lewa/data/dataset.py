@@ -16,23 +16,23 @@ Result = TypeVar("Result")
 
 
 class Group(NamedTuple):
-    """A row group: where it is stored, and which rows of the dataset it has."""
+    """A row group: its place in storage, and its rows in the dataset."""
 
-    fragment: Any  # of pyarrow.dataset
-    schema: Any  # that of the dataset: partitions of a folder are columns too
-    name: str
-    start: int
-    rows: int
+    fragment: Any  # the fragment of pyarrow.dataset
+    schema: Any  # the schema of the dataset: partitions of a folder are columns too
+    name: str  # the name of the dataset, for messages
+    start: int  # the number of rows before it
+    rows: int  # the number of its rows
 
     def read(self, columns: Sequence[str]) -> dict[str, Column]:
-        """Return these columns."""
+        """Read these columns."""
         with decoding(self.name):  # in one thread: others abort a process that ends while they are at work
             table = self.fragment.to_table(schema=self.schema, columns=list(columns), use_threads=False)
         return columns_of(table, self.name)
 
 
 class Dataset(NamedTuple):
-    """The row groups of a dataset in order: files by their names, in which numbers count as numbers."""
+    """The row groups of a dataset in order: files are sorted by name, with numbers in names as numbers."""
 
     name: str
     columns: tuple[str, ...]
@@ -40,7 +40,7 @@ class Dataset(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return sum(group.rows for group in self.groups)
 
 
@@ -98,5 +98,5 @@ def _natural(root: Path) -> Callable[[Path], list[tuple[int, str]]]:
 
 
 def each(executor: Executor | None, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-    """Return the results in the order of the items: computed here, or by an executor."""
+    """Return the results in the order of the items, computed here or by an executor."""
     return iter(map(function, items)) if executor is None else iter(executor.map(function, items))

@@ -25,21 +25,21 @@ KINDS = ".npz, .csv, .csv.gz or .parquet"
 
 
 def read(path: str | Path) -> Table | Log:
-    """Return the game in a file of [0, 1]."""
+    """Return the game in a file whose numbers lie in [0, 1]."""
     game = read_data(path).game
     assert not isinstance(game, StreamedLog)  # files are read whole here
     return game
 
 
 def read_data(path: str | Path, columns: Columns = DEFAULT_NAMES) -> Data:
-    """Return the game in a file, with the names and units of its columns, or refuse the file in one sentence.
+    """Return the game in a file, with the names and units of its columns; raise ValueError if the file is not one.
 
     A .npz file holds `rewards` (T, K) and `constraints` (T, K, m), all in [0, 1], and optionally the names `actions` and
     `constraint_names`. A .csv, .csv.gz or .parquet file has columns NAME:ACTION in one row per round (wide), or, in one
     row per round and action, a column each for the round, the action, the reward and the constraints (long). With a
-    column of propensities each row stands for itself, and the file is a bandit log. NAME=LOW..HIGH gives a column's
-    range, which is otherwise that of its values. The default names are round (or t), action, reward, propensity, and c,
-    c1, c2 and so on, which are to be large and lie in [0, 1], or else cost, which is to be small.
+    column of propensities, each row is a round of its own, and the file is a bandit log. NAME=LOW..HIGH gives a column's
+    range, which is otherwise that of its values. The default names are round (or t), action, reward, propensity, and for
+    constraints c, c1, c2 and so on, which are in [0, 1] and have lower limits, or else cost, which has an upper limit.
     """
     path = Path(path)
     _check_file(path)
@@ -64,11 +64,11 @@ def _check_file(path: Path) -> None:
 
 @contextmanager
 def decoding(file: str) -> Iterator[None]:
-    """Say in one sentence what a decoder raises.
+    """Turn every error of a decoder into a ValueError of one sentence.
 
     Decoders answer damaged bytes with errors of a dozen kinds (zlib.error, LZMAError, struct.error, RuntimeError for a
-    password, NotImplementedError for a compression, ...). Only calls of decoders stand inside, so every error is about
-    the file.
+    password, NotImplementedError for a compression, ...). The block contains only calls of decoders, so every error is
+    about the file.
     """
     try:
         yield
@@ -77,7 +77,7 @@ def decoding(file: str) -> Iterator[None]:
     except Exception as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         reason = " ".join(reason.split())
-        raise ValueError(f"{file} cannot be read, it may be cut short or damaged: {reason:.200}") from None
+        raise ValueError(f"{file} cannot be read and may be truncated or damaged: {reason:.200}") from None
 
 
 # Arrays ------------------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _numbers(archive: zipfile.ZipFile, name: str, file: str) -> Labels:
     """Return an array of numbers."""
     array = _array(archive, name, file)
     if array is None or array.dtype.kind not in "fiub":
-        kind = "Python objects, which are not read" if array is None else array.dtype
+        kind = "Python objects, which are never loaded" if array is None else array.dtype
         raise ValueError(f"{name} of {file} must be numbers, got {kind}")
     return array
 
@@ -170,7 +170,7 @@ def columns_of(table: "pa.Table", file: str) -> dict[str, Column]:
         names: list[str] = table.column_names
     except UnicodeDecodeError:
         raise ValueError(
-            f"{file} cannot be read: the names of its columns are not in UTF-8, save it in that encoding"
+            f"{file} cannot be read: the names of its columns are not in UTF-8; save the file in UTF-8"
         ) from None
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -186,7 +186,7 @@ def _check_separator(text: bytes, file: str) -> None:
     for mark, name in ((b";", "';'"), (b"\t", "a tab"), (b"|", "'|'")):
         if line.count(mark) > line.count(b","):
             raise ValueError(
-                f"{file} cannot be read: the separator of its columns looks like {name}; save it with ',' between columns "
+                f"{file} cannot be read: its columns seem to be separated by {name}; save it with ',' between columns "
                 "and '.' in numbers"
             )
 

@@ -1,4 +1,4 @@
-"""Data as a user has them: a file, columns by name, a DataFrame of any library, or a game."""
+"""Accept data in every form: a file, columns by name, a DataFrame of any library, or a game."""
 
 from collections.abc import Mapping
 from concurrent.futures import Executor
@@ -18,7 +18,7 @@ DataLike: TypeAlias = "str | Path | Mapping[str, object] | Data | Table | Log | 
 
 
 def as_data(data: DataLike, columns: Columns, executor: Executor | None = None) -> Data:
-    """Return the game in these data, with its names and units, or refuse them in one sentence.
+    """Return the game in these data, with its names and units; raise ValueError if there is none.
 
     A folder of Parquet files and a large Parquet file are read in parts, by the executor if there is one.
     """
@@ -30,15 +30,17 @@ def as_data(data: DataLike, columns: Columns, executor: Executor | None = None) 
         return read_data(data, columns)
     if not isinstance(data, Data | Table | Log):
         if not is_frame(data):
-            raise ValueError(f"data are a file, a DataFrame, columns by name, a table or a log, got {type(data).__name__}")
+            raise ValueError(
+                f"data must be a file, a DataFrame, columns by name, a table or a log, got {type(data).__name__}"
+            )
         return from_columns(columns_of(_arrow(data), "the data"), columns)
     if any(columns):
-        raise ValueError("columns are named in a file, a DataFrame or a mapping of columns; a game has none")
+        raise ValueError("names of columns need a file, a DataFrame or a mapping; a game has no columns")
     return data if isinstance(data, Data) else Data.of_game(data)
 
 
 def is_frame(data: object) -> bool:
-    """Return whether it is a DataFrame, of whatever library."""
+    """Return whether the data are a DataFrame of any library."""
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
 
 
@@ -46,7 +48,7 @@ def _arrow(data: Any) -> Any:
     try:
         import pyarrow as pa
     except ImportError:
-        raise ValueError(f"a DataFrame takes pyarrow: {install('tables')}") from None
+        raise ValueError(f"a DataFrame needs pyarrow: {install('tables')}") from None
     try:
         if hasattr(data, "__arrow_c_stream__"):
             return pa.table(data)

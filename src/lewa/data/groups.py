@@ -1,4 +1,4 @@
-"""A line for each group of rows: one more constraint each, which in rows of other groups counts as what its limit is."""
+"""Add a constraint for each group of rows; in the rows of other groups its value is the limit itself."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,16 +13,16 @@ MOST_GROUPS = 40
 
 
 def with_group_lines(data: Data, lines: Sequence[float]) -> tuple[Data, list[float]]:
-    """Return the data with a constraint for each group and constraint, and its line, which is that of all rows.
+    """Return the data with a constraint for each group and constraint, and their limits, which are those of all rows.
 
-    Without a group column, or with another number of lines than constraints, they are returned as they are.
+    Without a group column, or if the numbers of limits and constraints differ, both are returned unchanged.
     """
     labels, m = data.groups, len(data.constraints)
     if not labels.size or len(lines) != m:
         return data, list(lines)
     levels, number = np.unique(labels, return_inverse=True)
     if len(levels) > MOST_GROUPS:
-        raise ValueError(f"a group column has at most {MOST_GROUPS} levels, got {len(levels)}")
+        raise ValueError(f"a group column must have at most {MOST_GROUPS} levels, got {len(levels)}")
     floors = [quantity.floor(line) for quantity, line in zip(data.constraints, lines, strict=True)]
     rows: Numbers = data.game.constraint_values if isinstance(data.game, Log) else _table(data).rows  # (T, m) or (T, m, K)
     shape = (-1, *[1] * (rows.ndim - 2))

@@ -1,4 +1,4 @@
-"""Which columns of a dataset are read, and how a row group of them becomes numbers of [0, 1]."""
+"""The columns of a dataset that are read, and the map from a row group to numbers in [0, 1]."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -13,14 +13,14 @@ from lewa.types import Indices
 
 
 class Layout(NamedTuple):
-    """Which columns of a dataset are read, and what for."""
+    """The columns of a dataset that are read, by their role."""
 
-    file: str
+    file: str  # the name of the dataset, for messages
     queries: tuple[Query, ...]  # the reward, then the constraints
-    wide: tuple[str, ...] = ()  # the actions that have a column NAME:ACTION each; none where a row is about one action
-    action: str = ""
-    round: str = ""  # of a table with a row for each action
-    propensity: str = ""  # of a log
+    wide: tuple[str, ...] = ()  # the actions with a column NAME:ACTION each; empty if every row has one action
+    action: str = ""  # the column of actions
+    round: str = ""  # the column of rounds, in a table with one row per round and action
+    propensity: str = ""  # the column of propensities, in a log
 
     @property
     def columns(self) -> list[str]:
@@ -30,17 +30,17 @@ class Layout(NamedTuple):
         return [*(query.name for query in self.queries), *filter(None, (self.action, self.round, self.propensity))]
 
     def sheet(self, group: Group) -> Sheet:
-        """Read a row group; cells are checked when they are looked at."""
+        """Read a row group; its cells are checked on access."""
         return Sheet.of(group.read(self.columns), self.file)._replace(first=group.start)
 
     def values(self, sheet: Sheet, query: Query) -> Values:
-        """Return the numbers of a quantity: (n,), or (n, K) where there is a column for each action."""
+        """Return the numbers of a quantity: (n,), or (n, K) if there is a column for each action."""
         if not self.wide:
             return sheet.numbers(query.name)
         return np.column_stack([sheet.numbers(f"{query.name}:{action}") for action in self.wide])
 
     def place(self, first: int) -> Callable[[int], str]:
-        """Return what says where the value at an index of a row group stands."""
+        """Return the function that describes the position of an index of a row group, for messages."""
         K = len(self.wide)
         if not K:
             return lambda at: f"in row {first + at + 1}"
@@ -48,11 +48,11 @@ class Layout(NamedTuple):
 
 
 class Reader(NamedTuple):
-    """What turns a row group into numbers of [0, 1]."""
+    """Reads a row group as numbers in [0, 1]."""
 
     layout: Layout
     quantities: tuple[Quantity, ...]
-    labels: Labels  # of the actions, sorted
+    labels: Labels  # the labels of the actions, sorted
 
     def units(self, sheet: Sheet) -> list[Values]:
         """Return the values of each quantity."""

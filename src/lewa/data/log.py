@@ -1,4 +1,4 @@
-"""A bandit log: what one action earned in each row, and the propensity with which the logger drew it."""
+"""Bandit logs: the action of each row, its propensity, its reward and its constraints."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,27 @@ from lewa.validation import in_unit, short_repr
 
 
 class Log:
-    """Rows of (action, propensity, reward, constraints) that another policy left behind.
+    """Rows of (action, propensity, reward, constraints) that another policy recorded.
 
     A learner is replayed on it by rejection: a row counts when the learner draws the logged action and a coin with
-    probability least propensity / propensity comes up; the other rows are skipped. If rows are independent of each other,
-    the rounds that count are distributed as if the learner had played them itself. About a fraction of the least
-    propensity of all rows counts. What the other actions would have earned is not known, so there is no regret.
+    probability least propensity / propensity comes up heads; the other rows are skipped. If rows are independent of each
+    other, the rounds that count are distributed as if the learner had played them itself. The share of rows that count is
+    about the least propensity. The rewards of the other actions are unknown, so there is no regret.
 
-    `constraints` is the number m of constraints; `constraint_values` (rows, m) holds what the logged action had of each.
-    `contexts` (rows, d) are the features of each row, for learners that look at them; no columns where there are none.
+    Parameters
+    ----------
+    action
+        (rows,) The logged action of each row, an index from 0 on.
+    propensity
+        (rows,) The probability with which it was drawn.
+    reward
+        (rows,) Its reward, in [0, 1].
+    constraints
+        (rows, m) Its constraints, in [0, 1]. The attribute `constraint_values` has them; the attribute `constraints` is m.
+    actions
+        The number of actions.
+    contexts
+        (rows, d) The features of each row, for learners that use a context.
 
     >>> import numpy as np
     >>> log = Log(np.array([0, 1, 1]), np.array([0.5, 0.5, 0.5]), np.array([1, 0, 1]), np.array([[1], [0], [1]]), actions=2)
@@ -76,12 +88,12 @@ class Log:
 
     @property
     def setting(self) -> Setting:
-        """Return what a theorem may assume of this log."""
+        """Return what a theorem may assume about this log."""
         return Setting(constraints="arbitrary", adversary="oblivious")
 
 
 def as_contexts(contexts: object, rows: int) -> Matrix:
-    """Return the features of each row; refuse what is not one row of finite numbers for each."""
+    """Return the features of each row; raise ValueError unless every row has finite numbers."""
     if contexts is None:
         return np.zeros((rows, 0))
     features = _dense("contexts", contexts)
@@ -95,14 +107,14 @@ def as_contexts(contexts: object, rows: int) -> Matrix:
 class StreamedLog:
     """A log that is larger than memory: its parts are read one at a time, each as a `Log`."""
 
-    parts: tuple[Any, ...]  # what `read` takes
-    starts: tuple[int, ...]  # rows before each part
-    read: Callable[[Any], Log]
-    rows: int
-    actions: int
-    constraints: int
+    parts: tuple[Any, ...]  # the arguments of `read`
+    starts: tuple[int, ...]  # the number of rows before each part
+    read: Callable[[Any], Log]  # reads a part
+    rows: int  # the number of rows
+    actions: int  # the number of actions
+    constraints: int  # the number of constraints
     least: Vector  # (K,)  the least propensity of each action
-    largest: Vector  # (K,)
+    largest: Vector  # (K,)  the largest propensity of each action
 
     def __repr__(self) -> str:
         return f"StreamedLog({self.rows} rows, {self.actions} actions, {self.constraints} constraints)"
@@ -114,7 +126,7 @@ class StreamedLog:
 
     @property
     def setting(self) -> Setting:
-        """Return what a theorem may assume of this log."""
+        """Return what a theorem may assume about this log."""
         return Setting(constraints="arbitrary", adversary="oblivious")
 
 
@@ -142,12 +154,12 @@ def _indices(action: object, actions: int) -> Indices:
 
 
 def as_propensities(propensity: object, first: int = 0) -> Vector:
-    """Return probabilities that can be divided by; `first` is how many rows of the log stand before these."""
+    """Return propensities, checked to be positive; `first` is the number of rows of the log before these."""
     p: Vector = _dense("propensities", propensity).astype(np.float64)
     wrong = np.flatnonzero(~((p > 0) & (p <= 1)))
     if wrong.size:
         raise ValueError(
-            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {first + wrong[0] + 1}: the "
-            "probability with which the action was drawn"
+            f"propensities must be positive and at most 1, got {p.ravel()[wrong[0]]:g} in row {first + wrong[0] + 1}; a "
+            "propensity is the probability with which the action was drawn"
         )
     return p

@@ -1,28 +1,28 @@
-"""What a play would have earned, from a log of another policy's decisions: off-policy values with intervals.
+"""Estimate what a play would have earned, from a log of another policy's decisions: off-policy values with intervals.
 
-Row t of a log shows the action a_t that was drawn, its value x_t, and the propensity p_t, the probability with which it was
-drawn. With the weight w_t = play(a_t)/p_t the value of a play is estimated by
+Row t of a log has the action a_t that was drawn, its value x_t, and the propensity p_t, the probability with which it was
+drawn. With the weight w_t = play(a_t)/p_t, three estimators of the value of a play are
 
     ips             mean of w_t x_t                                                  (inverse propensities)
     snips           sum of w_t x_t / sum of w_t                                      (self-normalised)
     doubly_robust   mean of play.q_t + w_t (x_t - q_t(a_t)), q_t an estimate of each action's value
 
-Assumptions: p_t is the probability of a_t given the past and what the logger saw of row t; given these, what each action
-would earn does not depend on the draw; every action of the play could be drawn in every row. The same holds for a
-constraint in the reward's place.
+Assumptions: p_t is the probability of a_t given the past and the logger's information about row t; given these, the value
+of each action does not depend on the draw; every action of the play could be drawn in every row. A constraint can take the
+place of the reward.
 
 Each value has two intervals. The first is the normal approximation, mean +- z standard errors (by the delta method
-for snips, which is a ratio). Nothing is proved of it; it is good where rows are many, much alike and independent. The
-second, for ips and doubly_robust, where a term has the mean sum_a play(a) E[x_t(a) | past] given the past, is proved: the
-confidence sequence of measures/confidence_sequence.py, for the average of that mean over the rows. It needs no independence,
+for snips, which is a ratio). It has no proof; it is accurate if rows are many, similar and independent. The second is
+proved, for ips and doubly_robust, whose terms have the mean sum_a play(a) E[x_t(a) | past] given the past: it is the
+confidence sequence of measures/confidence_sequence.py for the average of that mean over the rows. It needs no independence,
 so the log may be that of a learner, whose propensities depend on the past. It needs that no value can leave the given range,
 that the play and the estimates q_t are made before row t is seen, and that no action could be drawn with less probability
-than the least that the log shows for it, as where the logger gives each action a fixed share. By default q_t is the mean of
-the action's rows before t. A model that was fitted to the rows it is used for invalidates both intervals of doubly_robust.
-Each interval is for one value at a time.
+than the least propensity of that action in the log, as if the logger gives each action a fixed share. By default q_t is the
+mean of the action's rows before t. A model that was fitted to the rows it is used for invalidates both intervals of
+doubly_robust. Each interval is for one value at a time.
 
-"Before" refers to the order in which rows are given. Where draws do not depend on other rows, every order will do that is
-chosen without a look at the draws.
+"Before" refers to the order of the rows. If draws do not depend on other rows, every order is valid that is chosen without
+looking at the draws.
 """
 
 from collections.abc import Callable
@@ -43,21 +43,21 @@ Numbers: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
 
 
 class Value(NamedTuple):
-    """An estimate, its approximate interval, and the proved one where there is one."""
+    """An estimate, its approximate interval, and its proved interval if there is one."""
 
-    value: float
-    low: float
-    high: float
-    proved: tuple[float, float] | None = None
+    value: float  # the estimate
+    low: float  # the approximate interval: its lower end
+    high: float  # its upper end
+    proved: tuple[float, float] | None = None  # the proved interval; None without a range, and for snips
 
 
 class Rows(NamedTuple):
-    """A log and a play, checked."""
+    """A log and a play, after checks."""
 
-    action: Indices  # (T,)
-    value: Vector  # (T,)
-    play: Numbers  # (K,) or (T, K)
-    weight: Vector  # (T,)
+    action: Indices  # (T,)  the logged actions
+    value: Vector  # (T,)  their values
+    play: Numbers  # (K,) or (T, K)  the play, or a play for each row
+    weight: Vector  # (T,)  play(a_t)/p_t
     max_weight: float  # the largest weight that a row could have had
 
     def probability(self, a: int) -> Vector:
@@ -74,7 +74,18 @@ def ips(
     level: float = 0.95,
     range: Range | None = None,  # noqa: A002  the user's word for it
 ) -> Value:
-    """Estimate the value of a play, (K,) or one in each row (T, K), by inverse propensities: unbiased, of large variance.
+    """Estimate the value of a play by inverse propensities: unbiased, with a large variance.
+
+    Parameters
+    ----------
+    action, reward, propensity
+        (T,) The logged actions, their rewards, and the probabilities with which they were drawn.
+    play
+        (K,) The play to value, or (T, K), a play for each row.
+    level
+        The level of the intervals.
+    range
+        The range (low, high) that no reward can leave; with it the value has a proved interval too.
 
     >>> ips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.5], play=[1, 0]).value
     1.0
@@ -85,7 +96,16 @@ def ips(
 
 
 def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike, level: float = 0.95) -> Value:
-    """Estimate the value of a play, self-normalised: slightly biased, inside the range of the values, of smaller variance.
+    """Estimate the value of a play, self-normalised: slightly biased, within the range of the rewards, with less variance.
+
+    Parameters
+    ----------
+    action, reward, propensity
+        (T,) The logged actions, their rewards, and the probabilities with which they were drawn.
+    play
+        (K,) The play to value, or (T, K), a play for each row.
+    level
+        The level of the interval.
 
     >>> snips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.25], play=[0.5, 0.5]).value
     0.8
@@ -108,10 +128,21 @@ def doubly_robust(
     level: float = 0.95,
     range: Range | None = None,  # noqa: A002
 ) -> Value:
-    """Estimate the value of a play, doubly robust: an estimate of each action's value, corrected by the rows.
+    """Estimate the value of a play, doubly robust: estimate each action's value, and correct the estimate by the rows.
 
-    `model` is that estimate, (K,) or one in each row (T, K); by default the mean of the action's rows before, `past_means`,
-    so that the value is unbiased however bad the estimate is.
+    Parameters
+    ----------
+    action, reward, propensity
+        (T,) The logged actions, their rewards, and the probabilities with which they were drawn.
+    play
+        (K,) The play to value, or (T, K), a play for each row.
+    model
+        (K,) An estimate of each action's value, or (T, K), an estimate for each row. The default, `past_means`, is the mean
+        of the action's earlier rows, so that the value is unbiased however bad the estimate is.
+    level
+        The level of the intervals.
+    range
+        The range (low, high) that no reward can leave; with it the value has a proved interval too.
 
     >>> log = dict(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.5])
     >>> doubly_robust(**log, play=[1, 0], model=[0.9, 0.4]).value
@@ -131,7 +162,7 @@ def doubly_robust(
 
 
 def past_means(action: Indices, value: Vector, actions: int) -> Matrix:
-    """Return (T, K) the mean of each action's rows before row t, or of all rows before where there is none, or 0."""
+    """Return, as (T, K), the mean of each action's rows before row t; of all rows before t if it has none; else 0."""
     guess = _past_mean(action, value)
     return np.column_stack([guess(a) for a in range(actions)])
 
@@ -175,13 +206,13 @@ def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     a, x, p = np.asarray(action), _numbers("rewards", reward), _numbers("propensities", propensity)
     if a.dtype.kind not in "iu" or a.ndim != 1 or a.shape != x.shape or a.shape != p.shape or a.size < 2:
         raise ValueError(
-            "a log needs an action (a non-negative integer), a reward and a propensity in each of at least 2 rows, "
+            "a log must have at least 2 rows, each with an action (a non-negative integer), a reward and a propensity, "
             f"got the shapes {a.shape}, {x.shape} and {p.shape}"
         )
     plays = _checked_play(play, a.size)
     K = plays.shape[-1]
     if a.min() < 0 or a.max() >= K:
-        raise ValueError(f"actions must be among 0 .. {K - 1}, as the play has {K}, got {a.min()} to {a.max()}")
+        raise ValueError(f"actions must lie in 0 .. {K - 1}, because the play has {K} actions, got {a.min()} to {a.max()}")
     if not np.isfinite(x).all():
         raise ValueError(f"rewards must be finite numbers, got {x[~np.isfinite(x)][0]}")
     if not ((p > 0) & (p <= 1)).all():
@@ -195,7 +226,7 @@ def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     chosen = plays[a] if plays.ndim == 1 else plays[np.arange(a.size), a]
     weight = chosen * inverse
     if not np.isfinite(weight).all() or not np.isfinite((weight**2).sum() * (1 + np.abs(x).max()) ** 2):
-        raise ValueError(f"propensities are too small to divide by, got {p.min():g}")
+        raise ValueError(f"propensities must be large enough to divide by, got {p.min():g}")
     return Rows(a.astype(np.int64), x.ravel(), plays, weight, float((most[most > 0] * largest[most > 0]).max()))
 
 

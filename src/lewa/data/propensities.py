@@ -1,14 +1,13 @@
-"""Whether the propensities of a log fit its rows, in each half and all along, and in which order its rows may be taken.
+"""Test whether the propensities of a log fit its rows, and decide in which order its rows may be used.
 
 For an action a let x_t = 1/p_t in the rows that drew it and 0 in the others. If p_t is the probability of a_t given the
 past, x_t has the mean 1 given the past, so the sum of x_t - 1 is a martingale. With x_t/W in [0, 1], W the largest 1/p_t of
 the action, exp(c S - psi(c) V) of measures/confidence_sequence.py is a supermartingale for every step c, S the sum of
 (x_t - 1)/W and V the sum of its squares; so is their mean M over the steps. By Ville's inequality M reaches b at any time
-with probability at most 1/b. The sum starts at row 1 and once more at the second half, and is watched upwards and
-downwards: with K actions 4K such M, so a log with right propensities is doubted with probability at most FALSE_ALARM.
+with probability at most 1/b. There are 4K such M for K actions: one sum starts at row 1 and another at the second half,
+each is tested upwards and downwards. So a log with correct propensities is rejected with probability at most FALSE_ALARM.
 
-Only rows of the log are seen, so W is the largest 1/p_t of these: it is assumed that no action could be drawn with less
-probability.
+W is the largest 1/p_t among the rows of the log: the test assumes that no action could be drawn with less probability.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,28 +32,40 @@ Flags: TypeAlias = np.ndarray[tuple[int], np.dtype[np.bool_]]
 class Misfit(NamedTuple):
     """Rows in which an action was drawn more or less often than its propensities allow; rows are counted from 1."""
 
-    action: int
-    first: int
-    last: int
-    draws: int
-    expected: float  # how many draws their propensities make one expect
+    action: int  # the index of the action
+    first: int  # the first of the rows
+    last: int  # the last of the rows
+    draws: int  # the number of draws in these rows
+    expected: float  # the number of draws to expect by their propensities
     evidence: float  # ln M
-    overall: bool  # whether the propensities of all rows together do not fit either
+    overall: bool  # whether the propensities of all rows together misfit too
 
 
 class Cumulative(NamedTuple):
-    """How often each action was drawn up to some rows of a log, with the sums of 1/p and of 1/p^2 of these rows."""
+    """The number of draws of each action up to some rows of a log, and the sums of 1/p and of 1/p^2 over these draws."""
 
-    rows: int  # of the log
-    points: Indices  # (n,)  how many rows are counted
-    draws: Matrix  # (K, n)
-    inverse: Matrix  # (K, n)
-    squares: Matrix  # (K, n)
-    all: Matrix  # (4, K)  the same sums of all rows, and the largest 1/p
+    rows: int  # the number of rows of the log
+    points: Indices  # (n,)  the rows up to which the sums run
+    draws: Matrix  # (K, n)  the number of draws
+    inverse: Matrix  # (K, n)  the sum of 1/p
+    squares: Matrix  # (K, n)  the sum of 1/p^2
+    all: Matrix  # (4, K)  the three sums over all rows, and the largest 1/p
 
     @classmethod
     def of(cls, action: Indices, inverse: Vector, actions: int, points: Indices, first: int = 0) -> "Cumulative":
-        """Count rows of which `first` others stand before; of the points those that lie in them."""
+        """Add up a part of a log.
+
+        Parameters
+        ----------
+        action, inverse
+            The action of each row of the part, and 1/p.
+        actions
+            The number of actions.
+        points
+            The rows of the whole log up to which to add; points outside the part are left out.
+        first
+            The number of rows before the part.
+        """
         here = points[(points > first) & (points <= first + action.size)] - first
         sums, totals = np.zeros((3, actions, here.size)), np.zeros((4, actions))
         for a in range(actions):
@@ -68,7 +79,7 @@ class Cumulative(NamedTuple):
 
     @classmethod
     def merged(cls, rows: int, parts: Sequence["Cumulative"]) -> "Cumulative":
-        """Add up parts that follow each other."""
+        """Merge consecutive parts."""
         total = np.zeros_like(parts[0].all)
         sums: list[list[Matrix]] = [[], [], []]
         for part in parts:
@@ -81,7 +92,7 @@ class Cumulative(NamedTuple):
 
 
 def watched(rows: int) -> Indices:
-    """Return after how many rows M is computed: from row 1 on, and once more from the second half on."""
+    """Return the rows after which M is computed, from row 1 on and again from the second half on."""
     half = rows // 2
     return np.unique(np.concatenate([_times(rows), [half], half + _times(rows - half)]))
 
@@ -91,12 +102,12 @@ def _times(rows: int) -> Indices:
 
 
 def misfits(log: Log) -> list[Misfit]:
-    """Return for each action the rows that its propensities fit worst, where they do not fit; the worst comes first."""
+    """Return, for each action whose propensities misfit, the rows that they fit worst; the worst action comes first."""
     return misfits_in(Cumulative.of(log.action, 1 / log.propensity, log.actions, watched(log.rows)))
 
 
 def misfits_in(drawn: Cumulative) -> list[Misfit]:
-    """Return the same from sums."""
+    """Return the misfits, from cumulative sums."""
     actions = drawn.draws.shape[0]
     threshold = float(np.log(4 * actions / FALSE_ALARM))
     results = []
@@ -146,10 +157,10 @@ def _log_mean(total: Vector, spread: Vector) -> Vector:
 
 
 def are_fixed(log: Log) -> bool:
-    """Return whether each action has the same propensity in all of its rows, and these add up to 1.
+    """Return whether each action has the same propensity in all of its rows, and these propensities sum to 1.
 
-    Then the log itself says that draws are independent of each other and of everything else: the probability of a_t given
-    the past is the same whatever the past was.
+    Then the log itself shows that draws are independent of each other and of everything else: the probability of a_t given
+    the past is the same for every past.
     """
     low, high = np.full(log.actions, np.inf), np.zeros(log.actions)
     np.minimum.at(low, log.action, log.propensity)
@@ -158,28 +169,28 @@ def are_fixed(log: Log) -> bool:
 
 
 def are_equal(low: Vector, high: Vector) -> bool:
-    """Return the same from the least and the largest propensity of each action."""
+    """Return whether propensities are fixed, from the least and the largest propensity of each action."""
     return bool((high - low <= EQUAL).all()) and abs(float(high.sum()) - 1) <= ROUNDING
 
 
 def order_of_rows(log: Log, folds: str) -> Indices:
-    """Return the order in which rows are taken: "halves" as they come, "shuffled" at random; "auto" by the propensities."""
+    """Return the order of rows: as they come for "halves", at random for "shuffled"; "auto" decides by the propensities."""
     return (
         np.random.default_rng(0).permutation(log.rows) if is_shuffled(folds, lambda: are_fixed(log)) else np.arange(log.rows)
     )
 
 
 def is_shuffled(folds: str, fixed: Callable[[], bool]) -> bool:
-    """Return whether rows are taken at random; `fixed` says whether propensities are fixed."""
+    """Return whether rows are taken at random; `fixed` returns whether propensities are fixed."""
     if not isinstance(folds, str) or folds not in ("auto", "halves", "shuffled"):
         raise ValueError(f"folds must be 'auto', 'halves' or 'shuffled', got {short_repr(folds)}")
     return fixed() if folds == "auto" else folds == "shuffled"
 
 
 def halves_by_coin(first: int, rows: int) -> Flags:
-    """Return which rows are of the second half where rows are taken at random, by a coin for each row.
+    """Return which rows belong to the second half if rows are taken at random, by a coin for each row.
 
-    A permutation would have to know all rows at once; a coin is a function of the row's number.
+    A permutation would need all rows at once; a coin is a function of the row's number.
     """
     coins = np.empty(rows)
     with np.errstate(over="ignore"):  # the stream wraps around, when it runs as plain Python

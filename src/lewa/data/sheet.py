@@ -1,4 +1,4 @@
-"""Columns by name, checked when they are read: no missing cell, numbers where numbers are needed."""
+"""Named columns that are checked on access: no missing cells, and numbers where numbers are needed."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -16,12 +16,12 @@ SEPARATORS = "_. -/"  # what others put between a quantity and an action
 
 
 class Coded(NamedTuple):
-    """A column as the different cells that it has, and which of them each row has: -1 is a missing one.
+    """A column as its distinct cells and, for each row, the index of its cell; -1 stands for a missing cell.
 
-    Text is read like this, so that each different cell is checked once, however many rows have it.
+    Text is read in this form, so that each distinct cell is checked once.
     """
 
-    cells: Labels  # each is in some row
+    cells: Labels  # the distinct cells, each of which is in some row
     codes: Indices
 
     @property
@@ -38,12 +38,12 @@ Column: TypeAlias = Labels | Coded
 
 
 class Sheet(NamedTuple):
-    """Columns of equal length, and the name that messages give to all of them."""
+    """Columns of equal length, and a name for them in messages."""
 
-    columns: dict[str, Column]
-    file: str
-    source: str = ""
-    first: int = 0  # rows of the file before these
+    columns: dict[str, Column]  # the columns by name
+    file: str  # the name of the file or of the data, for messages
+    source: str = ""  # the name of the file, or "" if the data come from memory
+    first: int = 0  # the number of rows of the file before these
 
     @classmethod
     def of(cls, columns: Mapping[str, object], file: str = "the data") -> "Sheet":
@@ -51,7 +51,7 @@ class Sheet(NamedTuple):
         arrays = {str(name): _cells(str(name), values, file) for name, values in columns.items()}
         lengths = {name: array.size for name, array in arrays.items()}
         if len(arrays) < len(columns):
-            raise ValueError(f"{file} has two columns of one name among {', '.join(map(str, columns))}")
+            raise ValueError(f"{file} has two columns with the same name among {', '.join(map(str, columns))}")
         if not lengths or not all(lengths.values()):
             raise ValueError(f"{file} has no rows")
         if len(set(lengths.values())) > 1:
@@ -69,19 +69,19 @@ class Sheet(NamedTuple):
         return next(iter(self.columns.values())).size
 
     def actions_of(self, name: str) -> list[str]:
-        """Return the actions of which there is a column NAME:ACTION."""
+        """Return the actions that have a column NAME:ACTION."""
         return [column.removeprefix(f"{name}:") for column in self.columns if column.startswith(f"{name}:")]
 
     def names(self) -> list[str]:
-        """Return the names of quantities: those of columns, and NAME of each NAME:ACTION."""
+        """Return the names of quantities: the names of columns, and NAME of each NAME:ACTION."""
         return list(dict.fromkeys(name.partition(":")[0] if ":" in name else name for name in self.columns))
 
     def listing(self) -> str:
-        """Return the columns, in words."""
+        """Return the list of columns for a message."""
         return f"it has {', '.join(self.columns)}"
 
     def hint(self, name: str) -> str:
-        """Return what may help where there is no column of this name."""
+        """Return a hint for a message about a missing column."""
         wide = [column for column in self.columns if column.startswith(tuple(name + mark for mark in SEPARATORS))]
         if len(wide) > 1:
             action = wide[0][len(name) + 1 :]
@@ -89,36 +89,36 @@ class Sheet(NamedTuple):
         return nearest(name, self.names())
 
     def find(self, name: str | None, *usual: str) -> str:
-        """Return the column of that name, or the first of the usual ones that is there."""
+        """Return the column of that name, or the first of the usual names that exists."""
         if name is not None and name not in self.columns:
             raise ValueError(f"{self.file} has no column {name!r}{self.hint(name)}")
         column = next((each for each in (name, *usual) if each in self.columns), None)
         if column is None:
-            say = f"say which it is, --{usual[0]} NAME; {self.listing()}"
+            say = f"name it with --{usual[0]} NAME; {self.listing()}"
             raise ValueError(f"{self.file} lacks the column {usual[0]}: {say}")
         return column
 
     def complete(self, name: str) -> Column:
-        """Return the column, in which no cell may be missing."""
+        """Return the column; raise ValueError if a cell is missing."""
         column = self.columns[name]
         missing = np.append(_missing(column.cells), True)[column.codes] if isinstance(column, Coded) else _missing(column)
         if missing.any():
             count, row = int(missing.sum()), self.first + int(np.flatnonzero(missing)[0]) + 1
             cells = "a missing cell" if count == 1 else f"{count} missing cells, the first"
             raise ValueError(
-                f"the column {name} of {self.file} has {cells} in row {row}: fill it in or leave that round out"
+                f"the column {name} of {self.file} has {cells} in row {row}: fill in the value or leave the round out"
             )
         return column
 
     def labels(self, name: str) -> Labels:
-        """Return the column as labels: text as text, numbers and dates as they are."""
+        """Return the column as labels; text, numbers and dates keep their type."""
         column = self.complete(name)
         if isinstance(column, Coded):
             return self._labels(name, column.cells)[column.codes]
         return self._labels(name, column)
 
     def distinct(self, name: str) -> tuple[Labels, Indices]:
-        """Return the different labels of the column, sorted, and which of them each row has."""
+        """Return the distinct labels of the column, sorted, and for each row the index of its label."""
         column = self.complete(name)
         if isinstance(column, Coded):
             labels, which = np.unique(self._labels(name, column.cells), return_inverse=True)
@@ -132,7 +132,7 @@ class Sheet(NamedTuple):
         try:
             return np.array([_label(cell) for cell in values.tolist()])
         except UnicodeDecodeError:
-            raise ValueError(f"the column {name} of {self.file} is not in UTF-8: save the file in that encoding") from None
+            raise ValueError(f"the column {name} of {self.file} is not in UTF-8: save the file in UTF-8") from None
         except TypeError as error:
             raise ValueError(f"the column {name} of {self.file} must hold text, numbers or dates, got {error}") from None
 

@@ -1,4 +1,4 @@
-"""A table that is larger than memory: its rounds are read from a Parquet dataset, row group by row group."""
+"""Tables that are larger than memory: rounds are read from a Parquet dataset, row group by row group."""
 
 from collections.abc import Iterator
 from threading import local
@@ -15,9 +15,9 @@ from lewa.types import Cube, Indices, Matrix, Vector, Words
 
 
 class StreamedTable(Table):
-    """A table of which each thread holds the row group that it is at.
+    """A table that keeps one row group per thread in memory.
 
-    Where a row is about one action, the rows of a round must stand together, and rounds in their order.
+    If each row has one action, the rows of a round must be adjacent, and the rounds in order.
     """
 
     about = "rounds read from a Parquet dataset"
@@ -30,7 +30,7 @@ class StreamedTable(Table):
         rows, K = groups[-1].start + groups[-1].rows, 1 if reader.layout.wide else self.actions
         if rows % K:
             raise ValueError(
-                f"{reader.layout.file} must show every action once in every round, or a propensity for each row; it has "
+                f"{reader.layout.file} must have every action once in every round, or a propensity for each row; it has "
                 f"{self.actions} actions and {rows} rows"
             )
         self._rounds, self._each = rows // K, K
@@ -109,8 +109,8 @@ class StreamedTable(Table):
         if wrong.any():
             at = (start + int(np.flatnonzero(wrong)[0])) * K
             raise ValueError(
-                f"a table that is read in parts must have the rows of a round together, each action once, and rounds in "
-                f"order: rows {at + 1} to {at + K} of {self.reader.layout.file} have not; sort it, or make it wide"
+                "a table that is read in parts must have each action once in every round, the rows of a round together, "
+                f"and rounds in order; rows {at + 1} to {at + K} of {self.reader.layout.file} do not; sort or widen it"
             )
         row = np.arange(len(drawn))[:, np.newaxis]
         cubes = []

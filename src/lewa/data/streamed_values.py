@@ -1,8 +1,8 @@
 """Off-policy values of a log that is larger than memory: sums over its parts, merged in the order of the parts.
 
 The values are those of `lewa.data.off_policy`. The rows of each half are taken in the order of the log, the first half
-before the second. Two passes are enough. The first adds up, for each half and action, what self-normalised values need, and
-what tells whether propensities fit. The second knows the plays, and what each part has before it, so that parts are
+before the second. Two passes are enough. The first adds up, for each half and action, the sums for self-normalised values
+and for the test of the propensities. The second pass knows the plays and the sums before each part, so that parts are
 independent of each other: they may be read anywhere, and the result is the same.
 
 The proved interval needs V = sum (x_t - g_t)^2 with g_t = (1/2 + x_1 + ... + x_{t-1})/t. In a part that starts after rows
@@ -30,34 +30,34 @@ Range = tuple[float, float]
 
 
 class Moments(NamedTuple):
-    """What the mean of some terms, and its intervals, are computed from."""
+    """The sums from which the mean of some terms and its intervals are computed."""
 
-    terms: int
-    mean: float
+    terms: int  # the number of terms
+    mean: float  # their mean
     squares: float  # the sum of squared distances to the mean
-    total: float  # of the terms as numbers of [0, 1]: S
-    spread: float  # V
+    total: float  # S: the sum of the terms, mapped to [0, 1]
+    spread: float  # V: the sum of (x_t - g_t)^2
 
     @classmethod
     def none(cls) -> "Moments":
-        """Return those of no terms."""
+        """Return the moments of no terms."""
         return cls(0, 0.0, 0.0, 0.0, 0.0)
 
 
 class PartMoments(NamedTuple):
-    """The same for a part, whose spread depends on what is before it."""
+    """The moments of a part, whose spread depends on the sum of the rows before it."""
 
-    terms: int
-    mean: float
-    squares: float
-    total: float
-    near: float  # sum of a_t^2
-    slope: float  # sum of a_t/t
-    curve: float  # sum of 1/t^2
+    terms: int  # the number of terms
+    mean: float  # their mean
+    squares: float  # the sum of squared distances to the mean
+    total: float  # the sum of the terms, mapped to [0, 1]
+    near: float  # the sum of a_t^2
+    slope: float  # the sum of a_t/t
+    curve: float  # the sum of 1/t^2
 
     @classmethod
     def of(cls, terms: Vector, ends: Range, first: int) -> "PartMoments":
-        """Add up terms that lie between these ends; `first` terms stand before them."""
+        """Add up terms that lie between these ends; `first` is the number of terms before them."""
         if not terms.size:
             return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         mean = float(terms.mean())
@@ -73,7 +73,7 @@ class PartMoments(NamedTuple):
 
 
 def merge(before: Moments, part: PartMoments) -> Moments:
-    """Add a part to what is before it."""
+    """Merge a part into the moments of the rows before it."""
     if not part.terms:
         return before
     n = before.terms + part.terms
@@ -85,7 +85,19 @@ def merge(before: Moments, part: PartMoments) -> Moments:
 
 
 def value_of(moments: Moments, level: float, within: Range, ends: Range) -> Value:
-    """Return the mean, its approximate interval and, where terms are bounded, the proved one."""
+    """Return the mean, its approximate interval and, if terms are bounded, the proved interval.
+
+    Parameters
+    ----------
+    moments
+        The sums of the terms.
+    level
+        The level of the intervals.
+    within
+        The range to which the proved interval is clipped.
+    ends
+        The bounds of the terms; infinite if there are none.
+    """
     n, (low, high) = moments.terms, ends
     reach = _z(level) * float(np.sqrt(moments.squares / (n - 1) / n))
     value = Value(moments.mean, moments.mean - reach, moments.mean + reach)
@@ -106,14 +118,24 @@ def _z(level: float) -> float:
 class Rows(NamedTuple):
     """A part of a log in the user's units."""
 
-    action: Indices
-    propensity: Vector
-    values: list[Vector]  # of the reward and of each constraint
-    second: Flags  # whether the row is of the second half
+    action: Indices  # the action of each row
+    propensity: Vector  # its propensity
+    values: list[Vector]  # the reward, then each constraint
+    second: Flags  # whether the row belongs to the second half
 
     @classmethod
     def of(cls, log: StreamedLog, n: int, quantities: Sequence[Quantity], shuffled: bool) -> "Rows":
-        """Read a part."""
+        """Read a part.
+
+        Parameters
+        ----------
+        log, n
+            The log, and the index of the part.
+        quantities
+            The reward and the constraints, with their units.
+        shuffled
+            Whether coins assign rows to the halves.
+        """
         part: Log = log.read(log.parts[n])
         columns = (part.reward, *part.constraint_values.T)
         values = [q.scale.to_user(x).clip(q.low, q.high) for q, x in zip(quantities, columns, strict=True)]
@@ -123,15 +145,15 @@ class Rows(NamedTuple):
 
 
 class HalfSums(NamedTuple):
-    """Sums of each half and action, (2, K), and of each quantity, (2, K, q)."""
+    """Sums for each half and action, (2, K), and for each quantity, (2, K, q)."""
 
-    rows: Matrix
-    inverse: Matrix
-    squares: Matrix
-    x: Cube
-    weighted: Cube
-    squared: Cube  # of x/p^2
-    squared_x: Cube  # of x^2/p^2
+    rows: Matrix  # the number of rows
+    inverse: Matrix  # the sum of 1/p
+    squares: Matrix  # the sum of 1/p^2
+    x: Cube  # the sum of x
+    weighted: Cube  # the sum of x/p
+    squared: Cube  # the sum of x/p^2
+    squared_x: Cube  # the sum of x^2/p^2
 
     @classmethod
     def zero(cls, actions: int, quantities: int) -> "HalfSums":
@@ -140,18 +162,18 @@ class HalfSums(NamedTuple):
         return cls(flat, flat, flat, deep, deep, deep, deep)
 
     def plus(self, other: "HalfSums") -> "HalfSums":
-        """Add those of the next part."""
+        """Return the sums with those of the next part added."""
         return HalfSums(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
 class FirstPass(NamedTuple):
-    """What the first pass adds up: of each part the sums, and of all of it how often each action was drawn."""
+    """The sums of the first pass."""
 
-    parts: list[HalfSums]
-    before: list[HalfSums]  # the sums of the parts before each
-    all: HalfSums
+    parts: list[HalfSums]  # the sums of each part
+    before: list[HalfSums]  # the sums of all parts before each part
+    all: HalfSums  # the sums of the whole log
     largest: Matrix  # (2, K)  the largest 1/p of each half
-    drawn: Cumulative
+    drawn: Cumulative  # the draws of each action along the log
 
 
 def first_pass(
@@ -161,7 +183,21 @@ def first_pass(
     executor: Executor | None,
     advance: Callable[[int], None],
 ) -> FirstPass:
-    """Go through the log once."""
+    """Go through the log once.
+
+    Parameters
+    ----------
+    log
+        The log, which is read in parts.
+    quantities
+        The reward and the constraints, with their units.
+    shuffled
+        Whether coins assign rows to the halves.
+    executor
+        Reads the parts in parallel; None reads them here.
+    advance
+        Called with the number of rows of each part that was read.
+    """
     task = partial(_first_sums, log, tuple(quantities), shuffled)
     K, q = log.actions, len(quantities)
     total = HalfSums.zero(K, q)
@@ -197,7 +233,21 @@ def _first_sums(
 
 
 def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int, level: float) -> Value:
-    """Return the self-normalised value of a play, of quantity q, by the rows of these halves."""
+    """Return the self-normalised value of a play.
+
+    Parameters
+    ----------
+    sums
+        The sums of the log.
+    halves
+        The halves whose rows are used.
+    play
+        (K,) The play.
+    q
+        The index of the quantity: 0 for the reward, then the constraints.
+    level
+        The level of the interval.
+    """
     at = list(halves)
     n = float(sums.rows[at].sum())
     total = float((sums.inverse[at].sum(axis=0) * play).sum())
@@ -212,7 +262,7 @@ def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int,
 
 
 class Question(NamedTuple):
-    """A play to be valued, by all rows or by those of the second half, and the largest weight that a row could have."""
+    """A play to value, by all rows or by those of the second half, and the largest weight that a row could have."""
 
     play: Vector
     held_out: bool
@@ -220,7 +270,7 @@ class Question(NamedTuple):
 
 
 def ends_of(question: Question, quantity: Quantity) -> tuple[Range, Range]:
-    """Return between what the terms of inverse propensities lie, and the doubly robust ones."""
+    """Return the bounds of the terms of inverse propensities, and of the doubly robust terms."""
     w, reach = question.max_weight, question.max_weight * (quantity.high - quantity.low)
     return (w * min(quantity.low, 0.0), w * max(quantity.high, 0.0)), (quantity.low - reach, quantity.high + reach)
 
@@ -237,7 +287,25 @@ def second_pass(
     executor: Executor | None,
     advance: Callable[[int], None],
 ) -> list[list[tuple[Moments, Moments]]]:
-    """Return for each question and quantity the moments of inverse propensities and of the doubly robust terms."""
+    """Return, for each question and quantity, the moments of inverse propensities and of the doubly robust terms.
+
+    Parameters
+    ----------
+    log
+        The log, which is read in parts.
+    quantities
+        The reward and the constraints, with their units.
+    shuffled
+        Whether coins assign rows to the halves.
+    first
+        The result of the first pass.
+    questions
+        The plays to value.
+    executor
+        Reads the parts in parallel; None reads them here.
+    advance
+        Called with the number of rows of each part that was read.
+    """
     task = partial(_second_sums, log, tuple(quantities), shuffled, tuple(questions), first.all)
     parts: list[list[list[list[Answer]]]] = []  # by part, half, question and quantity
     for sums, answers in zip(first.parts, each(executor, task, list(enumerate(first.before))), strict=True):

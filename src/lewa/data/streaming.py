@@ -1,8 +1,8 @@
 """Tables and logs that are larger than memory: a Parquet dataset, checked once, and then read row group by row group.
 
 The first pass checks every cell and finds the range of each quantity, the actions, and the least propensity of each. It goes
-through the row groups one by one, or in parallel by an executor; what they find is merged in their order, so that the result
-does not depend on where they were read.
+through the row groups one by one, or in parallel by an executor; the results are merged in the order of the row groups, so
+that they do not depend on where the row groups were read.
 """
 
 from collections.abc import Sequence
@@ -38,9 +38,9 @@ from lewa.types import Vector
 
 
 def read_stream(path: Path, names: Columns, executor: Executor | None = None) -> Data:
-    """Return the game in a Parquet dataset, a file or a folder, or refuse it in one sentence."""
+    """Return the game in a Parquet dataset, a file or a folder; raise ValueError if it is not one."""
     if texts("context", names.context) or names.group is not None:
-        raise ValueError(f"context columns are read as a whole, and {path.name} is read in parts: name a smaller file")
+        raise ValueError(f"context columns need a file that is read as a whole; {path.name} is read in parts")
     check_names(names)
     dataset = open_dataset(path)
     layout, called = _layout(dataset, names)
@@ -78,18 +78,18 @@ def _layout(dataset: Dataset, names: Columns) -> tuple[Layout, dict[str, str]]:
 
 
 class Scan(NamedTuple):
-    """What a row group has: the range of each quantity, where its least value stands, labels and propensities."""
+    """The contents of a row group: ranges, labels and propensities."""
 
-    low: list[float]
-    high: list[float]
-    place: list[str]
-    labels: Labels
+    low: list[float]  # the least value of each quantity
+    high: list[float]  # its greatest value
+    place: list[str]  # the position of the least value, for messages
+    labels: Labels  # the labels of the actions
     least: Vector  # the least propensity of each label
-    largest: Vector
+    largest: Vector  # the largest propensity of each label
 
 
 def scan(layout: Layout, group: Group) -> Scan:
-    """Check the cells of a row group and find what it has."""
+    """Check the cells of a row group, and return its ranges, labels and propensities."""
     sheet = layout.sheet(group)
     low, high, places = [], [], []
     for query in layout.queries:

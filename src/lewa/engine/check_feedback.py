@@ -1,4 +1,4 @@
-"""Refuse feedback that cannot have happened, before it spoils a state."""
+"""Check feedback before it changes a state."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from lewa.validation import as_floats, in_unit, plain, short_repr
 
 
 def check_feedback(learner: Learner, actions: int, seen: object) -> Full | Bandit:
-    """Return the feedback in the layout of the compiled steps; refuse what does not fit this learner."""
+    """Return the feedback in the layout of the compiled steps; raise ValueError if it does not fit this learner."""
     expected = Full if feedback_kind(type(learner)) is FeedbackKind.FULL else Bandit
     if not isinstance(seen, expected):
         raise TypeError(f"{type(learner).__name__} learns from {expected.__name__} feedback, got {type(seen).__name__}")
@@ -39,7 +39,7 @@ def _bandit(learner: Learner, actions: int, seen: Bandit) -> Bandit:
 
 
 def least_propensity(learner: Learner, actions: int) -> float:
-    """Return the smallest probability that exploration leaves to an action; a little less, for rounding."""
+    """Return the smallest probability of an action under exploration, minus a little for rounding."""
     return float(np.min(getattr(learner, "gamma", 0.0))) / actions * (1 - 1e-9)
 
 
@@ -57,7 +57,7 @@ def _check_action(learner: Learner, actions: int, action: object, propensity: fl
 
 
 def check_distribution(play: object) -> Vector:
-    """Return the play as an array; refuse one that does not sum to 1."""
+    """Return the play as an array; raise ValueError unless it sums to 1."""
     p: Vector = in_unit("play", play)
     if abs(p.sum() - 1) > 1e-9:
         raise ValueError(f"a play must sum to 1, got {p.sum()}")
@@ -65,7 +65,7 @@ def check_distribution(play: object) -> Vector:
 
 
 def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
-    """Return what the learner charged at the draw; refuse another shape than that of its state, and what is not finite."""
+    """Return the values charged at the draw; raise ValueError for another shape than the state's or infinite values."""
     charges = "charged" in field_types(state_type(type(learner)))
     expected: Vector = learner.start(actions).charged if charges else NOTHING
     values = as_floats("charged", charged)
@@ -76,7 +76,7 @@ def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
 
 
 def check_features(expected: int, features: object) -> Vector:
-    """Return the features of a context; refuse another number than the learner looks at, and what is not finite."""
+    """Return the features of a context; raise ValueError for another number than the learner uses, or infinite values."""
     values = as_floats("features", features)
     if values.shape != (expected,) or not np.isfinite(values).all():
         raise ValueError(f"features must be {expected} finite numbers, got {short_repr(features)}")

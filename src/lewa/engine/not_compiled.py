@@ -1,4 +1,4 @@
-"""Why a rule does not compile, in one sentence in the place of Numba's many lines."""
+"""Explain in one sentence why a rule does not compile."""
 
 import re
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class NotCompiledError(ValueError):
 
 
 def explained(function: F, learner: type) -> F:
-    """Return the compiled function; where it does not compile, the first call says so in one sentence."""
+    """Return the compiled function; if it does not compile, its first call raises an error of one sentence."""
     compile_for = getattr(function, "_compile_for_args", None)  # what Numba calls for types that are new
     if compile_for is not None:
 
@@ -37,7 +37,7 @@ def explained(function: F, learner: type) -> F:
 
 
 def why_not_compiled(error: Exception, learner: type) -> str:
-    """Return the class and the method that Numba refuses, the line, the reason, and how to run it nevertheless."""
+    """Return the class and the method that Numba rejects, the line, the reason, and how to run the rule uncompiled."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     place, method = _place(text, learner), re.search(r"function (play|choose|charge|learn|release)", text)
     where, at = (method[1] if method else "", "") if place is None else place
@@ -49,7 +49,7 @@ def why_not_compiled(error: Exception, learner: type) -> str:
 
 
 def _place(text: str, learner: type) -> tuple[str, str] | None:
-    """Return the method and the line of the rule that are refused, if the message has them; the innermost call is first."""
+    """Return the method and the line of the rule that Numba rejects, if the message has them, from the innermost call."""
     places = re.findall(r"([^\s\"]+\.py) \((\d+)\)", text) + re.findall(r"File \"([^\"]+\.py)\", line (\d+)", text)
     rules = {name: getattr(learner, name).__code__ for name in METHODS if hasattr(getattr(learner, name, None), "__code__")}
     for file, number in places:

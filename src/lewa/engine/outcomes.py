@@ -1,4 +1,4 @@
-"""The parts of a round that loops share: what nature answers, and what is added up and written down."""
+"""The parts of a round that loops share: the outcomes, the sums and the history."""
 
 from numba.extending import overload
 
@@ -17,7 +17,7 @@ def add_reward(sums: RunningSums, reward: float) -> None:
 
 @rule
 def add_shortfall(sums: RunningSums, floor: Vector, met: Vector) -> None:
-    """Add up by how much the floors are missed."""
+    """Add up the shortfalls."""
     for j in range(met.size):
         sums.shortfall[j] += floor[j] - met[j]
         sums.positive[j] += positive(floor[j] - met[j])
@@ -25,7 +25,7 @@ def add_shortfall(sums: RunningSums, floor: Vector, met: Vector) -> None:
 
 @rule
 def add_observed_shortfall(sums: RunningSums, floor: Vector, met: Vector) -> None:
-    """Add up by how much the floors are missed, by the constraints that the learner is told."""
+    """Add up the shortfalls of the constraints that the learner observes."""
     for j in range(met.size):
         sums.observed_shortfall[j] += floor[j] - met[j]
 
@@ -42,13 +42,13 @@ def add_shortfall_of_action(sums: RunningSums, floor: Vector, i: int, c: Vector,
 
 @rule
 def write_action(history: RoundHistory, t: int, i: int) -> None:
-    """Write down the action of round t."""
+    """Record the action of round t."""
     history.actions[t] = i
 
 
 @rule
 def write_play(history: RoundHistory, t: int, p: Vector) -> None:
-    """Write down the play of round t."""
+    """Record the play of round t."""
     for i in range(p.size):
         history.plays[t, i] = p[i]
 

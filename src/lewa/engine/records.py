@@ -1,4 +1,4 @@
-"""What a loop is given besides a learner and a nature: which rounds to play, and where to write what happens."""
+"""The arguments of a loop besides a learner and a nature: the rounds to play, and the records to write."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ from lewa.types import Indices, Matrix, Vector, Words
 
 
 class Window(NamedTuple):
-    """Rounds in a row, and the dice that actions are drawn with."""
+    """Consecutive rounds, and the key of the random numbers that draw actions."""
 
     start: int  # the first round, counted from 0
     rounds: int
@@ -16,7 +16,7 @@ class Window(NamedTuple):
 
 
 class RunningSums(NamedTuple):
-    """What a run adds up as it goes; `Trace` says what each is."""
+    """The running sums of a run; `Trace` describes them."""
 
     reward: Vector  # (1,)
     shortfall: Vector  # (m,)
@@ -27,7 +27,7 @@ class RunningSums(NamedTuple):
 
 
 class RoundHistory(NamedTuple):
-    """What a run writes down in each round; without rows if every round was not asked for."""
+    """The records of each round; without rows unless every round was requested."""
 
     plays: Matrix  # (n, K)
     multipliers: Matrix  # (n, m)

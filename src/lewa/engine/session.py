@@ -1,4 +1,4 @@
-"""A session: one learner at work. Whatever plays a learner, a simulation, a replay or an application, holds one."""
+"""A session: a running learner. Simulations, replays and applications each use one."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Self
@@ -20,7 +20,7 @@ NO_PLAY = NOTHING
 
 
 class Choice(NamedTuple):
-    """An action, the probability with which it was drawn, and the play it was drawn from."""
+    """An action, its probability, and the play from which it was drawn."""
 
     action: int
     propensity: float
@@ -31,7 +31,7 @@ class Choice(NamedTuple):
 
 
 class Session:
-    """One learner at work: its parameters and its state in one buffer, its compiled steps, and its dice.
+    """A running learner: its parameters and its state in one buffer, its compiled steps, and its random numbers.
 
     `state` and `multiplier` are views of the buffer: they change as the learner learns. `multiplier` is all zeros for a
     learner that has none. What changes is the buffer and nothing else, so that `copy` is exact.
@@ -62,30 +62,30 @@ class Session:
         self._features: Vector = getattr(self.state, "features", NOTHING)  # none: it looks at no context
 
     def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
-        """Go on with a learner of the same class with other parameters, from a state, perhaps of other actions."""
+        """Continue with a learner of the same class with other parameters, from a state that may have other actions."""
         self._begin(learner, self.actions if actions is None else actions, state)
 
     def copy(self) -> Self:
-        """Return a session that goes on from here by itself."""
+        """Return an independent copy of the session."""
         return type(self)(self.learner, self.actions, self.dice, self.state)
 
     @property
     def features(self) -> int:
-        """How many features of a context the learner looks at; 0 for a learner without context."""
+        """The number of features that the learner uses; 0 for a learner without context."""
         return self._features.size
 
     @property
     def seen_features(self) -> Vector:
-        """The features that the learner was shown last, as a copy."""
+        """A copy of the features that the learner got last."""
         return self._features.copy() if self._features.size else NOTHING
 
     def see(self, features: Vector) -> None:
-        """Show the learner the features of the round at hand: before a draw, and again before its answer is learned."""
+        """Pass the features of the current round to the learner, before a draw and again before its answer is learned."""
         if self._features.size:
             self._features[:] = features
 
     def play(self) -> Vector:
-        """Return the play that the next action is drawn from."""
+        """Return the play from which the next action is drawn."""
         p = np.empty(self.actions)
         self.steps.play(self.memory, p)
         return p
@@ -135,7 +135,7 @@ class Session:
         return NOTHING if self._charged is None else self._charged.copy()
 
     def charge(self, action: int) -> Vector:
-        """Let the learner charge its constraints for the action drawn; return what it charged."""
+        """Let the learner charge its constraints for the action drawn; return the charged values."""
         if self._charged is None:
             return NOTHING
         self.steps.charge(self.memory, action)
@@ -196,7 +196,7 @@ def dice_of(seed: int) -> Words:
 
 
 def check_learner(learner: object) -> Learner:
-    """Return the learner; refuse what is none."""
+    """Return the learner; raise ValueError for anything else."""
     if not isinstance(learner, Learner):
         got = f"the class {learner.__name__}" if isinstance(learner, type) else short_repr(learner)
         raise TypeError(f"learner must be an object such as lewa.learners.Lewa.tuned(...), got {got}")

@@ -1,4 +1,4 @@
-"""The best reward at each budget, from a table or a log, and what a learner gets there."""
+"""Compute the best reward at each budget, from a table or a log, and the results of learners there."""
 
 from lewa.frontiers.compute import POINTS, frontier
 from lewa.frontiers.result import BestPlay, CurvePoint, Frontier, HeldOut, LearnerResult, Mean, Point

@@ -1,4 +1,4 @@
-"""The lines of a frontier: that of one constraint is varied, the others stay; and the best fixed play at each."""
+"""The limits of a frontier: one constraint's limit is varied, the others are fixed; the best fixed play at each limit."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -26,18 +26,30 @@ def _numbers(budgets: Sequence[float]) -> list[float]:
 
 
 class Budgets(NamedTuple):
-    """Which constraint is varied, over which lines, and where the others stay; all as floors of [0, 1]."""
+    """The constraint whose limit is varied, the limits it takes, and the limits of the others, as floors in [0, 1]."""
 
-    data: Data
-    j: int  # the constraint that is varied
-    floors: Vector  # (m,)  that of j has no meaning
-    user_floors: tuple[float, ...] | None  # floors of j that the user named; None: a grid
-    points: int  # of the grid
-    unlimited: tuple[str, ...]  # the other constraints without a line
+    data: Data  # the user's data
+    j: int  # the index of the constraint whose limit is varied
+    floors: Vector  # (m,)  the floors of the others; that of j is not used
+    user_floors: tuple[float, ...] | None  # the floors of j that the user gave; None: a grid
+    points: int  # the number of floors in the grid
+    unlimited: tuple[str, ...]  # the other constraints without a limit
 
     @classmethod
     def of(cls, data: Data, budgets: Sequence[float] | None, points: int, lines: Mapping[str, float] | None) -> "Budgets":
-        """Check the lines and convert them to floors."""
+        """Check the limits and convert them to floors.
+
+        Parameters
+        ----------
+        data
+            The user's data.
+        budgets
+            The limits of the varied constraint; None for a grid.
+        points
+            The number of limits in the grid.
+        lines
+            The limits of other constraints, by name.
+        """
         names = [quantity.name for quantity in data.constraints]
         if lines is not None and not isinstance(lines, Mapping):
             raise ValueError(f"lines must be a mapping of names to numbers, got {short_repr(lines)}")
@@ -47,7 +59,7 @@ class Budgets(NamedTuple):
                 raise ValueError(f"there is no constraint {name!r}{nearest(name, names)}")
         free = [name for name in names if name not in fixed]
         if not free:
-            raise ValueError("lines fixes every constraint, so none is left to vary: leave one out")
+            raise ValueError("lines must leave out the constraint whose limit is varied, got a limit for every constraint")
         j = names.index(free[0])
         floors = np.array([q.floor(fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
         user_floors = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
@@ -55,7 +67,7 @@ class Budgets(NamedTuple):
 
     @property
     def varied(self) -> Quantity:
-        """Return the constraint whose line is varied."""
+        """Return the constraint whose limit is varied."""
         return self.data.constraints[self.j]
 
     def floors_at(self, floor: float) -> Vector:
@@ -65,11 +77,11 @@ class Budgets(NamedTuple):
         return floors
 
     def lines(self, floors: Vector) -> dict[str, float]:
-        """Return the floors as lines, in the user's units."""
+        """Return the floors as limits in the user's units."""
         return {q.name: q.scale.to_user(c0) for q, c0 in zip(self.data.constraints, floors.tolist(), strict=True)}
 
     def ends(self, rewards: Vector, constraints: Matrix) -> tuple[float, float]:
-        """Return the highest floor that some play keeps, and the highest that costs nothing."""
+        """Return the highest floor that some play meets, and the highest floor that costs no reward."""
         varied, others = constraints[self.j], np.delete(constraints, self.j, axis=0)
         if not len(others):
             return float(varied.max()), float(varied[rewards == rewards.max()].max())
@@ -78,19 +90,19 @@ class Budgets(NamedTuple):
         if not highest.feasible:
             lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
             listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
-            raise ValueError(f"no play keeps {listing}, whatever the limit of {self.varied.name}")
+            raise ValueError(f"no play meets {listing}, whatever the limit of {self.varied.name}")
         # Of the plays that are best without it, the one that has most of it.
         rows, floors = np.vstack([others, rewards]), np.append(fixed, max(best.value - 1e-9, 0.0))
         return highest.value, min(best_fixed_play(varied, rows, floors).value, highest.value)
 
     def grid(self, rewards: Vector, constraints: Matrix, points: int) -> list[float]:
-        """Return floors from one end to the other, so that the lines grow."""
+        """Return floors from one end to the other, in the order of growing limits."""
         highest, free = self.ends(rewards, constraints)
         floors: list[float] = np.linspace(highest, free, points if highest > free else 1).tolist()
         return floors if self.varied.sense == "at most" else floors[::-1]
 
     def levels(self, rewards: Vector, constraints: Matrix) -> list[float]:
-        """Return the floors that the user named, or those of the grid."""
+        """Return the user's floors, or those of the grid."""
         if self.user_floors is None:
             return self.grid(rewards, constraints, self.points)
         return sorted(set(self.user_floors), reverse=self.varied.sense == "at most")
@@ -110,13 +122,13 @@ class Budgets(NamedTuple):
         return BestPlay(reward_scale.to_user(result.value), shares, price, average, result.feasible), result.play
 
     def shares(self, p: Vector) -> dict[str, float]:
-        """Return the actions that a play takes, and how often."""
+        """Return the actions of a play and their probabilities."""
         return {name: share for name, share in zip(self.data.actions, p.tolist(), strict=True) if share > NO_SHARE}
 
     def curve(self, rewards: Vector, constraints: Matrix, errors: Vector | None = None) -> tuple[CurvePoint, ...]:
-        """Return the best play at many lines, up to the loosest that the user named.
+        """Return the best play at many limits, up to the loosest limit of the user.
 
-        `errors` (K,) are half the intervals of each action's estimated reward, which are about independent of each other.
+        `errors` (K,) are the half-widths of the intervals of each action's estimated reward, taken as independent.
         """
         floors = self.grid(rewards, constraints, CURVE_POINTS)
         loosest = min((*floors, *(self.user_floors or ())))
@@ -129,15 +141,15 @@ class Budgets(NamedTuple):
         return tuple(points)
 
     def notes(self, rewards: Vector, constraints: Matrix) -> list[str]:
-        """Return sentences about lines that are missing, cost nothing or cannot be kept."""
+        """Return sentences about limits that are missing, cost no reward or cannot be met."""
         (highest, free), to_user, name = self.ends(rewards, constraints), self.varied.scale.to_user, self.varied.name
         notes = [f"{other} has no limit here, so any average of it is allowed" for other in self.unlimited]
         if highest <= free:
-            notes.append(f"no feasible limit of {name} costs any reward: the action with the best reward keeps them all")
+            notes.append(f"no feasible limit of {name} costs any reward: the action with the best reward meets them all")
         impossible = [f"{to_user(floor):g}" for floor in self.user_floors or () if floor > highest + TIGHT]
         if impossible:
             lines = f"{name} {self.varied.sense} {' or '.join(impossible)}"
-            notes.append(f"no play keeps {lines}: the nearest feasible limit is {to_user(highest):g}")
+            notes.append(f"no play meets {lines}: the nearest feasible limit is {to_user(highest):g}")
         return notes
 
     def action_means(self, rewards: Vector, constraints: Matrix) -> dict[str, dict[str, float]]:

@@ -1,8 +1,8 @@
-"""Reward against budget, from the user's data: what could have been had at each line, and what a learner gets there.
+"""Compute reward against budget from the user's data: the best reward at each limit, and the results of learners there.
 
-For a table, which shows every action in every round: the best fixed play in hindsight at each line with its price, and the
-learners replayed on it. For a bandit log: the same play from estimates, and what it would have had, off-policy. All numbers
-are in the user's units, per round.
+For a table, which has every action in every round, the result is the best fixed play in hindsight at each limit, its price,
+and the results of learners that are replayed. For a bandit log it is the best play by estimates, and its off-policy value.
+All numbers are in the user's units, per round.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -58,29 +58,30 @@ def frontier(
         The names of columns, as `lewa.data.files.read_data` describes them: a quantity is NAME or NAME=LOW..HIGH, actions
         are NAME or NAME=LABEL:TEXT,LABEL:TEXT.
     context
-        The names of columns that are known before each decision. The best policy on them is then judged beside the best
-        fixed mixture, on rows that did not choose it: would context pay? In a log no draw may depend on other rows.
+        The names of columns that are known before each decision. The best policy on them is then compared with the best
+        fixed mixture, on rows that did not choose it. In a log no draw may depend on other rows.
     budgets, points
         The limit of one constraint is varied, the first without a limit in `lines`: over `budgets`, or over `points` limits
         from the strictest feasible one to the first that no longer binds.
     lines
         The limits of other constraints, by name.
     learner
-        "auto" takes the learners that did best on real data, one for full and one for bandit feedback; others go by name.
-        A log, which has one action per row, is evaluated off-policy (`lewa.data.off_policy`), and no learner is replayed.
+        The names of learners to replay. "auto" replays the learners that did best on real data, one for full and one for
+        bandit feedback. No learner is replayed on a log, which has one action per row: plays are evaluated off-policy
+        (`lewa.data.off_policy`).
     seeds, level
-        The seeds of learners, and the level of intervals.
+        The number of seeds of each learner, or the seeds; and the level of intervals.
     folds
-        Which rows of a log choose a play and which value it: "halves", the first half and the second; "shuffled", two
-        halves in an order drawn at random, for logs in which no draw depends on other rows; "auto" takes the latter where
-        each action has the same propensity in all of its rows.
+        The rows of a log that choose a play and those that value it: "halves", the first half and the second; "shuffled",
+        two halves drawn at random, for logs in which no draw depends on other rows; "auto", shuffled halves if each action
+        has the same propensity in all of its rows.
     goal
-        What "auto" takes, as `lewa.choice` has it: "practice", or "proved", the learners with the least bound.
+        The rule for "auto" (`lewa.choice`): "practice", or "proved", the learners with the smallest bound.
     progress
         Called with the number of rounds played, or rows read, so far and in all.
     executor
-        Where the row groups of such data are read and learners are replayed, for instance `client.get_executor()` of a
-        Dask cluster whose workers see the same files; the numbers are the same.
+        Reads row groups and replays learners, for instance `client.get_executor()` of a Dask cluster whose workers see the
+        same files. The numbers do not depend on it.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
@@ -106,12 +107,12 @@ def frontier(
     if isinstance(game, Table):
         if folds != "auto":
             raise ValueError(
-                f"folds are for a log, but these data have every action of every round, got folds={short_repr(folds)}"
+                f"folds need a log, but these data have every action in every round, got folds={short_repr(folds)}"
             )
         how = Replays(names, as_seeds(seeds), goal, progress, executor)
         return _with_context(of_table(named, game, limits, level, how), named, limits)
     if names != ["auto"]:
-        raise ValueError(f"the frontier of a log replays no learner; use `lewa replay`, got {short_repr(names)}")
+        raise ValueError(f"the frontier of a log cannot replay learners: use `lewa replay`, got {short_repr(names)}")
     evidence: Evidence = (
         RowsInMemory(named, game, folds) if isinstance(game, Log) else RowsInParts(named, game, folds, executor, progress)
     )

@@ -1,17 +1,18 @@
-"""Would context pay? The best policy on a context beside the best fixed mixture, each judged on rows that did not choose it.
+"""Compare the best policy on a context with the best fixed mixture, each evaluated on rows that did not choose it.
 
-Rows are cut into five folds at random. For each fold the other four fit a ridge regression of the reward and of the cost
-for each action, and choose the best fixed mixture and the best policy: the largest forecast reward less prices times the
-forecast costs, at a few prices that are mixed so that the forecasts meet the limits. On the fold itself each row has a
-value for both: its own, in a table; in a log the doubly robust one. The gain charges what the policy spends more at the
-prices of the mixture. A policy on groups is judged in the same way: its forecasts are the means of each group.
+Rows are split into five folds at random. For each fold, a ridge regression of the reward and of the cost of each action is
+fitted to the other four, which also choose the best fixed mixture and the best policy: the largest forecast reward less
+prices times the forecast costs, at a few prices that are mixed so that the forecasts meet the limits. On the fold itself
+each row has a value under both: the observed value in a table, the doubly robust value in a log. The gain is the difference
+in reward, minus the extra cost of the policy at the prices of the mixture. A policy on groups is evaluated in the same way:
+its forecasts are the means of each group.
 
 The interval allows for twice the variance of independent rows. Given its policy, the rows of a fold are independent, but
-each row also teaches the policies of the other folds. Where the context says nothing, policies follow the noise of what
-taught them. To first order the gain is then a sum of w(i, j) over ordered pairs of rows in different folds: i is judged by
-what j taught. w(i, j) = w(j, i) has mean 0 given either row, so pairs are uncorrelated but for the two orders of one,
-which are the same number: the variance of the sum is twice what independent rows would have. Where context pays, the
-policies of all folds agree, the variance is that of independent rows, and the interval is wider than it has to be.
+each row also trains the policies of the other folds. If the context is uninformative, policies follow the noise of their
+training rows. To first order the gain is then a sum of w(i, j) over ordered pairs of rows in different folds: i is evaluated
+under the policy that j trained. w(i, j) = w(j, i) has mean 0 given either row, so pairs are uncorrelated except for the two
+orders of one pair, which are the same number: the variance of the sum is twice that of independent rows. If context pays,
+the policies of all folds agree, the variance is that of independent rows, and the interval is wider than necessary.
 """
 
 from typing import NamedTuple
@@ -73,7 +74,7 @@ class _Rows(NamedTuple):
         weights = np.eye(self.actions)[self.action] / self.propensity[:, None]  # (n, K)
         totals = weights.sum(axis=0)
         if not (totals > 0).all():
-            raise ValueError("each fold of a log must show every action: there are too few rows to judge a context")
+            raise ValueError("each fold of a log must have every action: there are too few rows to evaluate a context")
         means = np.clip(self.values[:, :, 0] @ weights / totals, 0, 1)
         return means
 
@@ -90,10 +91,10 @@ class _Rows(NamedTuple):
 
 
 class Policy(NamedTuple):
-    """argmax of the reward less prices times costs, at several prices that are mixed."""
+    """A mixture of policies, each of which maximises the reward less prices times costs at its own prices."""
 
-    prices: Matrix  # (n, m)
-    shares: Vector  # (n,)
+    prices: Matrix  # (n, m)  the prices of each policy
+    shares: Vector  # (n,)  the weight of each policy
 
     def play(self, forecasts: Cube) -> Matrix:
         """Return the play (n, K) for each row."""
@@ -104,9 +105,9 @@ class Policy(NamedTuple):
 
 
 def best_mixture(means: Matrix, floors: Vector) -> Hindsight:
-    """Return the best mixture by mean rewards and costs (1+m, n), with prices that are a solution of the dual.
+    """Return the best mixture by mean rewards and costs (1+m, n), with prices that solve the dual problem.
 
-    Where several constraints bind alike, what easing one of them yields is no such solution.
+    If several constraints bind together, the gains from easing each of them need not solve it.
     """
     best = best_fixed_play(means[0], 1 - means[1:], floors)
     if floors.size == 1 or not best.feasible:
@@ -124,10 +125,10 @@ def _best_action(forecasts: Cube, prices: Vector) -> Indices:
 
 
 def price_policy(forecasts: Cube, floors: Vector) -> Policy:
-    """Return the policy with the largest forecast reward whose forecast costs meet the limits, or come nearest.
+    """Return the policy with the largest forecast reward whose forecast costs meet the limits, or come nearest to them.
 
-    By column generation: the best mixture of the policies so far has prices, and at these prices another policy may be
-    better. There is one policy for each vector of prices, so nothing else can gain.
+    The method is column generation: the best mixture of the policies so far has prices, and at these prices another policy
+    may be better. There is one policy for each vector of prices, so no other policy can improve the mixture.
     """
     rows, m = np.arange(forecasts.shape[1]), floors.size
     steep = [*(STEEP * np.eye(m)), np.full(m, STEEP)] if m > 1 else [np.full(1, STEEP)]
@@ -155,7 +156,7 @@ def price_policy(forecasts: Cube, floors: Vector) -> Policy:
 
 
 def groups_of(contexts: Matrix) -> Indices:
-    """Return a number for each row that rows with about the same features share: levels, and the nearest knots."""
+    """Return the group of each row: rows with the same levels and the same nearest knots share a group."""
     largest = np.maximum(abs(contexts).max(axis=0), 1e-12)
     numbers: Indices = np.unique(contexts > largest / 2, axis=0, return_inverse=True)[1].ravel()
     return numbers
@@ -197,12 +198,22 @@ class _Split(NamedTuple):
 
 
 def context_gains(data: Data, budgets: Budgets, floors: list[float], seed: int = 0) -> tuple[ContextGain, ...]:
-    """Return, for each line, what the best policy on the context gains over the best fixed mixture."""
+    """Return, for each limit, the gain of the best policy on the context over the best fixed mixture.
+
+    Parameters
+    ----------
+    data
+        The user's data, with contexts.
+    budgets, floors
+        The constraint whose limit is varied, and the floors that it takes.
+    seed
+        The seed of the folds.
+    """
     rows = _rows(data)
     n = len(rows.contexts)
     fold = np.random.default_rng(seed).permutation(n) % FOLDS
     if n < 10 * FOLDS:
-        raise ValueError(f"to judge a context takes at least {10 * FOLDS} rows, got {n}")
+        raise ValueError(f"evaluating a context needs at least {10 * FOLDS} rows, got {n}")
     grouped = _indicators(rows)
     split, by_group = _Split.of(rows, fold), None if grouped is None else _Split.of(grouped, fold)
     whole = rows.forecast(rows.fit())

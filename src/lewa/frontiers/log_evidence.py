@@ -1,6 +1,6 @@
-"""What the rows of a log say of plays: estimates of each action, values off-policy, and propensities that do not fit.
+"""Evaluate plays on a log: estimates for each action, off-policy values, and a test of the propensities.
 
-A log in memory and one that is read in parts answer the same questions.
+A log in memory and a log that is read in parts have the same interface.
 """
 
 from typing import NamedTuple, Protocol
@@ -18,15 +18,15 @@ Means = tuple[Vector, Matrix]  # rewards (K,) and constraints (m, K), in [0, 1]
 
 
 class Evidence(Protocol):
-    """The rows of a log, of which one half chooses plays and the other values them."""
+    """The rows of a log, one half of which chooses plays while the other half values them."""
 
     shuffled: bool  # whether rows were assigned to the halves at random
 
     def means(self) -> tuple[Means, Means]:
-        """Return what each action has on average, self-normalised: by all rows, and by the half that chooses."""
+        """Return the self-normalised means of each action, over all rows and over the half that chooses plays."""
 
     def values(self, plays: list[Vector], level: float) -> tuple[list[Estimates], list[Estimates]]:
-        """Return the values of each action alone by all rows, and of these plays by the other half."""
+        """Return the values of each action alone, over all rows, and of these plays, over the other half."""
 
     def misfits(self) -> list[Misfit]:
         """Return the rows that propensities do not fit."""
@@ -43,7 +43,7 @@ class RowsInMemory:
         self.first, self.second = _halves(data, self.rows)
 
     def means(self) -> tuple[Means, Means]:
-        """Return what each action has on average."""
+        """Return the means of each action."""
         return _means(self.data, self.rows), _means(self.data, self.first)
 
     def values(self, plays: list[Vector], level: float) -> tuple[list[Estimates], list[Estimates]]:
@@ -58,13 +58,13 @@ class RowsInMemory:
 
 
 def check_halves(data: Data, rows: Matrix) -> None:
-    """Refuse a log of which a half does not show every action; `rows` (2, K) has the rows of each half and action."""
+    """Raise ValueError unless both halves have every action; `rows` (2, K) counts the rows of each half and action."""
     for name, half in zip(("first", "second"), rows, strict=True):
         missing = [action for a, action in enumerate(data.actions) if not half[a]]
         if missing or half.sum() < 2:
-            fault = f"never shows {', '.join(missing)}" if missing else "is too short"
+            fault = f"lacks {', '.join(missing)}" if missing else "is too short"
             raise ValueError(
-                f"one half of a log selects and the other evaluates, so each must have every action: the {name} half "
+                f"one half of a log selects and the other evaluates, so each half must have every action: the {name} half "
                 f"({half.sum():.0f} of {rows.sum():.0f} rows) {fault}"
             )
 

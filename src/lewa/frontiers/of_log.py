@@ -26,7 +26,21 @@ INTERVALS = (
 
 
 def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: float) -> Frontier:
-    """Return the frontier that a log lets one estimate, with each play valued by rows that did not choose it."""
+    """Return the frontier estimated from a log, with each play valued by rows that did not choose it.
+
+    Parameters
+    ----------
+    data
+        The log, with its names and units.
+    rows
+        The number of rows.
+    evidence
+        The estimates and values from the rows of the log.
+    budgets
+        The limits.
+    level
+        The level of intervals.
+    """
     estimated, chooser = evidence.means()
     levels = budgets.levels(*estimated)
     chosen = [budgets.best(*chooser, budgets.floors_at(floor)) for floor in levels]

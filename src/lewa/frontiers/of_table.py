@@ -1,4 +1,4 @@
-"""The frontier of a table, which shows every action in every round: hindsight, and learners replayed."""
+"""The frontier of a table, which has every action in every round: the best plays in hindsight, and learners."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -31,17 +31,31 @@ class _Replay(NamedTuple):
 
 
 class Replays(NamedTuple):
-    """Which learners are replayed, with which seeds, and where."""
+    """The learners to replay, and how to replay them."""
 
-    names: Sequence[str]
-    seeds: tuple[int, ...]
-    goal: str = "practice"
-    progress: Callable[[int, int], None] | None = None
-    executor: Executor | None = None
+    names: Sequence[str]  # their names, or "auto"
+    seeds: tuple[int, ...]  # the seeds of each
+    goal: str = "practice"  # the rule for "auto"
+    progress: Callable[[int, int], None] | None = None  # called with the rounds played so far and in all
+    executor: Executor | None = None  # plays the seeds in parallel; None plays them here
 
 
 def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Replays) -> Frontier:
-    """Return the frontier of a table, with learners replayed on it."""
+    """Return the frontier of a table, with the results of learners that are replayed on it.
+
+    Parameters
+    ----------
+    data
+        The table, with its names and units.
+    game
+        The table as a game, in [0, 1].
+    budgets
+        The limits.
+    level
+        The level of intervals.
+    how
+        The learners to replay.
+    """
     T = game.length
     rewards, constraints = game.mean_rewards(T), game.average_constraints()
     levels = budgets.levels(rewards, constraints)
@@ -57,7 +71,7 @@ def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Repla
         points.append(Point(lines[budgets.varied.name], lines, best, results, None))
     on_action = [name for name, result in points[0].learners.items() if result.measured_on == "action"]
     notes = budgets.notes(rewards, constraints)
-    notes += [f"violation of {name} is measured on the action drawn" for name in on_action]
+    notes += [f"the violation of {name} is measured on the action drawn" for name in on_action]
     notes += _unproved(replays, game, budgets.floors_at(levels[0])) if "auto" in how.names else []
     return Frontier(
         kind="table",

@@ -21,32 +21,32 @@ JSON_FIELDS = tuple(name for name in schema.Frontier.__annotations__ if name != 
 
 
 class Mean(NamedTuple):
-    """A mean over seeds, and its Student interval: how much the learner's random numbers matter on these very data."""
+    """A mean over seeds, and its Student interval: the influence of the learner's random numbers on these data."""
 
-    mean: float
-    low: float
-    high: float
-    per_seed: tuple[float, ...]
+    mean: float  # the mean over seeds
+    low: float  # the interval: its lower end
+    high: float  # its upper end
+    per_seed: tuple[float, ...]  # the value of each seed
 
 
 class BestPlay(NamedTuple):
-    """The best fixed play at a line: in hindsight, or, for a log, by what is estimated from all of its rows."""
+    """The best fixed play at a limit: in hindsight, or, for a log, by estimates from all of its rows."""
 
-    value: float  # reward per round
-    play: dict[str, float]  # the actions that it takes, and how often
-    price: dict[str, float | None]  # reward gained by easing each line, per unit; None where no play keeps the lines
-    average: dict[str, float]  # what it has of each constraint
-    feasible: bool  # whether some play keeps the lines; if not, this is the one that misses them least
+    value: float  # its reward per round
+    play: dict[str, float]  # the probability of each action
+    price: dict[str, float | None]  # the reward gained per unit of easing each limit; None if no play meets the limits
+    average: dict[str, float]  # its average of each constraint
+    feasible: bool  # whether some play meets the limits; if not, this play misses them least
 
 
 class LearnerResult(NamedTuple):
-    """What a learner got, per round."""
+    """The results of a learner, per round."""
 
-    reward: Mean
-    average: dict[str, Mean]  # of each constraint
-    violation: dict[str, Mean]  # net: rounds on the right side of the line make up for others
-    positive_violation: dict[str, Mean]
-    measured_on: str  # "play", or "action": the one drawn
+    reward: Mean  # its reward
+    average: dict[str, Mean]  # its average of each constraint
+    violation: dict[str, Mean]  # its net violation of each constraint: surpluses offset shortfalls
+    positive_violation: dict[str, Mean]  # its shortfalls alone
+    measured_on: str  # "play", or "action" if the results are those of the actions drawn
 
 
 class HeldOut(NamedTuple):
@@ -57,30 +57,30 @@ class HeldOut(NamedTuple):
 
 
 class Point(NamedTuple):
-    """One line of the varied constraint, and what can be had there."""
+    """One limit of the varied constraint, with the best play and the learners there."""
 
-    line: float  # of the constraint that is varied
-    lines: dict[str, float]  # of every constraint
-    best: BestPlay
-    learners: dict[str, LearnerResult]  # of a table, by name
-    held_out: HeldOut | None  # of a log
+    line: float  # the limit of the varied constraint
+    lines: dict[str, float]  # the limits of all constraints
+    best: BestPlay  # the best fixed play
+    learners: dict[str, LearnerResult]  # the results of learners by name, for a table
+    held_out: HeldOut | None  # a play and its values by other rows, for a log
 
 
 class ContextGain(NamedTuple):
-    """What the best policy on a context has over the best fixed mixture at a line, judged on rows that did not choose it."""
+    """The best policy on a context against the best fixed mixture at a limit, on rows that did not choose them."""
 
-    line: float
-    fixed: float  # reward per round of the mixture
-    fixed_average: float  # of the constraint
-    policy: float
-    policy_average: float
-    gain: float  # in reward, with what is spent more charged at the price of the mixture
-    low: float  # of an approximate interval at 95 %
-    high: float
-    in_sample: float  # the gain by the rows that chose the policy: optimistic
-    by_group: float | None  # the reward of the best policy on groups of rows with like contexts; None for small groups
-    ceiling: float | None  # of a table, the reward of a policy that knows each row's outcomes: nobody reaches it
-    rows_to_settle: int | None  # how many rows would tell a gain of this size from none; None where there is none
+    line: float  # the limit
+    fixed: float  # the mixture's reward per round
+    fixed_average: float  # its average of the constraint
+    policy: float  # the policy's reward per round
+    policy_average: float  # its average of the constraint
+    gain: float  # the difference in reward, minus the extra cost at the price of the mixture
+    low: float  # an approximate interval of the gain at 95 %: its lower end
+    high: float  # its upper end
+    in_sample: float  # the gain on the rows that chose the policy, which is optimistic
+    by_group: float | None  # the reward of the best policy on groups of rows with similar contexts; None if they are small
+    ceiling: float | None  # for a table, the reward of a policy that knows each row's outcomes, which none can reach
+    rows_to_settle: int | None  # the number of rows that would tell a gain of this size from 0; None without a gain
 
     @property
     def verdict(self) -> str:
@@ -89,34 +89,34 @@ class ContextGain(NamedTuple):
 
 
 class CurvePoint(NamedTuple):
-    """A point of the curve that a figure shows: the best play at a line."""
+    """A point of the curve in a figure: the best play at a limit."""
 
-    line: float
-    value: float
-    price: float  # of the varied constraint
-    play: dict[str, float]
-    error: float  # half of the approximate interval of an estimated value; 0 in hindsight
+    line: float  # the limit
+    value: float  # the reward of the best play
+    price: float  # the price of the varied constraint
+    play: dict[str, float]  # the probability of each action
+    error: float  # the half-width of the approximate interval of an estimated value; 0 in hindsight
 
 
 @dataclass(frozen=True, repr=False)
 class Frontier:
-    """Reward against budget: `print` it for tables, `repr` is one line, `plain` is what `--json` prints."""
+    """Reward against budget. `print` shows tables, `plain` returns the object that `--json` prints."""
 
     kind: str  # "table" or "log"
-    rounds: int  # or, of a log, rows
-    actions: tuple[str, ...]
-    reward: Quantity
-    constraints: tuple[Quantity, ...]
-    varied: str  # the constraint whose line is varied
-    level: float  # of the intervals
-    learners: dict[str, str]  # the kind of feedback of each
-    points: tuple[Point, ...]  # from the smallest line to the largest
-    actions_alone: dict[str, Estimates]  # of a log, by action
-    notes: tuple[str, ...]
-    curve: tuple[CurvePoint, ...]  # enough to draw
-    action_means: dict[str, dict[str, float]]  # by action and quantity
+    rounds: int  # the number of rounds, or of rows of a log
+    actions: tuple[str, ...]  # the names of the actions
+    reward: Quantity  # the name and the range of the reward
+    constraints: tuple[Quantity, ...]  # the name, sense and range of each constraint
+    varied: str  # the constraint whose limit is varied
+    level: float  # the level of intervals
+    learners: dict[str, str]  # the learners, and the feedback of each
+    points: tuple[Point, ...]  # from the smallest limit to the largest
+    actions_alone: dict[str, Estimates]  # the values of each action alone, for a log
+    notes: tuple[str, ...]  # remarks on the limits and the estimates
+    curve: tuple[CurvePoint, ...]  # the points of a figure
+    action_means: dict[str, dict[str, float]]  # the averages by action and quantity
     source: str = ""  # the name of the file
-    context: tuple[ContextGain, ...] = ()  # where columns of a context are named
+    context: tuple[ContextGain, ...] = ()  # the gain of a context at each limit, if context columns were named
 
     def __repr__(self) -> str:
         return (
@@ -131,33 +131,33 @@ class Frontier:
 
     @property
     def varied_quantity(self) -> Quantity:
-        """Return the constraint whose line is varied."""
+        """Return the constraint whose limit is varied."""
         return next(quantity for quantity in self.constraints if quantity.name == self.varied)
 
     @property
     def across(self) -> str:
-        """Return what the lines are: the name and the sense of the varied constraint."""
+        """Return the name and the sense of the varied constraint."""
         return f"{self.varied} {self.varied_quantity.sense}"
 
     @property
     def limited(self) -> list[Quantity]:
-        """Return the constraints that have a line; any average of the others will do."""
+        """Return the constraints that have a limit."""
         lines = self.points[0].lines
         return [q for q in self.constraints if q.name == self.varied or lines[q.name] != q.scale.to_user(0.0)]
 
     @property
     def fixed_lines(self) -> str:
-        """Return the lines that are not varied, in words, each after a comma."""
+        """Return the limits that are not varied as text, each after a comma."""
         lines = self.points[0].lines
         return "".join(f", {q.name} {q.sense} {lines[q.name]:g}" for q in self.limited if q.name != self.varied)
 
     @property
     def seeds(self) -> int:
-        """Return over how many seeds means are taken; 0 where no learner is replayed."""
+        """Return the number of seeds of each mean; 0 if no learner is replayed."""
         return max((len(result.reward.per_seed) for result in self.points[0].learners.values()), default=0)
 
     def rows(self) -> list[dict[str, float | str | None]]:
-        """Return a flat row for each line and each play or learner that is shown there: for a DataFrame, or a file."""
+        """Return a flat row for each limit and each play or learner, for a DataFrame or a file."""
         return [row for point in self.points for row in _point_rows(self, point)]
 
     def to_frame(self) -> "DataFrame":
@@ -165,7 +165,7 @@ class Frontier:
         return notebook.frame(self.rows())
 
     def plot(self) -> "Figure":
-        """Return a matplotlib figure: the best reward at each line, single actions, and what learners get."""
+        """Return a matplotlib figure: the best reward at each limit, single actions, and learners."""
         line = np.array([point.line for point in self.curve])
         value = np.array([point.value for point in self.curve])
         error = np.array([point.error for point in self.curve])
@@ -188,7 +188,7 @@ class Frontier:
         return notebook.html_table(f"{self.reward.name} against {self.across}", self.rows(), self.notes)
 
     def plain(self) -> schema.Frontier:
-        """Return the numbers as JSON has them."""
+        """Return the numbers as a dictionary for JSON."""
         plain = {name: _plain(getattr(self, name)) for name in JSON_FIELDS}
         if self.context:
             plain["context"] = _plain(self.context)

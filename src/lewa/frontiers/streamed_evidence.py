@@ -1,4 +1,4 @@
-"""What the rows of a log say of plays, where the log is read in parts."""
+"""Evaluate plays on a log that is read in parts."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor
@@ -17,7 +17,19 @@ LEVEL = 0.95  # of the intervals of means, which are not used
 
 
 class RowsInParts:
-    """A log that is read twice, part by part: here, or by an executor."""
+    """A log that is read twice, part by part.
+
+    Parameters
+    ----------
+    data, log
+        The log with its names and units, and its parts.
+    folds
+        "auto", "halves" or "shuffled", as in `lewa.frontier`.
+    executor
+        Reads the parts in parallel; None reads them here.
+    progress
+        Called with the number of rows read so far, and in all.
+    """
 
     def __init__(
         self,
@@ -40,7 +52,7 @@ class RowsInParts:
             self._progress(self._passed, 2 * self.log.rows)
 
     def means(self) -> tuple[Means, Means]:
-        """Return what each action has on average, by all rows and by the first half."""
+        """Return the means of each action, over all rows and over the first half."""
         return self._means((0, 1)), self._means((0,))
 
     def _means(self, halves: tuple[int, ...]) -> Means:
@@ -54,7 +66,7 @@ class RowsInParts:
         return means[0], means[1:]
 
     def values(self, plays: list[Vector], level: float) -> tuple[list[Estimates], list[Estimates]]:
-        """Return the values of each action alone by all rows, and of these plays by the second half."""
+        """Return the values of each action alone, over all rows, and of these plays, over the second half."""
         K, largest = self.log.actions, self.first.largest
         questions = [Question(np.eye(K)[a], False, float(largest[:, a].max())) for a in range(K)]
         questions += [Question(play, True, float((play * largest[1]).max())) for play in plays]

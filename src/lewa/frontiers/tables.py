@@ -1,4 +1,4 @@
-"""A frontier as tables of text: what could be had at each line, then what is had there."""
+"""Format a frontier as tables of text: the best plays at each limit, then the learners."""
 
 from collections.abc import Sequence
 from textwrap import fill
@@ -15,14 +15,14 @@ TEXT_WIDTH = 120  # of notes, where they are printed as plain text
 class TextTable(NamedTuple):
     """A table whose first column names its rows."""
 
-    title: str
-    columns: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-    caption: str = ""
+    title: str  # the line above the table
+    columns: tuple[str, ...]  # the names of the columns
+    rows: list[tuple[str, ...]]  # the cells, row by row
+    caption: str = ""  # the text below the table
 
 
 def tables(frontier: Frontier) -> list[TextTable]:
-    """Return the tables of a frontier: reward and what is kept or missed, side by side."""
+    """Return the tables of a frontier, with rewards and constraints side by side."""
     context = [_context(frontier)] if frontier.context else []
     if frontier.kind == "log":
         return [*_actions_alone(frontier), _best(frontier, "estimated", "rows"), _held_out(frontier), *context]
@@ -150,12 +150,12 @@ def _learners(frontier: Frontier) -> TextTable:
 
 
 def price_label(name: str, sense: str) -> str:
-    """Return what a price is: the reward gained by easing a line."""
+    """Return the label of a price, the reward gained by easing a limit."""
     return f"gain per extra unit of {name}" if sense == "at most" else f"gain per unit less of {name}"
 
 
 def interval(value: Value | Mean) -> str:
-    """Format a value and half of its interval, where there is one."""
+    """Format a value and the half-width of its interval, if there is one."""
     middle, low, high = value[0], value.low, value.high
     return f"{number(middle)} {PLUS_MINUS} {(high - low) / 2:.2g}" if high > low else number(middle)
 

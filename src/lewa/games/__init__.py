@@ -57,9 +57,9 @@ TWISTS: dict[str, type[Twist]] = {"delay": Delay, "noise": Noise, "scale": Scale
 
 
 def find(name: str) -> type[Game]:
-    """Return the class of that name, without twists; refuse others with the nearest right name.
+    """Return the class of that name, without twists; raise ValueError with the nearest name for an unknown one.
 
-    A name is a word of `ALL`, an entry point of another package (group `lewa.games`), or MODULE:CLASS.
+    A name is a key of `ALL`, an entry point of another package (group `lewa.games`), or MODULE:CLASS.
     """
     kind = ALL.get(name) or find_class(name, GAMES)
     if kind is None:
@@ -70,14 +70,14 @@ def find(name: str) -> type[Game]:
 
 
 def names() -> list[str]:
-    """Return the names of all games: those of `ALL`, and those that other packages announce."""
+    """Return the names of all games: those in `ALL`, and those of installed packages."""
     return list(dict.fromkeys([*ALL, *announced(GAMES)]))
 
 
 def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
-    """Take NAME+TWIST+... apart: return the game's name, and the twists from the innermost on."""
+    """Split NAME+TWIST+... into the game's name and the twists, the innermost first."""
     if not isinstance(name, str):
-        raise TypeError(f"the name of a game must be a string of lewa.games.ALL, got {short_repr(name)}")
+        raise TypeError(f"the name of a game must be a string in lewa.games.ALL, got {short_repr(name)}")
     inside, *words = name.split("+")
     for word in words:
         if word not in TWISTS:
@@ -86,7 +86,7 @@ def split_twists(name: str) -> tuple[str, list[type[Twist]]]:
 
 
 def is_compiled(name: str) -> bool:
-    """Return whether the rounds of a game are played in a compiled loop: none reacts, is late or lacks actions."""
+    """Return whether a compiled loop plays the game: it does not react, is never late and has all actions."""
     inside, around = split_twists(name)
     kinds, attributes = [find(inside), *around], ("reacts", "late_feedback", "missing_actions")
     return not any(getattr(kind, attribute) is True for kind in kinds for attribute in attributes)
@@ -97,11 +97,11 @@ def make(name: str, floor: object, rounds: int, **parameters: Any) -> Game:
 
     Parameters
     ----------
-    name : str
+    name
         The name of a game, of a game with twists such as "radio+delay", or MODULE:CLASS.
-    floor : float or sequence of float
+    floor
         The floor of each constraint.
-    rounds : int
+    rounds
         The number of rounds that the game is made for.
     **parameters
         Values for parameters of the game and of its twists. The outermost that has a parameter of that name takes it.
@@ -133,7 +133,7 @@ STAND_IN = Bernoulli()  # what a twist is made around first: it says which floor
 
 
 def settings_of(name: str) -> list[str] | None:
-    """Return what can be set of a game and its twists; None where it takes anything."""
+    """Return the parameters of a game and its twists; None if it accepts any parameter."""
     inside, around = split_twists(name)
     kind = find(inside)
     parameters = signature(kind).parameters.values()

@@ -1,4 +1,4 @@
-"""The paper's second story: ads of advertisers who each have a budget, so many constraints at once."""
+"""The paper's second example: ads of advertisers who each have a budget, so that there are many constraints."""
 
 from typing import Self
 
@@ -14,16 +14,16 @@ CONTESTED = (0.8, 0.4), (0.7, 0.3), (0.6, 0.2)
 class Ads(Bernoulli):
     """Ads are shown for clicks, and each advertiser has a budget.
 
-    Advertiser j has the ads of row j. A showing is clicked with its rate in `clicks` (m, n), which is the reward; and with
-    its probability in `contested` (m, n) somebody else bids for it too, so that j pays 1 for it. There is also an ad of
-    the house, which nobody pays for and few click: it is action 0, and makes every budget feasible.
+    Advertiser j has the ads of row j. An ad that is shown is clicked with its rate in `clicks` (m, n), which is the mean
+    reward. With its probability in `contested` (m, n) another advertiser bids for the place too, and j pays 1 for it. Action
+    0 is a house ad, which is free and rarely clicked: it makes every budget feasible.
 
-    Constraint j is what advertiser j does not pay, 1 - paid: its mean is 1 - contested for an ad of j's, and 1 for all
-    others. So p.c_j >= floor_j says that j pays at most 1 - floor_j per round: a budget of 0.1 per round is the floor 0.9.
+    Constraint j is 1 minus the payment of advertiser j: its mean is 1 - contested for an ad of j, and 1 for all other ads.
+    So p.c_j >= floor_j means that j pays at most 1 - floor_j per round: a budget of 0.1 per round is the floor 0.9.
     `for_problem` makes as many advertisers as there are floors.
 
-    Clicks and payments are independent coins. A price per click would make the payment a function of the reward, and what
-    is proved of rewards that are fixed in advance (docs/theory.md, 1.2) would not cover it.
+    Clicks and payments are independent coins. A price per click would make the payment a function of the reward, which the
+    theorem for rewards fixed in advance (docs/theory.md, 1.2) does not cover.
 
     >>> import lewa
     >>> budgets = [0.3, 0.2, 0.1]
@@ -53,6 +53,6 @@ class Ads(Bernoulli):
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """Return the game with one advertiser per floor; after the third they are like the first ones again."""
+        """Return the game with one advertiser per floor; the fourth is like the first, and so on."""
         rows = np.arange(as_floor(floor).size) % len(CLICKS)
         return cls(np.array(CLICKS)[rows], np.array(CONTESTED)[rows])

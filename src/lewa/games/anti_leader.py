@@ -1,4 +1,4 @@
-"""An adversary that pays whatever the learner does not expect."""
+"""An adversary that rewards the actions which the learner plays least."""
 
 from dataclasses import dataclass
 
@@ -14,15 +14,15 @@ PAYS = ("least", "rivals")
 
 @dataclass(frozen=True)
 class AntiLeader(OneConstraint):
-    """It looks at the play and pays the action that is least likely.
+    """The adversary sees the play and rewards the least likely action.
 
     With `pays="least"` the least likely action, the first of equals, is worth 1 and the others 0; with `pays="rivals"` all
-    are worth 1 but the likeliest. Constraints are coins with the means `constraint_means` (K,), or
-    the means themselves if not `noisy`.
+    actions are worth 1 except the likeliest. Constraints are coins with the means `constraint_means` (K,), or the means
+    themselves if not `noisy`.
 
-    It goes with docs/theory.md, 1.4, and errata E2: rewards that react, for which the paper's theorem may not move the best
-    play in hindsight out of the expectation. With "least" no learner earns more than 1/K per round, and one that follows
-    the leader earns nothing.
+    The game belongs to docs/theory.md, 1.4, and errata E2: rewards that react, for which the paper's theorem may not move
+    the best play in hindsight out of the expectation. With "least" no learner earns more than 1/K per round, and a learner
+    that follows the leader earns 0.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=2000, floor=0.5, epsilon=0.05)

@@ -1,4 +1,4 @@
-"""What games are made of: rewards by a script, constraints with known means; and what is known of a game beforehand."""
+"""Base classes of games, with scripted rewards and known mean constraints; and facts about a game in advance."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ class OneConstraint(Game):
 
 
 class FixedRewards(Game, ABC):
-    """A game whose rewards are the same for every seed: their mean and their variation are known beforehand."""
+    """A game whose rewards are the same for every seed, so that their mean and their variation are known in advance."""
 
     @abstractmethod
     def script(self, start: int, stop: int) -> Matrix:
@@ -58,13 +58,13 @@ class FixedRewards(Game, ABC):
         return mean
 
     def variation(self, rounds: int) -> float:
-        """Return sum_t max_i |r_t - mean r|_i, as `lewa.measures.variation` does, a part of the rewards at a time."""
+        """Return sum_t max_i |r_t - mean r|_i as in `lewa.measures.variation`, computed block by block."""
         mean = self.mean_rewards(rounds)
         return float(sum(np.abs(chunk - mean).max(axis=1).sum() for chunk in self._chunks(rounds)))
 
 
 class Scripted(FixedRewards, OneConstraint):
-    """A game with rewards by a script, and constraints that are constant or, if `noisy`, coins with those means."""
+    """A game with scripted rewards, and constraints that are constant or, if `noisy`, coins with these means."""
 
     noisy: bool = False
 
@@ -82,7 +82,17 @@ class Scripted(FixedRewards, OneConstraint):
 
 
 def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
-    """Return `each` numbers of nature, uniform in [0, 1), for each of the rounds start .. stop - 1: (n, each)."""
+    """Return random numbers of the game, uniform in [0, 1), as (n, each).
+
+    Parameters
+    ----------
+    key
+        The key of the game's stream.
+    start, stop
+        The rounds are start .. stop - 1.
+    each
+        How many numbers each round has.
+    """
     out = np.empty((stop - start, each))
     with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
         lots(key, start * each, out.reshape(-1))
@@ -90,7 +100,17 @@ def numbers(key: Words, start: int, stop: int, each: int) -> Matrix:
 
 
 def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
-    """Return the constraints (n, m, K) of rounds start .. stop - 1, coins with these means (m, K)."""
+    """Return constraints (n, m, K) that are coins.
+
+    Parameters
+    ----------
+    means
+        (m, K) The means of the coins.
+    key
+        The key of the game's stream.
+    start, stop
+        The rounds are start .. stop - 1.
+    """
     m, K = means.shape
     rewards, constraints = np.empty((stop - start, K)), np.empty((stop - start, m, K))
     with np.errstate(over="ignore"):  # the streams wrap around, when they run as plain Python
@@ -99,13 +119,13 @@ def coins(means: Matrix, key: Words, start: int, stop: int) -> Cube:
 
 
 def convert_counts(game: Game, *names: str, least: int = 1) -> None:
-    """Turn fields of a game, frozen or not, into whole numbers of at least `least`; refuse what is none."""
+    """Turn fields of a game, frozen or not, into whole numbers of at least `least`; raise ValueError for others."""
     for name in names:
         object.__setattr__(game, name, as_count(name, getattr(game, name), least))
 
 
 def check_per_action(rewards: object, constraint_means: object) -> Vector:
-    """Return the rewards as an array; refuse rewards and constraint means that are not one number per action each."""
+    """Return the rewards as an array; raise ValueError unless rewards and constraint means have one number per action."""
     r, c = in_unit("rewards", rewards), in_unit("mean constraints", constraint_means)
     if r.shape != c.shape or r.ndim != 1 or not r.size:
         raise ValueError(f"rewards and constraint_means must have one number per action, got {r.shape} and {c.shape}")
@@ -116,7 +136,7 @@ def one_floor(floor: object) -> float:
     """Return the floor of a game with one constraint."""
     each = as_floor(floor)
     if each.size != 1:
-        raise ValueError(f"this game has one constraint, so there must be one floor, got {each.tolist()}")
+        raise ValueError(f"a game with one constraint must have one floor, got {each.tolist()}")
     return float(each[0])
 
 
@@ -124,17 +144,17 @@ def one_floor(floor: object) -> float:
 
 
 class Facts(NamedTuple):
-    """What is known about a game at some floor, before it is played; None where the game cannot tell."""
+    """Facts about a game at some floor before it is played; None if the game does not know them."""
 
     feasible: bool | None  # whether some play meets every floor
-    slater: float | None  # the largest S such that some play exceeds every floor by S; below 0 where none meets them
+    slater: float | None  # the largest S such that some play exceeds every floor by S; negative if no play meets them
     variation: float | None  # sum of max_i |r_t - mean r|_i over the rounds
-    value: float | None  # mean reward per round of the best fixed play that meets the floors
-    price: tuple[float, ...] | None  # what one more unit of each floor would cost it
+    value: float | None  # the mean reward per round of the best fixed play that meets the floors
+    price: tuple[float, ...] | None  # the loss of that reward per unit of raising each floor
 
 
 def facts(game: Game, floor: object, rounds: int) -> Facts:
-    """Return what the game knows about itself at this floor and over this many rounds.
+    """Return the facts that the game knows at this floor and over this many rounds.
 
     >>> import lewa
     >>> facts(lewa.games.SlowBurn(floor=0.5, nu=0.125), floor=0.5, rounds=1000)
@@ -142,7 +162,7 @@ def facts(game: Game, floor: object, rounds: int) -> Facts:
     """
     c0, mean_constraints, rounds = as_floor(floor), check_game(game).mean_constraints, as_count("rounds", rounds)
     if c0.size != game.constraints:
-        raise ValueError(f"floor must have one number per constraint, got {c0.size} for a game with {game.constraints}")
+        raise ValueError(f"floor must have one number per constraint, got {c0.size} for {game.constraints} constraints")
     if game.length is not None and rounds > game.length:
         raise ValueError(f"rounds must be at most the game's length {game.length}, got {rounds}")
     variation = game.variation(rounds)
@@ -157,10 +177,10 @@ def facts(game: Game, floor: object, rounds: int) -> Facts:
 
 
 def assumed(game: Game, floor: object, rounds: int) -> Setting:
-    """Return the game's setting with what a theorem may assume besides: Slater's gap and the rewards' variation.
+    """Return the game's setting with two further assumptions of theorems: Slater's gap and the rewards' variation.
 
-    They are filled in where the bounds that take them apply: there is a gap, and the variation is known or the rewards
-    have a fixed mean.
+    Each is set if the bounds that use it apply: if there is a gap, and if the variation is known or the rewards have a
+    fixed mean.
     """
     known, setting = facts(game, floor, rounds), game.setting
     stationary = game.stationary_rewards or game.means() is not None

@@ -13,7 +13,7 @@ from lewa.validation import in_unit
 class Bernoulli(Game):
     """Independent coins for every reward and every constraint.
 
-    Each round and action: reward 1 with its mean's probability, else 0; so too each constraint.
+    In each round the reward of an action is 1 with probability equal to its mean, else 0; so is each constraint.
 
     Means of 0 and 1 make a coin certain, so deterministic games are Bernoulli games too.
 
@@ -25,7 +25,7 @@ class Bernoulli(Game):
 
     mean_constraints: Matrix  # (m, K)
 
-    about = "independent coins for rewards and constraints; the dearer action pays more"
+    about = "independent coins for rewards and constraints; the more expensive action pays more"
     stationary_rewards = True
 
     def __init__(self, rewards: object = (0.9, 0.6, 0.3), constraints: object = ((0.2, 0.5, 0.9),)) -> None:

@@ -1,4 +1,4 @@
-"""Requests of several kinds: what an action earns depends on the kind, which is seen before the play."""
+"""Requests of several kinds: the reward of an action depends on the kind, which is known before the play."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,15 +19,15 @@ MOST_POLICIES = 1000
 
 @dataclass(frozen=True)
 class Contextual(OneConstraint):
-    """Requests of several kinds, with a context: the kind is seen before the play.
+    """Requests of several kinds, with a context: the kind is known before the play.
 
-    In each round a kind is drawn, kind g with the chance `shares[g]`. The reward of action k is a coin with the mean
-    `rewards[g][k]`, its constraint one with the mean `constraint_means[k]`, whatever the kind.
+    In each round a kind is drawn, kind g with the probability `shares[g]`. The reward of action k is a coin with the mean
+    `rewards[g][k]`; its constraint is a coin with the mean `constraint_means[k]`, for every kind.
 
-    The context of a round is d = 1 + G features, the constant 1 and a 1 in the place of the kind, as `lewa.category` makes
-    them; means are linear in these. With `advice`, it is the advice of all K^G policies, each of which maps a kind to an
-    action, for learners that mix policies. The rounds are the same either way, and also for a learner that looks at no
-    context: it plays without knowing the kind. `policy_value` is what the best policy earns.
+    The context of a round has d = 1 + G features, the constant 1 and a 1 in the place of the kind, as `lewa.category` makes
+    them; means are linear in the features. With `advice`, the context is the advice of all K^G policies, each of which maps
+    a kind to an action, for learners that mix policies. The rounds are the same in both cases, and also for a learner that
+    uses no context. `policy_value` is the reward of the best policy.
 
     >>> import lewa
     >>> game = lewa.games.Contextual()
@@ -43,10 +43,10 @@ class Contextual(OneConstraint):
     about = "requests of several kinds, seen as a context; the best action depends on the kind"
     stationary_rewards = True
 
-    rewards: tuple[tuple[float, ...], ...] = ((0.2, 0.5, 0.6), (0.28, 0.3, 0.1))
-    constraint_means: tuple[float, ...] = (0.9, 0.6, 0.1)
-    shares: tuple[float, ...] = (0.4, 0.6)
-    advice: bool = False
+    rewards: tuple[tuple[float, ...], ...] = ((0.2, 0.5, 0.6), (0.28, 0.3, 0.1))  # (G, K)  the mean rewards by kind
+    constraint_means: tuple[float, ...] = (0.9, 0.6, 0.1)  # (K,)
+    shares: tuple[float, ...] = (0.4, 0.6)  # (G,)  the probability of each kind
+    advice: bool = False  # whether the context is the advice of policies
 
     def __post_init__(self) -> None:
         means, shares = in_unit("mean rewards", self.rewards), in_unit("shares", self.shares)
@@ -55,7 +55,7 @@ class Contextual(OneConstraint):
             raise ValueError(f"shares and constraint_means must be lists of numbers, got {self.shares}, {met.tolist()}")
         if means.shape != (shares.size, met.size) or not means.size:
             raise ValueError(
-                f"rewards must be a row for each of {shares.size} kinds, with a number for each of {met.size} actions, got "
+                f"rewards must have a row for each of {shares.size} kinds and a number for each of {met.size} actions, got "
                 f"the shape {means.shape}"
             )
         if not isinstance(self.advice, bool):
@@ -107,17 +107,18 @@ class Contextual(OneConstraint):
         return mean
 
     def policy_value(self, floor: object) -> float:
-        """Return what the best policy that sees the kind earns a round, if it meets the floor on average.
+        """Return the reward per round of the best policy on the kind that meets the floor on average.
 
-        It is a linear program over the chance of each action in each kind: a mixture of policies is such a table of chances.
+        It is the value of a linear program over the probability of each action in each kind: a mixture of policies is such
+        a table of probabilities.
         """
         from scipy.optimize import linprog  # takes long to import, and few need it
 
         c0, shares, means = as_floor(floor), np.array(self.shares), np.array(self.constraint_means)
         if c0.size != 1:
-            raise ValueError(f"this game has one constraint, so it must have one floor, got {c0.tolist()}")
+            raise ValueError(f"a game with one constraint must have one floor, got {c0.tolist()}")
         if means.max() < c0[0] - TIGHT:
-            raise ValueError(f"no policy meets the floor, got {floor}; the nearest any comes is {means.max()}")
+            raise ValueError(f"some policy must meet the floor, got {floor}; the largest feasible floor is {means.max()}")
         G, K = len(self.shares), self.actions
         best = linprog(
             -(shares[:, None] * np.array(self.rewards)).ravel(),

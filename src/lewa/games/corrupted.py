@@ -1,4 +1,4 @@
-"""Constraints that are not quite independent of each other: an adversary may lie about them, so much in all."""
+"""Constraints with corruption: an adversary changes their means in some rounds, up to a total amount."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -18,12 +18,13 @@ class Corrupted(Scripted):
     """Constraints are coins, with their means reversed in some rounds.
 
     Rewards are the same every round, and constraints are coins with the means `constraint_means` (K,), or the means
-    themselves if not `noisy`. In rounds 0, every, 2 every, ... the order of these means is reversed, so the action that
-    pays most seems to have the largest constraint too. Each such round costs max_i |c_i - c_{K-1-i}| for these means c,
-    and there are as many as `corruption` pays for. With every = 1 all of them come at once, at the start; a larger
-    number spreads them. `for_problem` sets corruption = sqrt(T).
+    themselves if not `noisy`. In rounds 0, every, 2 every, ... the order of these means is reversed, so the action with the
+    largest reward seems to have the largest constraint too. Each such round uses max_i |c_i - c_{K-1-i}| of `corruption` for
+    these means c, until it is used up. With every = 1 all of them come at the start; a larger number spreads them.
+    `for_problem` sets corruption = sqrt(T).
 
-    It goes with docs/theory_adversarial.md, 3: regret, violation and `mean_constraints` refer to the uncorrupted means.
+    The game belongs to docs/theory_adversarial.md, 3: regret, violation and `mean_constraints` refer to the uncorrupted
+    means.
 
     >>> import lewa
     >>> T = 100_000
@@ -40,11 +41,11 @@ class Corrupted(Scripted):
 
     about = "constraints are coins, with their means reversed in some rounds: corruption"
 
-    corruption: float = 100.0
-    every: int = 1
-    rewards: tuple[float, ...] = (0.9, 0.6, 0.3)
-    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
-    noisy: bool = True
+    corruption: float = 100.0  # the total corruption
+    every: int = 1  # the distance in rounds between corrupted rounds
+    rewards: tuple[float, ...] = (0.9, 0.6, 0.3)  # (K,)
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)  # (K,)
+    noisy: bool = True  # whether constraints are coins
 
     def __post_init__(self) -> None:
         convert_counts(self, "every")

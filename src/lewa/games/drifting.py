@@ -1,4 +1,4 @@
-"""Rewards whose means drift: from one round to the next they hardly move, over the game each action leads once."""
+"""Rewards whose means drift: they hardly change from one round to the next, but over the game each action leads once."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,14 +12,14 @@ from lewa.validation import as_count, in_unit
 
 @dataclass(frozen=True)
 class Drifting(Scripted):
-    """Rewards drift slowly, and each action leads in its turn.
+    """Rewards drift slowly, and the actions take turns as the best.
 
     In round t = 0, 1, ... action i of K pays rewards_i + swing tri(t/period - i/K), where tri is the triangular wave that
     is 1 at whole numbers and -1 half way between. Constraints are coins with the means `constraint_means` (K,),
-    or the means themselves if not `noisy`. `for_problem` makes the game go round once: period = T.
+    or the means themselves if not `noisy`. `for_problem` sets period = T, so that each action leads once.
 
-    It goes with the variation bound (docs/theory.md, 1.10) and errata E34: the paper speaks of *consecutive* rewards, which
-    differ by at most 4 swing/period here, but defines, and needs, the distance to the mean, which is of order T in all.
+    The game belongs to the variation bound (docs/theory.md, 1.10) and errata E34: the paper mentions *consecutive* rewards,
+    which differ by at most 4 swing/period here, but defines, and needs, the distance to the mean, whose sum is of order T.
 
     >>> import lewa
     >>> game = lewa.games.Drifting(period=10_000)
@@ -27,13 +27,13 @@ class Drifting(Scripted):
     '3333 of 10000, each round at most 0.00016'
     """
 
-    about = "rewards drift slowly and each action leads in its turn: small steps, large variation"
+    about = "rewards drift slowly and the actions take turns as the best: small steps, large variation"
 
-    period: int = 10_000
-    rewards: tuple[float, ...] = (0.6, 0.55, 0.4)
-    swing: float = 0.4
-    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
-    noisy: bool = True
+    period: int = 10_000  # the rounds of one cycle
+    rewards: tuple[float, ...] = (0.6, 0.55, 0.4)  # (K,)  the mean rewards over a cycle
+    swing: float = 0.4  # the largest distance of a reward from its mean
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)  # (K,)
+    noisy: bool = True  # whether constraints are coins
 
     def __post_init__(self) -> None:
         convert_counts(self, "period")
@@ -42,7 +42,7 @@ class Drifting(Scripted):
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
-        """Return the game that goes round once in T rounds."""
+        """Return the game with one cycle of T rounds."""
         return cls(period=as_count("rounds", rounds))
 
     def script(self, start: int, stop: int) -> Matrix:

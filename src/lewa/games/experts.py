@@ -1,4 +1,4 @@
-"""Prediction with expert advice: experts who are right at different times, and whose intervals have to cover."""
+"""Prediction with expert advice: experts are right at different times, and their intervals must cover the outcome."""
 
 from dataclasses import dataclass
 from math import isqrt
@@ -16,10 +16,11 @@ class Experts(Scripted):
     """Four experts forecast a sequence with calm and choppy phases; their intervals must cover often enough.
 
     The sequence y_t is calm for `period` rounds, in which it drifts once from 1 down to 0 and up again, and then choppy for
-    as many, in which it is 0.9 and 0.1 in turns; and so on. The experts say y_{t-1} (tomorrow is like today), 1 - y_{t-1}
-    (it is the opposite), 0.9 and 0.5, always. The reward is 1 - |forecast - y_t|: 1 minus the absolute loss.
+    as many rounds, in which it alternates between 0.9 and 0.1; then it is calm again. The four experts forecast y_{t-1} (as
+    before), 1 - y_{t-1} (the opposite), always 0.9, and always 0.5. The reward is 1 - |forecast - y_t|: 1 minus the
+    absolute loss.
 
-    Each also gives an interval, and the constraint is whether that covers: a coin with the expert's mean in
+    Each expert also gives an interval, and the constraint is whether it covers y_t: a coin with the expert's mean in
     `constraint_means`. The boldest expert covers least. p.c >= floor means that the chosen interval covers in at least that
     share of the rounds. `for_problem` makes a phase last sqrt(T) rounds.
 
@@ -45,7 +46,9 @@ class Experts(Scripted):
     def __post_init__(self) -> None:
         convert_counts(self, "period")
         if in_unit("coverage", self.constraint_means).shape != (4,):
-            raise ValueError(f"there must be one coverage for each of the four experts, got {self.constraint_means}")
+            raise ValueError(
+                f"constraint_means must have one number for each of the four experts, got {self.constraint_means}"
+            )
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:

@@ -1,4 +1,4 @@
-"""Constraints that react: no learner can have both little regret and little violation."""
+"""Constraints that react: no learner can have both a small regret and a small violation."""
 
 from dataclasses import dataclass, field
 from typing import Self
@@ -16,14 +16,14 @@ from lewa.validation import as_count, in_unit
 class Impossible(Game):
     """An adversary that first observes the learner and then turns its plays into a mistake.
 
-    Two actions, T = `rounds`. In the first part, early = T/2 rounds for a floor of at most 1/2 and (1 - floor) T beyond,
-    rewards are (1, 0) and constraints (0, high), high = min(1, 2 floor); let x be the share of the first action there.
-    Then all rewards are 0, and constraints are (high, high), if (1 - x) > high x, or else (0, rest), where `rest` is
-    such that the second action just meets the floor over all T rounds.
+    There are two actions, and T = `rounds`. In the first part, of early = T/2 rounds for a floor of at most 1/2 and of
+    (1 - floor) T rounds for larger floors, rewards are (1, 0) and constraints (0, high), high = min(1, 2 floor); let x be
+    the share of the first action there. Then all rewards are 0, and constraints are (high, high), if (1 - x) > high x, or
+    else (0, rest), where `rest` is such that the second action just meets the floor over all T rounds.
 
-    In the first case the first action met the floor after all, and it was the one that paid: regret is (1 - x) early. In
-    the second only the second action meets it: violation is at least high x early. One of the two is at least early high/(1
-    + high), which is T/4 at floor 1/2, whatever the learner plays (for bandits, in expectation over their draws). So every
+    In the first case the first action meets the floor over all rounds, and it had the rewards: regret is (1 - x) early. In
+    the second case only the second action meets it: violation is at least high x early. One of the two is at least early
+    high/(1 + high), which is T/4 at floor 1/2, for every learner (for bandits, in expectation over their draws). So every
     guarantee needs constraints that have a mean or hold in every round. The mean constraints are known only at the end.
 
     >>> import lewa
@@ -36,16 +36,18 @@ class Impossible(Game):
     regret 472, violation 0
 
     Reference: S. Mannor, J. Tsitsiklis, J. Yu, Online learning with sample path constraints, JMLR 10, 2009, who show that
-    the reward in hindsight is not attainable when constraints are the adversary's too.
+    the reward in hindsight is not attainable if an adversary chooses the constraints too.
     """
 
-    about = "constraints that react: regret or violation is of order T, whatever the learner does"
+    about = "constraints that react: regret or violation is of order T for every learner"
     actions, constraints = 2, 1
     reacts = True
 
     floor: float = 0.5
     rounds: int = 10_000
-    mass: list[float] = field(default_factory=list, init=False, repr=False, compare=False)  # on the first action, early on
+    mass: list[float] = field(
+        default_factory=list, init=False, repr=False, compare=False
+    )  # the play's weight on the first action in each early round
 
     def __post_init__(self) -> None:
         in_unit("floor", self.floor)
@@ -57,17 +59,17 @@ class Impossible(Game):
 
     @property
     def early(self) -> int:
-        """The number of rounds that it waits."""
+        """The number of rounds before the adversary acts."""
         return int(min(0.5, 1 - self.floor) * self.rounds)
 
     @property
     def high(self) -> float:
-        """min(1, 2 floor)"""
+        """The larger constraint, min(1, 2 floor)."""
         return min(1.0, 2 * self.floor)
 
     @property
     def rest(self) -> float:
-        """The constraint of the second action at the end, with which it alone meets the floor."""
+        """The late constraint of the second action with which only that action meets the floor."""
         rest = (self.floor * self.rounds - self.high * self.early) / (self.rounds - self.early)
         return min(max(rest, 0.0), 1.0)
 

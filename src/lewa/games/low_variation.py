@@ -1,4 +1,4 @@
-"""Rewards that hardly vary: where the variation bound has something to say."""
+"""Rewards that hardly vary, for which the variation bound is small."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,12 +14,13 @@ from lewa.validation import as_count, in_unit
 class LowVariation(Scripted):
     """Rewards hardly vary from one round to another.
 
-    In even rounds every second action, from the first on, pays its mean plus `swing` and the others theirs less `swing`;
-    in odd rounds it is the other way round. Constraints are coins with the means `constraint_means` (K,), or the means
-    themselves if not `noisy`. `for_problem` sets swing = T^(-1/2), at most 0.1.
+    In even rounds every second action, from the first on, pays its mean plus `swing` and the others pay their means minus
+    `swing`; in odd rounds the signs are exchanged. Constraints are coins with the means `constraint_means` (K,), or the
+    means themselves if not `noisy`. `for_problem` sets swing = T^(-1/2), at most 0.1.
 
-    It goes with the variation bound (docs/theory.md, 1.10): the variation is swing T, which is sqrt(T) by `for_problem`, and
-    below a floor with room to spare LEWA's violation is then O(sqrt(T)), where 1.2 promises no more than T^(3/4).
+    The game belongs to the variation bound (docs/theory.md, 1.10): the variation is swing T, which is sqrt(T) by
+    `for_problem`. If some play exceeds the floor by a fixed slack, LEWA's violation is then O(sqrt(T)), while 1.2 gives
+    T^(3/4).
 
     >>> import lewa
     >>> T = 10_000
@@ -36,10 +37,10 @@ class LowVariation(Scripted):
 
     about = "rewards hardly vary: the variation bound promises a violation of order sqrt(T)"
 
-    swing: float = 0.01
-    rewards: tuple[float, ...] = (0.8, 0.6, 0.2)
-    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
-    noisy: bool = True
+    swing: float = 0.01  # the distance of each reward from its mean
+    rewards: tuple[float, ...] = (0.8, 0.6, 0.2)  # (K,)  the mean rewards
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)  # (K,)
+    noisy: bool = True  # whether constraints are coins
 
     def __post_init__(self) -> None:
         rewards = check_per_action(self.rewards, self.constraint_means)

@@ -1,4 +1,4 @@
-"""The adversary that breaks every fixed penalty without knowing it."""
+"""An adversary that defeats every fixed penalty without knowing it."""
 
 from dataclasses import dataclass
 
@@ -14,21 +14,21 @@ from lewa.types import Matrix, Vector, Words
 class PenaltyBreaker(OneConstraint):
     """An adversary that exploits any fixed penalty by rewarding the action below the floor.
 
-    Two actions. The first is worth 1 while the learner plays it with more than 1/2, and otherwise a number between the two
-    of `low`, drawn evenly once for each seed; the second is worth nothing. Constraints are coins with the means
-    (0.1, 0.9), for a floor of 1/2.
+    There are two actions. The first is worth 1 while the learner plays it with probability more than 1/2, and otherwise a
+    number that is drawn uniformly, once for each seed, between the two numbers of `low`; the second is worth 0. Constraints
+    are coins with the means (0.1, 0.9), for a floor of 1/2.
 
-    It goes with section 4 of the paper, where a fixed penalty is set aside, and with docs/theory.md, 6.2, whose proof needs
-    to know the penalty; this adversary does not. A penalty is pushed away from 1/2 on either side: one below the number
-    drawn over 0.8 ends on the first action, which violates 0.4 per round, one above 1/0.8 on the second, whose regret is
-    half of that number per round, and one between on either. Were the number drawn anew each round, its mean alone would
-    count, and the penalty 0.75/0.8 would hold still.
+    The game belongs to section 4 of the paper, which dismisses a fixed penalty, and to docs/theory.md, 6.2. The proof there
+    needs to know the penalty; this adversary does not. It moves the play away from 1/2: a penalty below the number drawn
+    divided by 0.8 ends on the first action, which violates 0.4 per round; a penalty above 1/0.8 ends on the second, whose
+    regret is half of that number per round; and a penalty between them ends on either. If the number were drawn anew in
+    each round, only its mean would matter, and the play would not move with the penalty 0.75/0.8.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=2, horizon=10_000, floor=0.5)
     >>> trace = lewa.play(learner, lewa.games.PenaltyBreaker(), rounds=10_000)
-    >>> f"regret {lewa.regret(trace)[0] / 10_000:.3f}, violation {lewa.violation(trace)[0, 0] / 10_000:.3f} a round"
-    'regret -0.030, violation 0.000 a round'
+    >>> f"regret {lewa.regret(trace)[0] / 10_000:.3f}, violation {lewa.violation(trace)[0, 0] / 10_000:.3f} per round"
+    'regret -0.030, violation 0.000 per round'
     """
 
     about = "adaptive: it exploits a learner with a fixed penalty: regret or violation is of order T"

@@ -1,4 +1,4 @@
-"""Portfolio management: what assets return in a day, under a limit on the risk that is held."""
+"""Portfolio management: daily returns of assets, under a limit on the average risk."""
 
 from dataclasses import dataclass
 
@@ -15,19 +15,19 @@ from lewa.validation import in_unit
 class Portfolio(OneConstraint):
     """Assets move with the market and on their own, and the average risk held is limited.
 
-    The play is the portfolio: the share of each asset, every day anew. The return of asset i, in units of the largest one
-    that there can be, is drift_i + beta_i M + specific_i X_i, where M is the market's move of the day and X_i the asset's
-    own, all uniform in [-1, 1]; the reward is (1 + return)/2, so 1/2 stands for no change. The assets are cash, bonds,
-    stocks and venture. The numbers are made up.
+    The play is the portfolio: the share of each asset on a day. The return of asset i, in units of the largest possible
+    return, is drift_i + beta_i M + specific_i X_i, where M is the market's move of the day and X_i the asset's own move, all
+    uniform in [-1, 1]; the reward is (1 + return)/2, so 1/2 stands for no change. The assets are cash, bonds, stocks and
+    venture. The numbers are invented.
 
-    The constraint is 1 - risk weight, which is the same every day: p.c >= floor says that the average risk weight of what is
-    held is at most 1 - floor. Turnover could not be limited like this: it depends on two plays at once.
+    The constraint is 1 - risk weight, which is the same every day: p.c >= floor means that the average risk weight of the
+    portfolio is at most 1 - floor. Turnover cannot be limited in this way, because it depends on two plays at once.
 
     >>> import lewa
     >>> game = lewa.games.Portfolio()
     >>> known = lewa.games.facts(game, floor=0.7, rounds=10_000)
-    >>> f"return {2 * known.value - 1:.3f} a day; one more unit of risk would bring {2 * known.price[0]:.3f}"
-    'return 0.040 a day; one more unit of risk would bring 0.100'
+    >>> f"return {2 * known.value - 1:.3f} per day; one more unit of risk would bring {2 * known.price[0]:.3f}"
+    'return 0.040 per day; one more unit of risk would bring 0.100'
 
     Reference: E. Hazan, S. Kale, On stochastic and worst-case models for investing, NIPS 2009, to which the paper points.
     """
@@ -35,10 +35,10 @@ class Portfolio(OneConstraint):
     about = "a portfolio: returns that move with the market, under a limit on the average risk held"
     stationary_rewards = True
 
-    drift: tuple[float, ...] = (0.0, 0.02, 0.06, 0.08)
-    beta: tuple[float, ...] = (0.0, 0.1, 0.4, 0.5)
-    specific: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4)
-    constraint_means: tuple[float, ...] = (1.0, 0.9, 0.5, 0.1)
+    drift: tuple[float, ...] = (0.0, 0.02, 0.06, 0.08)  # (K,)  the mean return of each asset
+    beta: tuple[float, ...] = (0.0, 0.1, 0.4, 0.5)  # (K,)  its exposure to the market
+    specific: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4)  # (K,)  the size of its own moves
+    constraint_means: tuple[float, ...] = (1.0, 0.9, 0.5, 0.1)  # (K,)  1 - its risk weight
 
     def __post_init__(self) -> None:
         in_unit("1 - risk weights", self.constraint_means)

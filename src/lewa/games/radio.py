@@ -1,4 +1,4 @@
-"""The paper's first story: a radio that chooses its transmit power, with the rates that were measured on a real one."""
+"""The paper's first example: a radio that chooses its transmit power, with rates that were measured on a real radio."""
 
 from dataclasses import dataclass
 from math import log
@@ -17,14 +17,14 @@ class Radio(OneConstraint):
     """A radio chooses a transmit power: the stronger, the more packets arrive and the less headroom is left.
 
     Action i is a level of power, from `edges[i]` to `edges[i + 1]` decibels. The reward is 1 if the packet arrives, a coin
-    with the rate `delivered[i]`. The constraint is the headroom that is left below full power, which is `edges[-1]`: the
-    power of a packet is drawn evenly, in decibels, from its level, and 1 - 10^((power - full)/10) is left. So headroom of
-    at least 0.9 on average is power of at most a tenth of full power.
+    with the rate `delivered[i]`. The constraint is the headroom below full power, which is `edges[-1]`: the power of a
+    packet is drawn uniformly, in decibels, from its level, and the headroom is 1 - 10^((power - full)/10). So an average
+    headroom of at least 0.9 means an average power of at most a tenth of full power.
 
     The rates are those of 3264 packets, 816 at each of four levels, of a SIGFOX radio at 868 MHz behind an attenuator of
     30 dB whose gain was drawn at random: 493, 661, 719 and 737 of them arrived. Their mean headroom was 0.9812, 0.9411,
-    0.8140 and 0.4062; drawn evenly it is what `mean_constraints` says, at most 0.002 away. That arrival does not depend on
-    the power within a level is our assumption.
+    0.8140 and 0.4062; `mean_constraints`, for a uniform draw, differs from it by at most 0.002. We assume that arrival does
+    not depend on the power within a level.
 
     >>> import lewa
     >>> radio = lewa.games.Radio()
@@ -47,7 +47,9 @@ class Radio(OneConstraint):
     def __post_init__(self) -> None:
         rates, edges = in_unit("delivery rates", self.delivered), np.asarray(self.edges, dtype=np.float64)
         if rates.ndim != 1 or not rates.size or edges.shape != (rates.size + 1,) or not (np.diff(edges) > 0).all():
-            raise ValueError(f"edges must rise, one more than there are delivery rates, got {self.edges} for {rates.size}")
+            raise ValueError(
+                f"edges must increase and be one more than the delivery rates, got {self.edges} for {rates.size} rates"
+            )
 
     @property
     def constraint_means(self) -> tuple[float, ...]:

@@ -18,15 +18,16 @@ Link: TypeAlias = tuple[str, str, float, float, float]  # from, to, delay at nig
 
 @dataclass(frozen=True)
 class ShortestPath(Scripted):
-    """Paths of a network are the actions: the quicker the better, and few may be lost on the way.
+    """The actions are paths of a network: fast paths have large rewards, and few packets may be lost.
 
-    The actions are the paths from "s" to "t", in the order in which a search in depth finds them. A link's delay goes up
-    and down once in `period` rounds, from its least by its rush: links from "s" are quickest at the start of a day, the
-    others half a day later. The reward is 1 - delay/longest, where longest is the most that any path can take.
+    The actions are the paths from "s" to "t", in the order of a depth-first search. A link's delay goes up and down once in
+    `period` rounds, a day, between its least delay and its least delay plus its rush: links from "s" are fastest at the
+    start of a day, the others half a day later. The reward is 1 - delay/longest, where longest is the largest possible delay
+    of a path.
 
-    Each link is safe with its probability, a coin in each round that all paths share, and a path meets its constraint if all
-    its links are safe: the mean is the product of theirs. p.c >= floor says that this share arrives. The quick ways are not
-    the safe ones. `for_problem` makes a day T/4 rounds.
+    Each link is safe with its probability, by a coin in each round that all paths share. A path meets its constraint if all
+    of its links are safe: its mean is the product of their probabilities. p.c >= floor means that at least this share of
+    packets arrives. The fast paths are not the safe ones. `for_problem` makes a day T/4 rounds.
 
     >>> import lewa
     >>> game = lewa.games.ShortestPath()
@@ -41,7 +42,7 @@ class ShortestPath(Scripted):
     Reference: E. Takimoto, M. Warmuth, Path kernels and multiplicative updates, JMLR 4, 2003, to which the paper points.
     """
 
-    about = "the paths of a network: delays that come and go, and links that are not always safe"
+    about = "the paths of a network: delays that rise and fall, and links that are not always safe"
 
     links: tuple[Link, ...] = (
         ("s", "a", 1.0, 2.0, 0.95),
@@ -63,11 +64,11 @@ class ShortestPath(Scripted):
             raise ValueError(f"delays must be finite and at least 0, got {delays.tolist()}")
         ends = [tuple(link[:2]) for link in self.links]
         if len(set(ends)) < len(ends):
-            raise ValueError(f"there must be at most one link from one node to another, got {ends}")
+            raise ValueError(f"two nodes must have at most one link, got {ends}")
         if not self.paths:
             raise ValueError("no path leads from 's' to 't'")
         if not (self.uses @ delays.sum(axis=1)).any():
-            raise ValueError("every path has delay 0, but at least one must be longer")
+            raise ValueError("some path must have a positive delay, got 0 for every path")
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:
@@ -76,7 +77,7 @@ class ShortestPath(Scripted):
 
     @cached_property
     def paths(self) -> list[list[str]]:
-        """The nodes of each path; none twice."""
+        """The nodes of each path, without repetition."""
 
         def onward(path: list[str]) -> Iterator[list[str]]:
             if path[-1] == "t":
@@ -90,7 +91,7 @@ class ShortestPath(Scripted):
 
     @cached_property
     def uses(self) -> Matrix:
-        """(K, links): 1 where the path has the link."""
+        """The links of each path, (K, links): 1 if the path has the link, else 0."""
         steps = [set(pairwise(path)) for path in self.paths]
         return np.array([[float(link[:2] in step) for link in map(tuple, self.links)] for step in steps])
 

@@ -1,4 +1,4 @@
-"""The three-arm game: some action exceeds the floor by far, and plain LEWA lets it fall too far behind to use it."""
+"""The game of three actions, one of which exceeds the floor by far, but plain LEWA cannot raise its weight in time."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -14,15 +14,15 @@ from lewa.validation import as_count, in_unit
 class Slater(Scripted):
     """One action exceeds the floor by far, but its weight is small by the time it is needed.
 
-    Three actions; every round constraints (floor - nu, floor, 1). Rewards are (1, 1, 0) in the first `change` rounds and
-    then (1, 0, 0). Slater's gap is 1 - floor all the time. `for_problem` sets nu = T^(-1/6), and the rewards change
+    The three actions have the constraints (floor - nu, floor, 1) in every round. Rewards are (1, 1, 0) in the first `change`
+    rounds and then (1, 0, 0). Slater's gap is always 1 - floor. `for_problem` sets nu = T^(-1/6), and the rewards change
     1.8 T^(5/6) rounds before the end.
 
     While the second action pays, the log-weight of the third falls linearly. Then only the first pays, just below the
-    floor, and the multiplier has to offset this before the third is played. It goes with the variation bound
-    (docs/theory.md, 1.10): the variation is of order T^(5/6), for which the bound is of order T^(2/3). LEWA's
-    violation at floor 1/2 was measured as 1.57, 1.48 and 1.42 T^(2/3) at T = 10^4, 10^5 and 10^6; that the rate is
-    attained is not proved. The constants 1.8 and 1/6 were searched for, on a small grid, to make it large at these T.
+    floor, and the multiplier has to offset this before the third is played. The game belongs to the variation bound
+    (docs/theory.md, 1.10): the variation is of order T^(5/6), for which the bound is of order T^(2/3). LEWA's violation at
+    floor 1/2 was measured as 1.57, 1.48 and 1.42 T^(2/3) at T = 10^4, 10^5 and 10^6; there is no proof that the rate is
+    attained. The constants 1.8 and 1/6 come from a search on a small grid for a large violation at these T.
 
     >>> import lewa
     >>> T = 100_000

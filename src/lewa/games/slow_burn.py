@@ -1,4 +1,4 @@
-"""The game on which LEWA's violation is T^(3/4): the floor is missed by so little that nobody notices in time."""
+"""The game on which LEWA's violation is T^(3/4): each round misses the floor by too little for the multiplier to react."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -15,14 +15,15 @@ from lewa.validation import as_count, in_unit
 class SlowBurn(Scripted):
     """All the reward is just below the floor: T^(3/4) is tight.
 
-    Two actions; every round rewards (1, 0) and constraints (floor - nu, floor). Only the worthless action meets the floor,
-    and by nothing to spare: Slater's gap is 0 and the price of the floor 1/nu. `for_problem` sets nu = T^(-1/4).
+    The two actions have the rewards (1, 0) and the constraints (floor - nu, floor) in every round. Only the action without
+    reward meets the floor, with no slack: Slater's gap is 0 and the price of the floor is 1/nu. `for_problem` sets
+    nu = T^(-1/4).
 
-    It goes with docs/theory.md, 1.8: the multiplier rises by mu nu a round and needs to reach 1/nu, which takes it longer
-    than the game, so LEWA plays the first action throughout and misses the floor by nu T = T^(3/4), half of its bound. As it
-    also shrinks, the multiplier never passes nu/delta: against given steps `hardest` takes nu^2 = delta + 1/(mu T), by which
-    LEWA misses the floor by 1/sqrt(2) of its bound. A fixed or gated penalty below 1/nu never leaves the first action,
-    however long the game.
+    The game belongs to docs/theory.md, 1.8: the multiplier rises by mu nu per round and needs to reach 1/nu, which takes
+    longer than the game, so LEWA plays the first action throughout and misses the floor by nu T = T^(3/4), half of its
+    bound. Because it also shrinks, the multiplier never exceeds nu/delta: against given steps `hardest` sets nu^2 = delta +
+    1/(mu T), for which LEWA misses the floor by 1/sqrt(2) of its bound. A fixed or gated penalty below 1/nu never leaves the
+    first action, for any number of rounds.
 
     >>> import lewa
     >>> T = 100_000
@@ -54,7 +55,17 @@ class SlowBurn(Scripted):
 
     @classmethod
     def hardest(cls, floor: object, rounds: int, delta: float, mu: float) -> Self:
-        """nu = sqrt(delta + 1/(mu T)), at most the floor: against LEWA with these steps"""
+        """Return the game with nu = sqrt(delta + 1/(mu T)), at most the floor, the hardest for LEWA with these steps.
+
+        Parameters
+        ----------
+        floor
+            The floor.
+        rounds
+            The number of rounds, T.
+        delta, mu
+            The shrinkage and the step of LEWA's multiplier.
+        """
         c0 = one_floor(floor)
         return cls(c0, min(c0, sqrt(delta + 1 / (mu * as_count("rounds", rounds)))))
 

@@ -15,11 +15,11 @@ from lewa.validation import as_count, in_unit
 class Switching(Scripted):
     """The best action changes every `period` rounds.
 
-    Rewards go through the rows of `rewards` (phases, K), `period` rounds each, and then from the first again. Constraints
+    Rewards run through the rows of `rewards` (phases, K), `period` rounds each, and then start again. Constraints
     are coins with the means `constraint_means` (K,), or the means themselves if not `noisy`. `for_problem` makes a phase
-    last sqrt(T) rounds: about as long as the weights of EWA or LEWA take to follow, so they lag behind the leader.
+    last sqrt(T) rounds: about the time that the weights of EWA or LEWA need to follow, so they lag behind the leader.
 
-    It goes with Theorem 1 and docs/theory.md, 1.2: rewards fixed in advance, without a fixed distribution. Their
+    The game belongs to Theorem 1 and docs/theory.md, 1.2: rewards fixed in advance, without a fixed distribution. Their
     variation is of order T, so the variation bound (1.10) is no better than 1.2, and 1.9, for rewards with a fixed
     mean, does not apply.
 
@@ -37,10 +37,10 @@ class Switching(Scripted):
 
     about = "the best action changes at regular intervals: rewards without a fixed distribution"
 
-    period: int = 100
-    rewards: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.3), (0.0, 1.0, 0.3))
-    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)
-    noisy: bool = True
+    period: int = 100  # the rounds of each phase
+    rewards: tuple[tuple[float, ...], ...] = ((1.0, 0.0, 0.3), (0.0, 1.0, 0.3))  # (phases, K)
+    constraint_means: tuple[float, ...] = (0.2, 0.5, 0.9)  # (K,)
+    noisy: bool = True  # whether constraints are coins
 
     def __post_init__(self) -> None:
         convert_counts(self, "period")

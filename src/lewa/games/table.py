@@ -1,4 +1,4 @@
-"""A game from a table: rounds that happened, or that you made up."""
+"""A game from a table of rounds, recorded or invented."""
 
 from collections.abc import Iterator
 from typing import Any, TypeAlias
@@ -19,10 +19,10 @@ Numbers: TypeAlias = np.ndarray[Any, np.dtype[Any]]  # of any shape and number t
 class Table(FixedRewards):
     """Rounds given as arrays, row by row.
 
-    Rewards (T, K) and constraints (T, K, m); (T, K) is one constraint, (K,) one that never changes. All lie in [0, 1].
-    `contexts` (T, d) are the features of each round, for learners that look at them; `lewa.context` makes some.
-    The arrays may be float64, float32 or integers, in memory or memory-mapped files larger than it: they stay as they are,
-    and are read and converted a block at a time.
+    The arrays are `rewards` (T, K) and `constraints` (T, K, m), all in [0, 1]. Constraints of the shape (T, K) are one
+    constraint; those of the shape (K,) are one constraint that never changes. `contexts` (T, d) are the features of each
+    round, for learners that use a context; `lewa.context` makes features. Arrays may be float64, float32 or integers, in
+    memory or in memory-mapped files that are larger than memory: they are not copied, but read and converted block by block.
 
     >>> import lewa
     >>> game = lewa.games.Table(rewards=[[1, 0], [0, 1]], constraints=[0.2, 0.9])
@@ -54,7 +54,7 @@ class Table(FixedRewards):
         if contexts is not None and (self.contexts.ndim != 2 or len(self.contexts) != T):
             raise ValueError(f"contexts must have the shape ({T}, d), one row per round, got {self.contexts.shape}")
         if not np.isfinite(self.contexts).all():
-            raise ValueError("contexts must be finite numbers, got some that are not")
+            raise ValueError("contexts must be finite numbers, got NaN or infinity")
         self.constant = all(bool((self.rows[a:b] == self.rows[0]).all()) for a, b in self._cuts())
 
     def _cuts(self) -> Iterator[tuple[int, int]]:
@@ -114,7 +114,7 @@ class Table(FixedRewards):
 
 def _numbers(name: str, values: object) -> Numbers:
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} must be numbers, got an array with masked ones")
+        raise ValueError(f"{name} must be numbers, got an array with masked values")
     try:
         array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -31,7 +31,7 @@ class Forecasts(NamedTuple):
 
 
 def no_forecasts(memories: int, targets: int, actions: int, further: int = 0) -> Forecasts:
-    """Nothing was seen: the forecast is the prior. `further` is 1 where one more forecast stands beside the memories."""
+    """Return the forecasts before the first answer, which are the prior; `further` is 1 for one more forecast."""
     f = Forecasts(
         np.zeros((memories, actions)),
         np.zeros((memories * targets, actions)),
@@ -47,13 +47,13 @@ def no_forecasts(memories: int, targets: int, actions: int, further: int = 0) ->
 
 @rule
 def prior_weight(f: Forecasts, i: int) -> float:
-    """The weight that memory i gives to the next longer memory, or to the prior, in answers."""
+    """Return the weight that memory i gives to the next longer memory, or to the prior, in answers."""
     return PRIOR if i == f.counts.shape[0] - 1 else 1.0
 
 
 @rule
 def forecast(f: Forecasts, prior: Matrix, o: int, a: int) -> float:
-    """The forecast of target o of action a: a reward in [0, 1], a cost of at least 0"""
+    """Return the forecast of target o of action a: a reward in [0, 1], a cost of at least 0."""
     x = prior[o, a] + f.mean[o, a]
     return float(min(max(x, 0.0), 1.0) if o == 0 else max(x, 0.0))
 

@@ -80,10 +80,10 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
 
 
 def _ease(cached: Any) -> None:
-    """Let a program be read from the disk without what a compiler needs, and be run where the disk is full.
+    """Read a program from the disk without the modules of the compiler, and run it if the disk is full.
 
-    Before Numba reads, it imports all that it can compile, and SciPy's linear algebra: half a second, for machine code that
-    asks for none of it. To compile imports it still.
+    Before Numba reads, it imports everything that it can compile, and SciPy's linear algebra. That takes half a second, and
+    machine code on the disk needs none of it. Compiling still imports it.
     """
     cache = getattr(cached, "_cache", None)
     if cache is None:  # the JIT is off

@@ -51,6 +51,6 @@ def chances_to_be_largest(mean: Vector, deviation: Vector, p: Vector) -> None:
 
 @rule
 def normal_below(z: float) -> float:
-    """The chance that a standard normal number is below z, to within 2/10,000"""
+    """Return the probability that a standard normal number is below z, to within 2/10,000"""
     z = min(max(z, -8.0), 8.0)
     return 1 / (1 + exp(-z * (1.5976 + 0.070565 * z * z)))

@@ -17,14 +17,14 @@ S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
 
 def keys(seed: int) -> Words:
-    """The keys of nature and of the dice for one seed."""
+    """Return the keys of the game's stream and of the draws for one seed."""
     nature, dice = np.random.SeedSequence(seed).spawn(2)
     return np.array([nature.generate_state(1, np.uint64)[0], dice.generate_state(1, np.uint64)[0]])
 
 
 @rule
 def uniform(key: np.uint64, n: int) -> float:
-    """The n-th number of the stream, uniform in [0, 1): SplitMix64 (Steele, Lea, Flood 2014) read at position n."""
+    """Return the n-th number of the stream, uniform in [0, 1): SplitMix64 (Steele, Lea, Flood 2014) read at position n."""
     z = key + np.uint64(n) * STRIDE
     z = (z ^ (z >> S30)) * FIRST
     z = (z ^ (z >> S27)) * SECOND
@@ -40,7 +40,7 @@ if vars(config)["DISABLE_JIT"]:  # as plain Python it would warn that numbers wr
 def next_counting(
     key: Words, first: int, row: int, action: Indices, propensity: Vector, least: float, cumulative: Vector
 ) -> int:
-    """The next row of a log that counts, from `row` on; as many as there are where none does.
+    """Return the next row of a log that counts, from `row` on; the number of rows if none does.
 
     `first` rows stand before these. A row counts if a play with these cumulative sums draws its action, by the number
     2n of the stream, n the row's place in the log, and a coin with probability least/propensity comes up, by number 2n + 1.
@@ -63,7 +63,7 @@ def place(t: int, i: int, actions: int, constraints: int) -> int:
 
 @program
 def lots(key: Words, first: int, out: Vector) -> None:
-    """The numbers of the stream from position `first` on: a block of a game's rounds, flat."""
+    """Write the numbers of the stream from position `first` on: a block of a game's rounds, flat."""
     for n in range(out.size):
         out[n] = uniform(key[0], first + n)
 

@@ -71,7 +71,7 @@ def add_target(ridge: Ridge, x: Vector, row: int, y: float) -> None:
 
 @routine
 def add_features(ridge: Ridge, x: Vector, a: int, targets: int) -> None:
-    """A <- A + x x', by rotations of L; `whitened` is the room that they work in"""
+    """Add x x' to A, by rotations of L; `whitened` is their working memory."""
     d, factor, v = x.size, ridge.factor[a], ridge.whitened[a]
     for i in range(d):
         v[i] = x[i]

@@ -84,7 +84,7 @@ def _tilt(exponent: float, theta: float, d: float) -> float:
 
 @rule
 def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
-    """A and its first two derivatives by the tilt; B and its."""
+    """Return A and B with their first two derivatives by the tilt."""
     a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for i in range(c.size):
         d, v = c[i] - least, value[i]
@@ -110,7 +110,7 @@ def _tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vec
 
 @rule
 def _highest(exponent: Vector, theta: float, c: Vector, least: float) -> float:
-    """The largest exponent after a tilt."""
+    """Return the largest exponent after a tilt."""
     top = -inf
     for i in range(c.size):
         top = max(top, _tilt(exponent[i], theta, c[i] - least))
@@ -119,7 +119,7 @@ def _highest(exponent: Vector, theta: float, c: Vector, least: float) -> float:
 
 @rule
 def _enough(exponent: Vector, c: Vector, least: float) -> float:
-    """A tilt after which the play is above the line: some action above it then outweighs all below it together.
+    """Return a tilt after which the play is above the line: some action above it then outweighs all below it together.
 
     HUGE, where there is no such action.
     """
@@ -140,7 +140,7 @@ def _middle(low: float, high: float) -> float:
 
 @routine
 def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    """The least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most.
+    """Return the least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most.
 
     Where no number comes near enough to the line, it is the first above it; where every action is below the line, EMPTY.
     """

@@ -1,1 +1,1 @@
-"""Many games, on purpose."""
+"""Run studies: experiments with many games, learners, horizons and seeds."""

@@ -1,4 +1,4 @@
-"""Play one run and measure it; and several runs in a row, as a task of a worker."""
+"""Play one run and measure it, or several runs as one task of a worker."""
 
 import json
 import time
@@ -18,7 +18,7 @@ from lewa.simulate.run import play
 
 
 def execute(run: Run) -> Row:
-    """Play the run and return its row, as plain numbers; what the study does not measure is left out."""
+    """Play the run and return its row of plain numbers, with only the measures of the study."""
     learner, game = run.build()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")  # the row says so
@@ -46,11 +46,11 @@ def execute(run: Run) -> Row:
 
 
 class Finished(NamedTuple):
-    """A row, and how long it took: what the next tasks are sized by. No number of the row depends on it."""
+    """A row and its duration, which sets the size of the next tasks. No number of the row depends on the duration."""
 
-    row: Row
-    seconds: float  # without compiling
-    compiled: bool  # whether something was compiled for it
+    row: Row  # the measures of the run
+    seconds: float  # the duration in seconds, without compiling
+    compiled: bool  # whether something was compiled for the run
 
 
 def versions_for(runs: list[Run]) -> dict[str, str]:
@@ -59,10 +59,10 @@ def versions_for(runs: list[Run]) -> dict[str, str]:
 
 
 def execute_all(runs: list[Run], expected: dict[str, str]) -> list[Finished]:
-    """Execute the runs of one task, one after the other; refuse if this worker has not the versions expected."""
+    """Execute the runs of one task, one after the other; raise an error if this worker has other versions."""
     here = versions_for(runs)
     if here != expected:
-        raise ValueError(f"a worker's numbers would not be the same: it has {differ(here, expected)}")
+        raise ValueError(f"a worker must have the same versions to get the same numbers, got {differ(here, expected)}")
     finished, notice = [], compile_notice.install()
     for run in runs:
         start, before = time.perf_counter(), notice.seconds

@@ -1,4 +1,4 @@
-"""What a study can measure: one table, which the study file, the rows, the Parquet columns and the claims all read."""
+"""The measures of a study, in one table that the study file, the rows, the Parquet columns and the claims share."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
@@ -12,11 +12,11 @@ TOGETHER = {"regret", "violation"}  # measures that are never shown apart
 
 
 class Measure(NamedTuple):
-    """Something that is measured of a run of one seed."""
+    """A measure of a run of one seed."""
 
-    columns: dict[str, str]  # of measures.parquet, with their types (see storage.schema)
-    function: Callable[[Trace], tuple[object, ...]]  # their values, in this order
-    quantities: dict[str, str] = {}  # what claims are about, and the column that it is read from
+    columns: dict[str, str]  # the columns of measures.parquet, with their types (see storage.schema)
+    function: Callable[[Trace], tuple[object, ...]]  # returns the values of the columns, in this order
+    quantities: dict[str, str] = {}  # the quantities of claims, each with its column
     against_best: bool = False  # whether it compares with the best fixed play
 
 

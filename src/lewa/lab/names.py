@@ -1,4 +1,4 @@
-"""Games and learners by the names that a study gives them, and the titles that runs get from these."""
+"""The names of games and learners in a study, and the titles of runs."""
 
 from collections.abc import Iterable
 from typing import TypeAlias
@@ -9,12 +9,12 @@ Settings: TypeAlias = dict[str, object]  # parameters of a game or settings of a
 
 
 def slow(game: str, learner: str = "lewa") -> bool:
-    """Return whether rounds are played one by one: a game reacts, a twist takes them so, or the learner is not compiled."""
+    """Return whether rounds are played one by one: because of the game, of a twist, or of a learner that is not compiled."""
     return not (games.is_compiled(game) and learners.find(learner).compiled)
 
 
 def own_modules(game_names: Iterable[str], learner_names: Iterable[str]) -> list[str]:
-    """Return the modules outside this package that games and learners of these names come from, in alphabetical order."""
+    """Return the modules outside this package that define games and learners of these names, in alphabetical order."""
     named = [*((name, plugins.GAMES) for name in game_names), *((name, plugins.LEARNERS) for name in learner_names)]
     modules = {plugins.module_of(name.partition("+")[0].partition("@")[0], group) for name, group in named}
     return sorted(module for module in modules if module is not None)
@@ -26,7 +26,7 @@ def title(name: str, settings: Settings) -> str:
 
 
 def short(value: object) -> str:
-    """Return a value as short as it can be without becoming another; lists with commas, lists of lists with semicolons."""
+    """Return the shortest text of a value; lists have commas, lists of lists semicolons."""
     if isinstance(value, list | tuple):
         deep = any(isinstance(item, list | tuple) for item in value)
         return (";" if deep else ",").join(short(item) for item in value)

@@ -1,4 +1,4 @@
-"""Where runs are executed: processes of this machine, or a Dask cluster."""
+"""Places to execute runs: processes of this machine, or a Dask cluster."""
 
 import importlib
 import os
@@ -19,17 +19,17 @@ ANSWER = 10  # seconds that a scheduler has to answer in
 
 
 class Place(NamedTuple):
-    """An executor, how many tasks it should have at a time, and what it raises for a task whose worker is gone for good."""
+    """An executor, and its properties for the scheduler."""
 
-    executor: Executor
-    room: Callable[[], int]
-    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)
-    idle: Callable[[], bool] = lambda: False  # whether it has workers, and none of them has anything to do
+    executor: Executor  # runs the tasks
+    room: Callable[[], int]  # returns how many tasks it should have at a time
+    lost: tuple[type[BaseException], ...] = (BrokenExecutor,)  # the errors of a task whose worker is gone
+    idle: Callable[[], bool] = lambda: False  # returns whether it has workers and all of them are idle
 
 
 @contextmanager
 def processes(workers: int) -> Iterator[Place]:
-    """Start processes on this machine; they end with this one, even if it is killed."""
+    """Start processes on this machine; they end with this process, even if it is killed."""
     context = get_context("spawn")
     reader, writer = context.Pipe(duplex=False)
     pool = ProcessPoolExecutor(workers, mp_context=context, initializer=_tie, initargs=(reader, plugins.folder()))
@@ -62,9 +62,9 @@ def _end_with(reader: "Connection[object, object]") -> None:
 
 @contextmanager
 def cluster_at(address: str, modules: Sequence[str] = ()) -> Iterator[Place]:
-    """Connect to a Dask cluster, whose scheduler gives a lost worker's tasks to another.
+    """Connect to a Dask cluster, whose scheduler moves the tasks of a lost worker to another worker.
 
-    The sources of the user's modules are sent to its workers, also to those that come later.
+    The sources of the user's modules are sent to its workers, including workers that join later.
     """
     dask: Any  # it has types, but not for these
     try:

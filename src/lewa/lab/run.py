@@ -1,7 +1,7 @@
-"""Run a study: here or on a cluster, resumed where it stopped, with the same numbers everywhere.
+"""Run a study here or on a cluster, or resume it; the numbers do not depend on where it runs.
 
-A folder holds everything: `study.toml` and `versions.json` say what was run by what, `journal.jsonl` gets a line when a
-run is finished and is never rewritten, `measures.parquet` is made from it in the end, in the study's order.
+A folder contains everything: `study.toml` and `versions.json` describe the study and the versions, `journal.jsonl` gets a
+line for each finished run and is never rewritten, `measures.parquet` is made from it at the end, in the study's order.
 """
 
 import os
@@ -26,11 +26,25 @@ def run_study(
     cluster: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Path:
-    """Run what is left of the study into the folder `out`; return the Parquet file of measures.
+    """Run the unfinished runs of a study, and return the Parquet file of measures.
 
-    It runs in `workers` processes on this machine, as many as there are cores by default; on the Dask `cluster` at this
-    address; or on an executor of yours. The numbers are the same. A script that calls it needs the usual
-    `if __name__ == "__main__":`, for the processes import it.
+    The numbers do not depend on where the runs are executed. A script that calls this function needs the usual
+    `if __name__ == "__main__":`, because the processes import the script.
+
+    Parameters
+    ----------
+    study
+        The study.
+    out
+        The folder for the results.
+    executor
+        An executor to use in place of processes.
+    workers
+        The number of processes on this machine, by default the number of cores.
+    cluster
+        The address of a Dask scheduler to use in place of processes.
+    progress
+        Called with the progress after each task.
     """
     return run_studies({Path(out): study}, executor, workers, cluster, progress)[0]
 
@@ -42,9 +56,19 @@ def run_studies(
     cluster: str | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[Path]:
-    """Run what is left of several studies, each into its folder, all of them by the same workers at the same time."""
+    """Run the unfinished runs of several studies, each into its folder, with the same workers.
+
+    Parameters
+    ----------
+    studies
+        The studies by folder.
+    executor, workers, cluster
+        Where to execute the runs, as in `run_study`; at most one may be given.
+    progress
+        Called with the progress after each task.
+    """
     if sum(place is not None for place in (executor, workers, cluster)) > 1:
-        raise ValueError("give only one of executor, workers and cluster")
+        raise ValueError("at most one of executor, workers and cluster may be given, got several")
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be at least 1, got {workers}")
     try:
@@ -63,7 +87,7 @@ def run_studies(
             with place() as here:
                 work.go(here)
             if work.left and executor is not None:
-                raise ValueError("the executor is broken; finished runs are kept: run the study again to resume")
+                raise ValueError("the executor is broken; finished runs are saved: run the study again to resume")
         for out, journal in journals.items():
             write_measures(out / "measures.parquet", [journal.rows[run.id] for run in runs[out]])
     return [out / "measures.parquet" for out in studies]

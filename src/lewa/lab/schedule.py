@@ -1,4 +1,4 @@
-"""Which run is executed when: tasks of a good size, the longest first, and what was lost again."""
+"""Schedule runs: tasks of a suitable size, the longest first, and lost tasks again."""
 
 from collections import Counter, deque
 from collections.abc import Callable
@@ -20,29 +20,29 @@ SLOWER = 200  # times as long a round takes whose rewards react to the learner: 
 
 
 class Progress(NamedTuple):
-    """How much is done. Rounds tell the time that is left better than runs; one that reacts counts for SLOWER."""
+    """The progress of studies. Rounds predict the remaining time better than runs; a slow round counts SLOWER times."""
 
-    done: int  # runs
-    total: int
-    rounds_done: int
-    rounds_total: int
-    compiled: bool = False  # whether something was compiled for what was finished last: its time says nothing of the rest
+    done: int  # finished runs
+    total: int  # all runs
+    rounds_done: int  # rounds of finished runs
+    rounds_total: int  # all rounds
+    compiled: bool = False  # whether the last task compiled something, so that its duration is not typical
 
 
 class Job(NamedTuple):
-    """A run, and the journal that it is written to."""
+    """A run, and the journal of its study."""
 
     run: Run
     journal: Journal
 
     @property
     def place(self) -> tuple[str, str]:
-        """Its identity: two studies may have the same run."""
+        """The identity of the job: two studies may have the same run."""
         return self.journal.name, self.run.id
 
     @property
     def rounds(self) -> int:
-        """Its length, in rounds that do not react to the learner."""
+        """The length of the run, in rounds of a compiled loop."""
         return self.run.rounds * (SLOWER if slow(self.run.game, self.run.learner) else 1)
 
 
@@ -50,7 +50,7 @@ Flying: TypeAlias = dict[Future[list[Finished]], list[Job]]  # tasks that were s
 
 
 class Work:
-    """The runs of one study or several that are not finished, and how long runs like them took."""
+    """The unfinished runs of one or several studies, and the durations of similar runs."""
 
     def __init__(self, jobs: list[Job], progress: Callable[[Progress], None] | None) -> None:
         self.progress = progress
@@ -64,12 +64,12 @@ class Work:
         self.tell()
 
     def tell(self, compiled: bool = False) -> None:
-        """Report how much is done."""
+        """Report the progress."""
         if self.progress is not None:
             self.progress(Progress(self.done, self.total, self.rounds_done, self.rounds_total, compiled))
 
     def go(self, place: Place) -> None:
-        """Execute runs until none is left, or the executor breaks: then what it had is left."""
+        """Execute runs until none is left or the executor breaks; the runs of a broken executor are left."""
         flying: Flying = {}
         broken, quiet = False, 0
         try:
@@ -89,7 +89,7 @@ class Work:
             raise
 
     def submit(self, place: Place, flying: Flying) -> bool:
-        """Give the executor what it has room for; return False if it is broken."""
+        """Submit as many tasks as the executor has room for; return False if it is broken."""
         room = place.room()
         while self.left and len(flying) < (1 if self.careful(flying) else room):
             chunk = self.chunk()
@@ -102,11 +102,11 @@ class Work:
         return True
 
     def careful(self, flying: Flying) -> bool:
-        """Return whether one of the runs is suspected of taking its worker down."""
+        """Return whether one of the runs may have crashed its worker."""
         return any(self.losses[job.place] >= SUSPECT for chunk in ([self.left[0]], *flying.values()) for job in chunk)
 
     def chunk(self) -> list[Job]:
-        """Take the next runs that are long enough together; one of a game and learner not seen yet goes alone."""
+        """Take the next runs that together fill a task; the first run of a game and learner is a task of its own."""
         chunk = [self.left.popleft()]
         seconds = self.seconds(chunk[0])
         while self.left and seconds + self.seconds(self.left[0]) <= 2 * TASK and seconds < TASK:
@@ -115,16 +115,18 @@ class Work:
         return chunk
 
     def seconds(self, job: Job) -> float:
-        """Return how long the run should take; what is not known, or was lost, fills a task."""
+        """Return the expected duration of the run in seconds; an unknown or lost run fills a task."""
         pace = self.pace.get(_kind(job.run))
         return 2 * TASK if pace is None or self.losses[job.place] else pace * job.run.rounds
 
     def take_in(self, future: Future[list[Finished]], chunk: list[Job], place: Place) -> bool:
-        """Write a finished task down, or put a lost one back; return False if the executor is broken."""
+        """Record a finished task, or put a lost task back; return False if the executor is broken."""
         try:
             finished = future.result()
         except CancelledError:
-            raise ConnectionError("the cluster was lost; finished runs are kept: run the study again to resume") from None
+            raise ConnectionError(
+                "the connection to the cluster was lost; finished runs are saved: run the study again to resume"
+            ) from None
         except place.lost as error:
             self.put_back(chunk)
             return not isinstance(error, BrokenExecutor)
@@ -146,12 +148,12 @@ class Work:
             journal.append(rows[journal.name])
 
     def put_back(self, chunk: list[Job]) -> None:
-        """Put runs whose worker is gone first again; refuse to try one for ever that takes worker after worker down."""
+        """Put runs whose worker is gone at the front; raise an error for a run that crashed several workers."""
         self.left.extendleft(reversed(chunk))
         for job in chunk:
             self.losses[job.place] += 1
             if self.losses[job.place] >= LOSSES:
-                raise ValueError(f"{job.run.id} crashed {LOSSES} workers: do they have enough memory?")
+                raise ValueError(f"{job.run.id} crashed {LOSSES} workers; they may have too little memory")
 
 
 def _in_order(jobs: list[Job]) -> list[Job]:

@@ -1,4 +1,4 @@
-"""The sources of the user's modules, sent to the workers of a Dask cluster; it takes Dask."""
+"""Send the sources of the user's modules to the workers of a Dask cluster; this needs Dask."""
 
 import importlib
 import sys
@@ -13,9 +13,9 @@ from lewa.sources import INSTALLED, fingerprint_of, root_of, sources
 
 
 class ShippedSources(WorkerPlugin):
-    """Modules and the files they come from. A worker that has the same sources already leaves them as they are.
+    """Modules and their source files. A worker that already has the same sources keeps them.
 
-    Modules of installed packages are not sent: such a package is to be installed on the workers.
+    Modules of installed packages are not sent: install such a package on the workers.
     """
 
     def __init__(self, prints: dict[str, str], files: dict[str, bytes]) -> None:
@@ -35,7 +35,7 @@ class ShippedSources(WorkerPlugin):
         return cls({module: fingerprint_of(module) for module in roots}, files)
 
     def setup(self, worker: Any) -> None:
-        """Write the sources to a folder of the worker and put it first on the path, where they are not there already."""
+        """Write the sources to a folder of the worker and put it first on the path, unless they are already there."""
         _forget()  # the worker may have had another version before
         if all(_is_here(module, stamp) for module, stamp in self.prints.items()):
             return

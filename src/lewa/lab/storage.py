@@ -1,7 +1,7 @@
-"""What a study's folder holds, and how it is written so that nothing is lost.
+"""Read and write the folder of a study so that no finished run is lost.
 
-`study.toml` and `versions.json` say what was run by what, `journal.jsonl` gets a line when a run is finished and is never
-rewritten, `measures.parquet` is made from it in the end.
+`study.toml` and `versions.json` describe the study and the versions, `journal.jsonl` gets a line for each finished run and
+is never rewritten, `measures.parquet` is made from it at the end.
 """
 
 import json
@@ -32,16 +32,16 @@ EXECUTES = "lewa.lab.execute"  # what plays a run and measures it: all that it i
 
 @cache
 def own_fingerprint() -> str:
-    """Return a hash of this package's sources that numbers come from, so that an edited rule gets a new journal."""
+    """Return a hash of the sources that the numbers depend on, so that an edited rule gets a new journal."""
     root = Path(__file__).parents[2]
     return fingerprint(sources(EXECUTES, root), root)
 
 
 @cache
 def versions(*modules: str) -> dict[str, str]:
-    """Return everything that numbers depend on besides the study: two folders with the same versions hold the same numbers.
+    """Return the versions that numbers depend on: the same study with the same versions has the same numbers.
 
-    `modules` are those of the user's from which games and learners come.
+    `modules` are the user's modules that define games and learners.
     """
     return {
         "lewa": __version__,
@@ -59,12 +59,12 @@ def versions_of(study: Study) -> dict[str, str]:
 
 
 def modules_of(study: Study) -> list[str]:
-    """Return the modules of the user's that a study's games and learners come from."""
+    """Return the user's modules that define the games and learners of a study."""
     return own_modules((game.name for game in study.games), (learner.name for learner in study.learners))
 
 
 def differ(first: dict[str, str], second: dict[str, str]) -> str:
-    """Return where versions differ, such as 'numba 0.61, not 0.62'."""
+    """Return the differences of versions, such as 'numba 0.61, not 0.62'."""
     names = [name for name in second if first.get(name) != second[name]] or [name for name in first if name not in second]
     return " and ".join(f"{name} {first.get(name, 'of no version')}, not {second.get(name, 'any')}" for name in names)
 
@@ -75,18 +75,18 @@ LABELS: Any = {"games": {"__all__": {"label"}}, "learners": {"__all__": {"label"
 
 
 def begin(out: Path, study: Study) -> None:
-    """Write down what is run by what; refuse a folder that holds another study, or was begun with other versions."""
+    """Write the study and the versions; raise ValueError if the folder has another study or other versions."""
     copy, stamp, here = out / "study.toml", out / "versions.json", versions_of(study)
     if not copy.exists():
         if (out / "journal.jsonl").exists():
-            raise ValueError(f"{out} holds a journal without its study: give another folder")
+            raise ValueError(f"{out} has a journal without its study: give another folder")
         out.mkdir(parents=True, exist_ok=True)
         write(stamp, json.dumps(here, indent=2).encode() + b"\n")
         write(copy, study.text.encode())
         return
     stored = parse(copy.read_text(encoding="utf-8"), str(copy))
     if stored.model_dump(exclude=LABELS) != study.model_dump(exclude=LABELS):
-        raise ValueError(f"{out} holds another study, {stored.name!r}: give another folder for {study.name!r}")
+        raise ValueError(f"{out} has another study, {stored.name!r}: give another folder for {study.name!r}")
     begun = read_versions(stamp)
     if begun != here:
         raise ValueError(f"{out} was begun with {differ(begun, here)}: give another folder, or remove this one")
@@ -95,7 +95,7 @@ def begin(out: Path, study: Study) -> None:
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds, or refuse it in a sentence."""
+    """Return the content of a JSON file; raise ValueError if it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -103,20 +103,20 @@ def read_json(path: Path) -> Any:
 
 
 def read_versions(path: Path) -> dict[str, str]:
-    """Return the versions in a file, or refuse it in a sentence."""
+    """Return the versions in a file; raise ValueError if it is damaged."""
     versions = read_json(path)
     if not isinstance(versions, dict) or not all(isinstance(version, str) for version in versions.values()):
-        raise ValueError(f"{path} is damaged: it is no object of versions by name")
+        raise ValueError(f"{path} is damaged: it must be an object of versions by name")
     return versions
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message, or its kind where it has none."""
+    """Return the first line of an error's message, or its type if it has no message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def write(path: Path, content: bytes) -> None:
-    """Write all of the file or none of it."""
+    """Write the file atomically."""
     part = path.with_name(path.name + ".part")
     with part.open("wb") as file:
         file.write(content)
@@ -126,7 +126,7 @@ def write(path: Path, content: bytes) -> None:
 
 
 class Journal:
-    """A file with a line for each finished run, only ever appended to; `rows` has them by id."""
+    """An append-only file with a line for each finished run; `rows` has the rows by id."""
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
@@ -144,7 +144,7 @@ class Journal:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # falls with the process, however it ends
             except OSError:
-                raise ValueError(f"{self._file.name} is being written by another process: wait for it") from None
+                raise ValueError(f"{self._file.name} is being written by another process: wait until it ends") from None
 
     def _read(self) -> None:
         self._file.seek(0)
@@ -165,7 +165,7 @@ class Journal:
         self._file.truncate(whole)  # a line that was being written when the study was killed
 
     def append(self, rows: list[Row]) -> None:
-        """Write rows, which are on disk when this returns; one that is there already is not written again."""
+        """Append rows that are not there yet; they are on disk when this returns."""
         new = [row for row in rows if row["id"] not in self.rows]
         self._file.write(b"".join(json.dumps(row).encode() + b"\n" for row in new))
         self._file.flush()
@@ -173,7 +173,7 @@ class Journal:
         self.rows |= {row["id"]: row for row in new}
 
     def close(self) -> None:
-        """Let others write to it."""
+        """Close the file and release its lock."""
         self._file.close()
 
 
@@ -197,14 +197,14 @@ def write_measures(path: Path, rows: list[Row]) -> None:
     try:
         table = pa.Table.from_pylist(rows, schema=schema())
     except (pa.ArrowException, TypeError, AttributeError) as error:
-        raise ValueError(f"{path.parent} holds a damaged journal: {first_line(error)}") from None
+        raise ValueError(f"{path.parent} has a damaged journal: {first_line(error)}") from None
     sink = pa.BufferOutputStream()
     parquet.write_table(table, sink)
     write(path, sink.getvalue().to_pybytes())
 
 
 def read_measures(path: Path, columns: list[str] | None = None) -> list[Row]:
-    """Return the rows of a Parquet file of measures, or some of their columns; refuse a damaged one in a sentence."""
+    """Return the rows of a Parquet file of measures, or some of their columns; raise ValueError if it is damaged."""
     from pyarrow import ArrowException, parquet
 
     try:

@@ -1,4 +1,4 @@
-"""A study: one TOML file that says a whole experiment, checked at the border and laid out as runs with readable names.
+"""A study: one TOML file that describes an experiment. It is checked when it is read, and expands to runs with names.
 
     name = "what a floor costs"
     rounds = { from = 1000, to = 100_000, per_decade = 2 }   # or a list: [1000, 10_000]
@@ -12,10 +12,10 @@
 
     [[learners]]
     name = "lewa"
-    label = "LEWA, as printed"                               # what tables and figures call it; games take one too
+    label = "LEWA, as printed"                               # its name in tables and figures; games have one too
     settings = { tuning = "paper" }                          # a number may grow with the rounds: eta = "0.5 T^(-2/3)"
 
-What is wrong with a file is said in one sentence, with the nearest right word.
+An error is one sentence, with the nearest known word.
 """
 
 import dataclasses
@@ -47,7 +47,7 @@ LARGEST = 2**63 - 1
 
 
 def whole(value: object) -> int:
-    """Return an integer of at least 1; TOML's 1e5 is one too."""
+    """Return an integer of at least 1; 1e5, a float in TOML, is accepted too."""
     number = int(value) if isinstance(value, float) and value.is_integer() else value
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
         raise ValueError(f"must be integers of at least 1, got {value!r}")
@@ -57,7 +57,7 @@ def whole(value: object) -> int:
 
 
 def horizons(value: object) -> tuple[int, ...]:
-    """Return horizons: one, a list, or `from`, `to` and `per_decade`, how many to a factor of ten."""
+    """Return the horizons, from a number, a list, or `from`, `to` and `per_decade`, the number per factor of ten."""
     if isinstance(value, dict):
         keys = ["from", "to", "per_decade"]
         for key in value:
@@ -65,24 +65,24 @@ def horizons(value: object) -> tuple[int, ...]:
                 raise ValueError(f"has no key {key!r}{nearest(key, keys)}")
         for key in keys[:2]:
             if key not in value:
-                raise ValueError(f"lacks the key {key!r}: it is a list, or a table of from, to and per_decade")
+                raise ValueError(f"lacks the key {key!r}: it must be a list, or a table of from, to and per_decade")
         first, last, density = (whole(value.get(key, 1)) for key in keys)
         if last < first:
-            raise ValueError(f"must go up, got from = {first} and to = {last}")
+            raise ValueError(f"must have from at most to, got from = {first} and to = {last}")
         count = 1 + round(density * np.log10(last / first))
         spaced = np.geomspace(first, last, max(count, 2 if last > first else 1))
         return tuple(np.unique(np.rint(spaced).astype(np.int64)).tolist())
     listed = tuple(whole(item) for item in (value if isinstance(value, list | tuple) else [value]))
     if not listed or len(set(listed)) < len(listed):
-        raise ValueError(f"must be different, at least one, got {value!r}")
+        raise ValueError(f"must be at least one and distinct, got {value!r}")
     return listed
 
 
 def seed_list(value: object) -> tuple[int, ...]:
-    """Return the seeds, from their number or a list of them."""
+    """Return the seeds, from their number or from a list."""
     items = value if isinstance(value, list | tuple) else [value]
     if any(isinstance(item, bool) or not isinstance(item, int) for item in items):
-        raise ValueError(f"must be their number, or a list of non-negative integers, got {value!r}")
+        raise ValueError(f"must be the number of seeds, or a list of non-negative integers, got {value!r}")
     try:
         return as_seeds(value)  # type: ignore[arg-type]  # as was just seen
     except ValueError as error:
@@ -98,12 +98,12 @@ def single_floor(value: object) -> tuple[float, ...]:
 
 
 def floor_list(value: object) -> tuple[tuple[float, ...], ...]:
-    """Return several floors, each as `floor`."""
+    """Return a list of floors."""
     if not isinstance(value, list | tuple) or not value:
         raise ValueError(f"must be a list of floors, at least one, got {value!r}")
     floors = tuple(single_floor(item) for item in value)
     if len(set(floors)) < len(floors):
-        raise ValueError(f"must be different, got {value!r}")
+        raise ValueError(f"must be distinct, got {value!r}")
     return floors
 
 
@@ -114,7 +114,7 @@ Floors: TypeAlias = Annotated[tuple[tuple[float, ...], ...], BeforeValidator(flo
 
 
 class Part(BaseModel):
-    """A table of the file: its keys and no others."""
+    """A table of the file, with no keys but its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -122,16 +122,16 @@ class Part(BaseModel):
 class GameOf(Part):
     """A `[[games]]` table."""
 
-    name: StrictStr
-    floor: Floor | None = None
-    floors: Floors | None = None
-    parameters: Settings = {}
-    label: StrictStr | None = None
+    name: StrictStr  # the name of a game, or MODULE:CLASS
+    floor: Floor | None = None  # the floor of each constraint
+    floors: Floors | None = None  # several floors, in place of `floor`
+    parameters: Settings = {}  # the parameters of the game
+    label: StrictStr | None = None  # its name in tables and figures
 
     @model_validator(mode="after")
     def _check(self) -> "GameOf":
         if (self.floor is None) == (self.floors is None):
-            raise ValueError("needs the key 'floor', or 'floors' for several, and not both")
+            raise ValueError("needs either the key 'floor' or, for several floors, the key 'floors'")
         allowed = games.settings_of(self.name)
         for key in self.parameters:
             if allowed is not None and key not in allowed:
@@ -140,7 +140,7 @@ class GameOf(Part):
 
     @property
     def every_floor(self) -> tuple[tuple[float, ...], ...]:
-        """The floors it is played at."""
+        """The floors at which the game is played."""
         return self.floors if self.floors is not None else (self.floor or (),)
 
 
@@ -161,21 +161,21 @@ class LearnerOf(Part):
 
     @property
     def changed(self) -> Settings:
-        """The settings that are not what they would be anyway; in a game with contexts 0 features are not."""
+        """The settings that differ from their defaults; 0 features differ in a game with contexts."""
         tuning = signature(learners.find(self.name).tuned).parameters
         usual = {name: item.default for name, item in tuning.items() if name not in ("features", "policies")}
         return {key: value for key, value in sorted(self.settings.items()) if key not in usual or usual[key] != value}
 
 
 class Study(Part):
-    """A whole experiment."""
+    """An experiment: games, learners, horizons, seeds and measures."""
 
-    name: Annotated[StrictStr, Field(min_length=1)]
-    games: Annotated[tuple[GameOf, ...], Field(min_length=1)]
-    learners: Annotated[tuple[LearnerOf, ...], Field(min_length=1)]
-    rounds: Horizons
-    seeds: Seeds
-    measures: tuple[StrictStr, ...] = tuple(MEASURES)
+    name: Annotated[StrictStr, Field(min_length=1)]  # the title of the study
+    games: Annotated[tuple[GameOf, ...], Field(min_length=1)]  # its games
+    learners: Annotated[tuple[LearnerOf, ...], Field(min_length=1)]  # its learners
+    rounds: Horizons  # the horizons
+    seeds: Seeds  # the seeds
+    measures: tuple[StrictStr, ...] = tuple(MEASURES)  # the names of the measures
     _text: str = PrivateAttr("")
 
     @model_validator(mode="after")
@@ -186,30 +186,30 @@ class Study(Part):
         for tables in (self.games, self.learners):
             labels = [table.label for table in tables if table.label is not None]
             if len(set(labels)) < len(labels):
-                raise ValueError(f"labels must be different, got {', '.join(labels)}")
+                raise ValueError(f"labels must be distinct, got {', '.join(labels)}")
         if len(TOGETHER & set(self.measures)) == 1:
             raise ValueError("measures must include regret and violation together")
         return self
 
     @property
     def text(self) -> str:
-        """The file it was read from, word for word; or what such a file would say."""
+        """The text of the file, or the text that a file of this study would have."""
         return self._text or "\n".join(_toml(self)) + "\n"
 
 
 def read(path: str | Path) -> Study:
-    """Read a study from a file, or say in one sentence what is wrong with it."""
+    """Read a study from a file; raise ValueError if it is not valid."""
     path = Path(path)
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     try:
         return parse(path.read_text(encoding="utf-8"), str(path))
     except UnicodeDecodeError:
-        raise ValueError(f"{path} is not a study: it is not text in UTF-8") from None
+        raise ValueError(f"{path} is not a study: it must be text in UTF-8") from None
 
 
 def parse(text: str, file: str = "study") -> Study:
-    """Read a study from its text; `file` names it in sentences."""
+    """Read a study from its text; `file` is its name in errors."""
     try:
         study = Study.model_validate(tomllib.loads(text))
     except tomllib.TOMLDecodeError as error:
@@ -266,24 +266,24 @@ def _nearest(word: str, words: list[str]) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Run:
-    """One learner in one game at one horizon, floor and seed: everything it takes to execute it, anywhere."""
+    """One learner in one game at one horizon, floor and seed, with everything that a worker needs to execute it."""
 
-    id: str
-    game: str
-    parameters: Settings
-    rounds: int
-    floor: tuple[float, ...]
-    learner: str
-    settings: Settings
-    seed: int
-    measures: tuple[str, ...]
+    id: str  # a readable name, distinct within the study
+    game: str  # the name of the game
+    parameters: Settings  # the parameters of the game
+    rounds: int  # the horizon
+    floor: tuple[float, ...]  # the floor of each constraint
+    learner: str  # the name of the learner
+    settings: Settings  # the settings of the learner
+    seed: int  # the seed
+    measures: tuple[str, ...]  # the names of the measures
 
     def build(self) -> tuple[Learner, Game]:
         """Return the learner and the game."""
         game: Game = games.make(self.game, self.floor, self.rounds, **at(self.parameters, self.rounds))
         if game.constraints != len(self.floor):
             raise ValueError(
-                f"the game {self.game} needs one floor per constraint, {game.constraints}, got {len(self.floor)}"
+                f"the game {self.game} must have one floor per constraint, {game.constraints}, got {len(self.floor)}"
             )
         in_context = learners.settings_in_context(self.learner, game.features, game.policies)
         settings = {**in_context, **at(self.settings, self.rounds)}
@@ -306,12 +306,12 @@ def _at(value: object, rounds: int) -> object:
 
 
 def expand(study: Study) -> list[Run]:
-    """Return every run of the study, always in the same order; build each learner and game once, so that errors show."""
+    """Return every run of the study in a fixed order; build each learner and game once, to find errors early."""
     runs: list[Run] = []
     seen: set[str] = set()
     for first, *others in _groups(study):
         if first.id in seen:
-            raise ValueError(f"{first.id} is in the study twice")
+            raise ValueError(f"the runs of a study must be distinct, got {first.id} twice")
         try:
             first.build()
         except (ValueError, TypeError) as error:

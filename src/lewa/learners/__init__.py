@@ -1,4 +1,4 @@
-"""Who decides. `ALL` is the one registry: a new learner is one file here and one line there."""
+"""The learners. `ALL` is their registry: a new learner is one file and one line in it."""
 
 from collections.abc import Mapping
 from dataclasses import is_dataclass
@@ -125,7 +125,7 @@ RULE = ("start", "play", "learn", "guarantees")  # what a learner has to define
 
 
 def names() -> list[str]:
-    """Return the names of all learners: those of `ALL`, NAME@TUNING for tunings with a name, and those of other packages."""
+    """Return the names of all learners: those in `ALL`, NAME@TUNING for named tunings, and those of installed packages."""
     plain = {name: kind for name, kind in ALL.items() if "@" not in name}
     tunings = [f"{name}@{tuning}" for name, kind in plain.items() for tuning, its in kind.tunings.items() if its.about]
     return list(dict.fromkeys([*ALL, *tunings, *announced(LEARNERS)]))
@@ -134,12 +134,12 @@ def names() -> list[str]:
 def find(name: str) -> type[Learner]:
     """Return the class of that name.
 
-    A name is a word of `ALL`, an entry point of another package (group `lewa.learners`), or MODULE:CLASS. NAME@TUNING is one
-    of NAME's tunings, and NAME+WRAPPER runs NAME inside another.
+    A name is a key of `ALL`, an entry point of another package (group `lewa.learners`), or MODULE:CLASS. NAME@TUNING is one
+    of NAME's tunings, and NAME+WRAPPER runs NAME inside a wrapper.
     """
     if not isinstance(name, str):
         raise TypeError(
-            f"the name of a learner must be a string of lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}"
+            f"the name of a learner must be a string in lewa.learners.ALL or MODULE:CLASS, got {short_repr(name)}"
         )
     inside, plus, wrapper = name.rpartition("+")
     if plus and wrapper in WRAPPERS:
@@ -162,7 +162,7 @@ def _from_outside(name: str) -> type[Learner] | None:
 
 
 def examine(kind: object, name: str) -> None:
-    """Refuse, by its name, a class that is no learner: what the engine reads of it must be there."""
+    """Raise ValueError, with the name, unless the class is a learner with all parts that the engine needs."""
     if not (isinstance(kind, type) and issubclass(kind, Learner)):
         raise ValueError(f"the learner {name} must be a subclass of lewa.learners.Learner, got {short_repr(kind)}")
     if not is_dataclass(kind):
@@ -178,7 +178,7 @@ def examine(kind: object, name: str) -> None:
 
 
 def about(name: str) -> str:
-    """Return what the learner of that name is, in one line."""
+    """Return the one-line description of the learner of that name."""
     kind, tuning = find(name), _tuning(name)
     return kind.tunings[tuning].about if tuning else (kind.__doc__ or "").strip().splitlines()[0]
 
@@ -188,17 +188,17 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
 
     Parameters
     ----------
-    name : str
+    name
         The name of a learner, NAME@TUNING, NAME+WRAPPER, or MODULE:CLASS.
-    actions : int
+    actions
         K, the number of actions.
-    horizon : int
+    horizon
         T, the number of rounds.
-    floor : float or sequence of float
-        c0, one per constraint.
+    floor
+        c0, one number per constraint.
     **settings
-        Arguments of `tuned`, or parameters that replace the tuned ones. What a wrapper does not know is a setting of the
-        learner inside.
+        Arguments of `tuned`, or parameters that replace the tuned ones. A wrapper passes the settings that it does not have
+        to the inner learner.
     """
     kind, known = find(name), settings_of(name)
     arguments = _arguments(find(name.partition("+")[0]))
@@ -218,10 +218,10 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
 
 
 def settings_in_context(name: str, features: int, policies: int = 0) -> dict[str, int]:
-    """Return the settings by which a learner looks at contexts of so many features, perhaps the advice of policies.
+    """Return the settings with which a learner uses contexts of this many features, or the advice of policies.
 
-    There are none without contexts, and for a learner that looks at none of this kind: it plays without them. Advice is no
-    features: its squares sum to the number of policies, where the theorems on features have at most 2.
+    There are none without contexts, and for a learner that cannot use them. Advice does not count as features: its squares
+    sum to the number of policies, while the theorems on features assume at most 2.
     """
     known = settings_of(name) if features else []
     if policies:
@@ -230,14 +230,14 @@ def settings_in_context(name: str, features: int, policies: int = 0) -> dict[str
 
 
 def check_looks_at_features(name: str) -> None:
-    """Refuse a learner that has no use for the features of a context, and name those that have."""
+    """Raise ValueError, with the names of suitable learners, for a learner that does not use the features of a context."""
     if "features" not in settings_of(name):
         able = ", ".join(each for each in names() if "features" in settings_of(each))
         raise ValueError(f"{name} does not use a context; these do: {able}")
 
 
 def settings_of(name: str) -> list[str]:
-    """Return what can be set: the arguments of the tuning, and the parameters; of a wrapper also those of what is inside."""
+    """Return the names of all settings: the arguments of the tuning, the parameters, and those of an inner learner."""
     kind, (inside, plus, _) = find(name), name.rpartition("+")
     arguments = _arguments(kind).values()
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}

@@ -35,9 +35,10 @@ class AdaHedge(Learner):
     Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
 
     Reading: regret is at most 1 + sqrt(1 + T ln K) on every sequence and at every T, and much less where the leader is
-    clear. The authors' bound for rewards in [0, 1] has sqrt(T ln K) + 16/3 ln K + 2 in the worst case, and less where the
-    best action earns almost all or almost nothing. There is no bandit form here: estimates of gains have no range that is
-    known, and their variance, not their range, is what a bandit has to pay for. Proof: docs/theory_adversarial.md, 2.
+    clear. The authors' bound for rewards in [0, 1] has sqrt(T ln K) + 16/3 ln K + 2 in the worst case, and less where
+    the best action earns almost all or almost nothing. There is no bandit form here: estimates of gains have no range
+    that is known, and their variance, not their range, determines the cost for a bandit. Proof:
+    docs/theory_adversarial.md, 2.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -55,7 +56,7 @@ class AdaHedge(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """There is nothing to tune."""
+        """Return the learner, which has nothing to tune."""
         return cls(check_problem(actions, horizon, floor)[2])
 
     def start(self, actions: int) -> AdaHedgeState:

@@ -1,4 +1,4 @@
-"""Anytime BanditLEWA: the loss form with steps that fall as the rounds go by, for an unknown horizon."""
+"""Anytime BanditLEWA: the loss form with decreasing steps, for an unknown horizon."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -26,7 +26,7 @@ class AnytimeBanditLewaState(NamedTuple):
 class AnytimeBanditLewa(Learner):
     """Anytime BanditLEWA: the loss form for an unknown horizon.
 
-    Every step falls as 1/sqrt(t), and one bound holds at every T.
+    Every step decreases as 1/sqrt(t), and one bound holds at every T.
 
     No box of the paper. With Lhat_0 = 0 and lambda_1 = 0, in round t, i the action drawn from p_t::
 
@@ -35,10 +35,10 @@ class AnytimeBanditLewa(Learner):
         Lhat_{t,i}   = Lhat_{t-1,i} + ((1 - r_t) + lambda_t (1 - c_t))/p_{t,i}             (the others stay)
         lambda_{t+1} = [(1 - delta_t mu_t) lambda_t - mu_t (c_t - c0)]+
 
-    Order: the loss uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. All past
-    losses are weighed by the step of today, so every weight moves every round. The chance p_{t,i} is that of the moment of
-    the draw and travels with the feedback; t counts the rounds that were answered, and with them the multiplier is that of
-    the moment of learning, as in `loss-bandit-lewa`.
+    Order: the loss uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. The
+    current step weighs all past losses, so every weight moves every round. The probability p_{t,i} is that of the draw,
+    which the feedback contains; t counts the rounds that were answered, and with them the multiplier is that of the time
+    of learning, as in `loss-bandit-lewa`.
 
     Parameters: eta = eta > 0; delta = delta > 0; c0 = floor, each in [0, 1]. The proof needs delta >= 4 m eta K.
 
@@ -66,7 +66,15 @@ class AnytimeBanditLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """delta = sqrt(2 m (4 K ln K + 1)), eta = delta/(4 m K), for every horizon."""
+        """Return the learner with delta = sqrt(2 m (4 K ln K + 1)), eta = delta/(4 m K), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         m = floor.size
         delta = sqrt(2 * m * (4 * K * log_actions(K) + 1))

@@ -1,4 +1,4 @@
-"""Anytime EWA: exponential weights with a step that falls as the rounds go by."""
+"""Anytime EWA: exponential weights with a decreasing step."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -31,13 +31,13 @@ class AnytimeEwa(Learner):
         p_t   = w_t / sum w_t,   w_t = exp(eta_t G_{t-1})
         G_t   = G_{t-1} + r_t
 
-    Order: all past gains are weighed by the step of today.
+    Order: the current step weighs all past gains.
 
     Parameters: eta = eta > 0; c0 = floor, each in [0, 1], which the rule never reads.
 
-    Reading: eta = 2 sqrt(ln K), with regret at most sqrt(T ln K) on every sequence and at every T, sqrt(2) times what EWA
-    has when it is told T. `anytime-lewa` with floor 0 has this form, with a larger step. For bandits `anytime-bandit-lewa`
-    with floor 0 is the same on estimated losses. Proof: docs/theory_rivals.md, 1.
+    Reading: eta = 2 sqrt(ln K), with regret at most sqrt(T ln K) on every sequence and at every T, sqrt(2) times the
+    bound of EWA with known T. `anytime-lewa` with floor 0 has this form, with a larger step. For bandits
+    `anytime-bandit-lewa` with floor 0 is the same on estimated losses. Proof: docs/theory_rivals.md, 1.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -56,7 +56,7 @@ class AnytimeEwa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """eta = 2 sqrt(ln K), for every horizon"""
+        """Return the learner with eta = 2 sqrt(ln K), for every horizon."""
         K, _, floor = check_problem(actions, horizon, floor)
         return cls(2 * sqrt(log_actions(K)), floor)
 

@@ -19,7 +19,7 @@ from lewa.validation import as_count
 @comparable
 class AnytimeExp4LewaState(NamedTuple):
     answers: Vector  # (K,)  of each action
-    weights: Weights  # w, of the K constant policies, then of yours
+    weights: Weights  # w, of the K constant policies, then of the user's
     multiplier: Vector  # (m,)  lambda
     losses: Vector  # (N,)  Lhat, the estimated losses added up
     clock: Vector  # (1,)  t, the rounds answered
@@ -30,8 +30,8 @@ class AnytimeExp4LewaState(NamedTuple):
 class AnytimeExp4Lewa(Learner):
     """Anytime EXP4-LEWA: mixes policies under constraints, for an unknown horizon.
 
-    No box of the paper. N = K + P policies, the K that always take one action and P of yours, give advice xi_{t,i}. With
-    Lhat_0 = 0 and lambda_1 = 0, in round t, a the action drawn from p_t::
+    No box of the paper. N = K + P policies, the K that always take one action and P of the user, give advice xi_{t,i}.
+    With Lhat_0 = 0 and lambda_1 = 0, in round t, a the action drawn from p_t::
 
         eta_t        = eta/sqrt(t),   delta_t = delta (sqrt(t) - sqrt(t - 1)),   mu_t = 1/(delta sqrt(t))
         p_t          = sum_i w_{t,i} xi_{t,i} / sum w_t,   w_t = exp(-eta_t Lhat_{t-1})
@@ -39,7 +39,8 @@ class AnytimeExp4Lewa(Learner):
         lambda_{t+1} = [(1 - delta_t mu_t) lambda_t - mu_t (c_t - c0)]+
 
     Order: the losses use lambda_t; all move at once. t counts the rounds that were answered. Advice is the learner's
-    features: the P rows of K numbers, one after the other. Without policies of yours it is `anytime-bandit-lewa` to the bit.
+    features: the P rows of K numbers, one after the other. Without policies of the user it equals `anytime-bandit-lewa`,
+    bit for bit.
 
     Parameters: eta = eta > 0; delta = delta > 0; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1].
     The proof needs delta >= 4 m eta min(K, N).
@@ -65,7 +66,17 @@ class AnytimeExp4Lewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, policies: int = 0) -> Self:
-        """delta = sqrt(2 m (4 k ln N + 1)), eta = delta/(4 m k), k = min(K, N), for every horizon."""
+        """Return the tuned learner.
+
+        The tuning is delta = sqrt(2 m (4 k ln N + 1)), eta = delta/(4 m k), k = min(K, N), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        policies
+            P, the number of the user's policies.
+        """
         K, _, floor = check_problem(actions, horizon, floor)
         P, m = as_count("policies", policies, least=0), floor.size
         k = contexts.fewer(K, K + P)

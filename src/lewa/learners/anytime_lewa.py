@@ -1,4 +1,4 @@
-"""Anytime LEWA: LEWA with steps that fall as the rounds go by, for an unknown horizon."""
+"""Anytime LEWA: LEWA with decreasing steps, for an unknown horizon."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -25,7 +25,7 @@ class AnytimeLewaState(NamedTuple):
 class AnytimeLewa(Learner):
     """Anytime LEWA: LEWA for an unknown horizon.
 
-    Every step falls as 1/sqrt(t), and one bound holds at every T.
+    Every step decreases as 1/sqrt(t), and one bound holds at every T.
 
     No box of the paper. With G_0 = 0 and lambda_1 = 0, in round t::
 
@@ -34,17 +34,18 @@ class AnytimeLewa(Learner):
         G_t          = G_{t-1} + r_t + lambda_t c_t
         lambda_{t+1} = [(1 - delta_t mu_t) lambda_t - mu_t (p_t.c_t - c0)]+
 
-    Order: the gains use lambda_t, the multiplier uses p_t; both move at once. All past gains are weighed by the step of
-    today (lazy weights): weights that had grown by the steps of their day would have no such bound. For m constraints lambda
-    and c0 are vectors and lambda c is the sum over constraints.
+    Order: the gains use lambda_t, the multiplier uses p_t; both move at once. The current step weighs all past gains
+    (lazy weights): weights that grew by earlier steps would have no such bound. For m constraints lambda and c0 are
+    vectors and lambda c is the sum over constraints.
 
     Parameters: eta = eta > 0; delta = delta > 0; c0 = floor, each in [0, 1]. The proof needs delta >= m eta.
 
-    Reading: the dual step goes with the shrinkage, 1/mu_t - 1/mu_{t-1} = delta_t, so in the proof its terms cancel exactly;
-    and as 1 - delta_t mu_t = sqrt((t - 1)/t), the multiplier is a queue, Q_t = [Q_{t-1} + c0 - p_t.c_t]+, divided by
-    delta sqrt(t). The tuning is eta = sqrt(2 (ln K + 1)/m), delta = m eta: for m = 1, regret <= sqrt(2 (ln K + 1) T), about
-    sqrt(2) times what LEWA has when it is told T. With `epsilon`, eta = sqrt((2 ln K + ln(2K/epsilon) + 1)/m) and
-    delta = 2 m eta, which gives bounds with probability 1 - epsilon. The proofs are in docs/theory_anytime.md, 1.
+    Reading: the dual step goes with the shrinkage, 1/mu_t - 1/mu_{t-1} = delta_t, so in the proof its terms cancel
+    exactly; and as 1 - delta_t mu_t = sqrt((t - 1)/t), the multiplier is a queue, Q_t = [Q_{t-1} + c0 - p_t.c_t]+,
+    divided by delta sqrt(t). The tuning is eta = sqrt(2 (ln K + 1)/m), delta = m eta: for m = 1, regret <= sqrt(2 (ln K
+    + 1) T), about sqrt(2) times the bound of LEWA with known T. With `epsilon`, eta = sqrt((2 ln K + ln(2K/epsilon) +
+    1)/m) and delta = 2 m eta, which gives bounds with probability 1 - epsilon. The proofs are in docs/theory_anytime.md,
+    1.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -64,7 +65,17 @@ class AnytimeLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float | None = None, means: object = None) -> Self:
-        """eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon; with epsilon those for high probability."""
+        """Return the learner with eta = sqrt(2 (ln K + 1)/m), delta = m eta, for every horizon, or as `epsilon` needs.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         m, ln_K = floor.size, log_actions(K)
         if epsilon is None:
@@ -97,7 +108,7 @@ class AnytimeLewa(Learner):
 
     @property
     def parent(self) -> None:
-        """With floor 0 it is EWA with a step that falls, which is no learner here."""
+        """With floor 0 it is EWA with a decreasing step, which is no learner here."""
         return None
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

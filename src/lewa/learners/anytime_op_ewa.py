@@ -35,7 +35,7 @@ class AnytimeOpEwaState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  cbar
     least: Vector  # (m,)    what the play had to meet of cbar
-    tilt: Tilt  # eta_{t+1} lambda, and the room that it takes to find it
+    tilt: Tilt  # eta_{t+1} lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds seen
 
 
@@ -43,10 +43,10 @@ class AnytimeOpEwaState(NamedTuple):
 class AnytimeOpEwa(Learner):
     """Anytime OP-EWA: OP-EWA for an unknown horizon.
 
-    OP-EWA with a step that falls and a radius that covers every round there may be. Before a projection the weights are
-    made flatter by as much as the step falls, so that all past rewards are weighed by the step of today.
+    OP-EWA with a decreasing step and a radius that covers all rounds. Before a projection the weights are made flatter
+    by as much as the step decreases, so that the current step weighs all past rewards.
 
-    No box of the paper. With p_1 even and eta_t = eta/sqrt(t), in round t::
+    No box of the paper. With p_1 uniform and eta_t = eta/sqrt(t), in round t::
 
         cbar_t  = (c_1 + ... + c_t) / t
         alpha_t = kappa sqrt(n (L + ln((k + 1)(k + 2)))/2)/t + C/t,   n = 1.2^k the least power of 1.2 that is at least t
@@ -54,19 +54,21 @@ class AnytimeOpEwa(Learner):
         w_{t+1} = (p_t exp(eta_t r_t))^(eta_{t+1}/eta_t)
         p_{t+1} = the play of X_t nearest to w_{t+1} / sum w_{t+1}, in relative entropy     (w itself, if X_t is empty)
 
-    Order: cbar_t contains c_t. First flatter, then projected: the play meets the lines. lambda_{t+1} is the tilt of the
-    projection divided by eta_{t+1}. For m constraints X_t has m lines and lambda m entries.
+    Order: cbar_t contains c_t. Weights are flattened before they are projected, so the play meets the constraints.
+    lambda_{t+1} is the tilt of the projection divided by eta_{t+1}. For m constraints X_t has m half-spaces and lambda m
+    entries.
 
-    Parameters: eta = eta > 0; L = level > 0; kappa = kappa in [-1, 1], the bonus; C = corruption >= 0, how much of the
-    constraints may be corrupted in all; c0 = floor, each in [0, 1]; a floor of 0 is no line.
+    Parameters: eta = eta > 0; L = level > 0; kappa = kappa in [-1, 1], the bonus; C = corruption >= 0, the total
+    corruption of the constraints; c0 = floor, each in [0, 1]; a floor of 0 is no constraint.
 
-    Reading: eta = 2 sqrt(ln K), L = ln(2Km/epsilon). With kappa = 1, with probability 1 - epsilon at all T at once, regret
-    <= sqrt(T ln K), sqrt(2) times that of OP-EWA, which has to be told T; the sum of all shortfalls is at most c0 + 2 sum_t
-    alpha_t, of order sqrt(T ln ln T), and at a million rounds a little less than that of OP-EWA. No slack is needed, and no
-    share. (Doubling costs 2.4 times the regret and 2.6 times the shortfalls.) Where constraints are the same every round
-    kappa = 0 falls short by c0 in all, on every path. Where they are corrupted by at most C in all, which has to be known,
-    shortfalls grow by 2C (1 + ln T) and regret by nothing. With kappa below 1 the bound on shortfalls stays; regret is then
-    proved only where constraints are the same every round, and for kappa >= 0. Proof: docs/theory_anytime.md, 4.
+    Reading: eta = 2 sqrt(ln K), L = ln(2Km/epsilon). With kappa = 1, with probability 1 - epsilon at all T at once,
+    regret <= sqrt(T ln K), sqrt(2) times that of OP-EWA, which needs T; the sum of all shortfalls is at most c0 + 2
+    sum_t alpha_t, of order sqrt(T ln ln T), and at a million rounds a little less than that of OP-EWA. It needs neither
+    slack nor a share. (Doubling costs 2.4 times the regret and 2.6 times the shortfalls.) If constraints are the same in
+    every round, kappa = 0 falls short by c0 in total, on every path. Where they are corrupted by at most C in total, and
+    C is known, shortfalls grow by 2C (1 + ln T) and regret by nothing. With kappa below 1 the bound on shortfalls stays;
+    regret is then proved only where constraints are the same in every round, and for kappa >= 0. Proof:
+    docs/theory_anytime.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -99,7 +101,21 @@ class AnytimeOpEwa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = 2 sqrt(ln K), L = ln(2Km/epsilon), for every horizon"""
+        """Return the learner with eta = 2 sqrt(ln K), L = ln(2Km/epsilon), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        kappa
+            The share of its radius by which each estimate is relaxed.
+        corruption
+            The total corruption of the constraints that the estimates allow for.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         return cls(2 * sqrt(log_actions(K)), log(2 * K * floor.size / epsilon), kappa, corruption, floor)

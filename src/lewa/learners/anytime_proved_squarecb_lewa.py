@@ -75,7 +75,17 @@ class AnytimeProvedSquareCbLewa(KnownConstraints):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, features: int = 1, known: object = None) -> Self:
-        """gamma = sqrt(8 (K - 1)/U), delta = 4 (K - 1)/gamma, sqrt(m) of known constraints, for every horizon."""
+        """Return the learner with gamma = sqrt(8 (K - 1)/U), delta = 4 (K - 1)/gamma, for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        features
+            d, the number of features of a context.
+        known
+            The constraints whose cost is known before the draw, for which delta = sqrt(m).
+        """
         K, _, c0 = check_problem(actions, horizon, floor)
         m, d = c0.size, as_count("features", features)
         lines, learned = as_known(known, m, K)

@@ -35,9 +35,9 @@ class BanditEpochProjectState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N
-    mean: Matrix  # (m, K)  of what was seen of each action
+    mean: Matrix  # (m, K)  the mean of the observations of each action
     upper: Matrix  # (m, K)  u
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     clock: Vector  # (2,)    l, the epoch, and the rounds answered in it
 
 
@@ -45,8 +45,9 @@ class BanditEpochProjectState(NamedTuple):
 class BanditEpochProject(Learner):
     """Bandit epoch-project: explore-then-project for bandits in epochs that each begin with a round of exploration.
 
-    The road that section 4 of the paper dismisses, in its other form: a little exploration for ever instead of much at
-    first. With w_1 = 1, and N_k and mean_k of what was seen of action k up to round t, in round t, i drawn from p_t::
+    Another form of the method that section 4 of the paper dismisses: a little exploration throughout instead of much at
+    first. With w_1 = 1, and N_k and mean_k the number and the mean of the observations of action k up to round t, in
+    round t, i drawn from p_t::
 
         p_t       = 1/K in the first round of epoch l = 1, 2, ..., w_t / sum w_t in the ceil(sqrt(l)) others
         w_{t+1,i} = w_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))              (the other weights stay)
@@ -54,17 +55,17 @@ class BanditEpochProject(Learner):
         X         = {p : p.u >= c0}, or with 1 for optimism if there is no such play
         w_{t+1}   = its projection onto X, in relative entropy                 (itself, if X is empty)
 
-    Order: u contains round t. The chance p_{t,i} travels with the feedback; epochs count answers. For m constraints X has m
-    lines.
+    Order: u contains round t. The feedback contains the probability p_{t,i} of the draw; epochs count answers. With m
+    constraints X has m half-spaces.
 
     Parameters: eta = eta > 0; L = level > 0; optimism = optimism, 0 (plain) or 1; c0 = floor, each in [0, 1].
 
-    Reading: eta and L are those of bandit OP-EWA, which this one is but for the rounds explored: about (1.5 T)^(2/3) of T,
-    each of which costs at most 1 in regret and c0 in violation; else what is proved is the same. Plain, regret is not
-    bounded, but what an unlucky estimate cut off is looked at again, which plain OP-EWA for bandits lacks. Epoch-greedy
-    learns from explored rounds only; here all that was seen counts, as constraints have a mean that does not depend on who
-    looks. The lengths ceil(sqrt(l)) are ours. With full information every round shows all constraints: nothing is left to
-    explore, and it is OP-EWA. Proof: docs/theory_rivals.md, 6.
+    Reading: eta and L are those of bandit OP-EWA, which this one is but for the rounds explored: about (1.5 T)^(2/3) of
+    T, each of which costs at most 1 in regret and c0 in violation; apart from that the bounds are the same. Plain,
+    regret is not bounded, but what an unlucky estimate cut off is looked at again, which plain OP-EWA for bandits lacks.
+    Epoch-greedy learns from explored rounds only; here all that was seen counts, as constraints have a mean that does
+    not depend on who looks. The lengths ceil(sqrt(l)) are ours. With full information every round shows all constraints:
+    nothing is left to explore, and it is OP-EWA. Proof: docs/theory_rivals.md, 6.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -95,7 +96,19 @@ class BanditEpochProject(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        optimism
+            1 to relax the estimates by their radius, 0 not to.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)

@@ -1,4 +1,4 @@
-"""Bandit explore-then-project: the same when only the action drawn is seen."""
+"""Bandit explore-then-project: the same for bandit feedback."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -35,9 +35,9 @@ class BanditExploreThenProjectState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N, of the rounds explored
-    mean: Matrix  # (m, K)  of what was seen of each action in them
+    mean: Matrix  # (m, K)  the mean of the observations of each action in them
     upper: Matrix  # (m, K)  u
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds answered
 
 
@@ -45,8 +45,8 @@ class BanditExploreThenProjectState(NamedTuple):
 class BanditExploreThenProject(Learner):
     """Bandit explore-then-project: uniform exploration first, then Exp3-IX projected onto the estimate.
 
-    Explore-then-project when only the action drawn is seen. No box of the paper. With w_1 = 1, n = explore, and N_k and
-    mean_k of what was seen of action k in the first n rounds, in round t, i the action drawn from p_t::
+    Explore-then-project for bandit feedback. No box of the paper. With w_1 = 1, n = explore, and N_k and mean_k the
+    number and the mean of the observations of action k in the first n rounds, in round t, i the action drawn from p_t::
 
         p_t       = 1/K up to round n, then w_t / sum w_t
         u_k       = mean_k + optimism sqrt(L/(2 N_k)), at most 1               ((1 + optimism)/2 where N_k = 0)
@@ -54,16 +54,16 @@ class BanditExploreThenProject(Learner):
         w_{t+1,i} = w_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))              (the other weights stay)
         w_{t+1}   = from round n on its projection onto X, in relative entropy              (itself, if X is empty)
 
-    Order: round n is the last to be explored, and the first to be projected after. The chance p_{t,i} travels with the
-    feedback. The weights learn from the first round on. For m constraints X has m lines.
+    Order: round n is the last to be explored, and the first to be projected after. The feedback contains the probability
+    p_{t,i} of the draw. The weights learn from the first round on. With m constraints X has m half-spaces.
 
     Parameters: eta = eta > 0; n = explore >= 1, a whole number; L = level > 0; optimism = optimism, 0 (plain) or 1; c0 =
     floor, each in [0, 1].
 
-    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8KmT/epsilon). Actions are drawn evenly, not in
-    turn: then no action is special, and each is drawn about n/K times. What is proved is as for full information, of order
-    T^(2/3) sqrt(K): with optimism without slack, plain only where some play exceeds the floors by S.
-    Proof: docs/theory_projected.md, 4.
+    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8KmT/epsilon). Actions are drawn uniformly,
+    not in turn: then no action is special, and each is drawn about n/K times. The bounds are those for full information,
+    of order T^(2/3) sqrt(K): with optimism without slack, plain only where some play exceeds the floors by S. Proof:
+    docs/theory_projected.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -95,7 +95,21 @@ class BanditExploreThenProject(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        optimism
+            1 to relax the estimates by their radius, 0 not to.
+        explore
+            The number of rounds of exploration; None for T^(2/3).
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore

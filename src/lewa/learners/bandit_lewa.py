@@ -1,4 +1,4 @@
-"""BanditLEWA, repaired: LEWA when only the action drawn is seen (box 3 of the paper, with two steps, or as printed)."""
+"""BanditLEWA, repaired: LEWA for bandit feedback (box 3 of the paper, with two steps, or as printed)."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -27,7 +27,7 @@ from lewa.types import Vector
 
 @dataclass(frozen=True)
 class BanditLewa(PrimalDual):
-    """BanditLEWA, repaired: LEWA when only the action drawn is seen.
+    """BanditLEWA, repaired: LEWA for bandit feedback.
 
     LEWA on importance-weighted estimates of the one action seen, with uniform exploration.
 
@@ -38,8 +38,8 @@ class BanditLewa(PrimalDual):
         w_{t+1,i}    = w_{t,i} exp(eta/p_{t,i} (r_t + lambda_t c_t))          (the other weights stay)
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (q_{t,i} c_t / p_{t,i} - c0)]+
 
-    Order: the weight uses lambda_t, the multiplier uses q_t and p_t. Both q_{t,i} and p_{t,i} are those of the moment of
-    the draw: they travel with the feedback, so a late answer is weighted rightly.
+    Order: the weight uses lambda_t, the multiplier uses q_t and p_t. Both q_{t,i} and p_{t,i} are those of the draw,
+    which the feedback contains, so a late answer is weighted correctly.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1), the exploration; delta = delta > 0, the shrinkage; mu = mu > 0,
     the dual step, delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs eta K (1 + sum c0/delta)/gamma <= 1 and
@@ -100,7 +100,21 @@ class BanditLewa(PrimalDual):
         eta: float | None = None,
         means: object = None,
     ) -> Self:
-        """delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)); eta follows from gamma and delta."""
+        """Return the tuned learner.
+
+        The tuning is delta = mu = T^(-1/2), gamma = min(1/5, sqrt(K ln K) T^(-1/4)); eta follows from gamma and delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        tuning
+            The tuning, by name.
+        gamma, delta, mu, eta
+            Values in place of the tuned ones.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_tuning(cls, tuning)
         if tuning == "printed":

@@ -1,4 +1,4 @@
-"""Bandit OP-EWA: OP-EWA when only the action drawn is seen."""
+"""Bandit OP-EWA: OP-EWA for bandit feedback."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -34,9 +34,9 @@ class BanditOpEwaState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N
-    mean: Matrix  # (m, K)  of what was seen of each action
+    mean: Matrix  # (m, K)  the mean of the observations of each action
     upper: Matrix  # (m, K)  u
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
 
 
 @dataclass(frozen=True)
@@ -46,28 +46,29 @@ class BanditOpEwa(Learner):
     Rewards are estimated by implicit exploration (Exp3-IX), constraints by an upper confidence bound for every action; the
     play is held to the floors as if the bounds were the truth. No multiplier has to be learned.
 
-    No box of the paper. With p_1 even, and N_k and mean_k of what was seen of action k up to round t, in round t, i the
-    action drawn from p_t::
+    No box of the paper. With p_1 uniform, and N_k and mean_k the number and the mean of the observations of action k up
+    to round t, in round t, i the action drawn from p_t::
 
         w_{t+1,i}   = p_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))           (the other weights are those of p_t)
-        u_{t+1,k}   = mean_k + kappa sqrt(L/(2 N_k)) + C/N_k, held to [0, 1]  (1 while N_k = 0)
+        u_{t+1,k}   = mean_k + kappa sqrt(L/(2 N_k)) + C/N_k, clipped to [0, 1]  (1 while N_k = 0)
         p_{t+1}     = the play nearest to w_{t+1} / sum w_{t+1}, in relative entropy, with p.u_{t+1} >= c0
                       (with 1 for kappa, if there is none; w itself, if there still is none)
 
-    Order: u_{t+1} contains round t. The chance p_{t,i} is that of the moment of the draw: it travels with the feedback. The
-    next step starts from the projected play. For m constraints there are m lines.
+    Order: u_{t+1} contains round t. The probability p_{t,i} is that of the draw, which the feedback contains. The next
+    step starts from the projected play. With m constraints there are m half-spaces.
 
     Parameters: eta = eta > 0; L = level > 0; kappa = kappa in [-1, 1], the bonus; c0 = floor, each in [0, 1]; C =
-    corruption >= 0, how much of the constraints may be corrupted in all.
+    corruption >= 0, the total corruption of the constraints.
 
     Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon). kappa = 1 is the theorem: with probability
     1 - epsilon, against rewards that react, for all plays that meet the floors at once, regret <= 2 sqrt(K T (ln K +
     ln(4K/epsilon))) + ln(4/epsilon), and the sum of all shortfalls is at most K + 2 sqrt(2 L K T) + sqrt((T/2)
-    ln(4/epsilon)), without slack. Where constraints are corrupted by at most C in all, which has to be known, regret is the
-    same and shortfalls grow by (K + 1) C (1 + ln T). Where constraints are the same every round and C = 0, every kappa >= 0
-    has a theorem: 0 falls short by K in all, on average. Elsewhere nothing is proved below 1, as plays that meet the floors
-    may be cut off and what was cut off is not looked at again; in practice 0 falls short by much less. At any kappa an
-    action that was not tried yet is taken to meet every floor, so that it is tried. Proof: docs/theory_projected.md, 3.
+    ln(4/epsilon)), without slack. Where constraints are corrupted by at most C in total, and C is known, regret is the
+    same and shortfalls grow by (K + 1) C (1 + ln T). If constraints are the same in every round, and C = 0, every kappa
+    >= 0 has a theorem: 0 falls short by K in all, on average. Elsewhere nothing is proved below 1, as plays that meet
+    the floors may be cut off and what was cut off is not looked at again; in practice 0 falls short by much less. At any
+    kappa an action that was not tried yet is taken to meet every floor, so that it is tried. Proof:
+    docs/theory_projected.md, 3.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -102,7 +103,21 @@ class BanditOpEwa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        kappa
+            The share of its radius by which each estimate is relaxed.
+        corruption
+            The total corruption of the constraints that the estimates allow for.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         return cls(ix_step(K, T, epsilon), bandit.ucb_level(K, T, floor.size, epsilon), kappa, floor, corruption)

@@ -63,7 +63,7 @@ class BanditQ(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """V = sqrt(T)"""
+        """Return the learner with V = sqrt(T)."""
         _, T, c0 = check_problem(actions, horizon, floor)
         return cls(sqrt(T), c0)
 

@@ -1,4 +1,4 @@
-"""Bandit safe mixing: no round below the floors, when only the action drawn is seen."""
+"""Bandit safe mixing: no round below the floors, for bandit feedback."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -35,10 +35,10 @@ class BanditSafeMixingState(NamedTuple):
     weights: Weights  # w, of x
     multiplier: Vector  # (m,)    lambda, of the last projection
     drawn: Vector  # (K,)    N
-    mean: Matrix  # (m, K)  of what was seen of each action
+    mean: Matrix  # (m, K)  the mean of the observations of each action
     upper: Matrix  # (m, K)  u
     lower: Matrix  # (m, K)  v
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     safety: Vector  # (1,)    sigma, the share of the safe action
 
 
@@ -47,19 +47,19 @@ class BanditSafeMixing(WithSafeAction):
     """Bandit safe mixing: keeps the floor in every round, with bandit feedback.
 
     Bandit OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. No box of the
-    paper. With x_1 even, sigma_1 = max_j c0/(c0 + margin), and N_k and mean_k of what was seen of action k up to round
-    t, in round t, i the action drawn from p_t::
+    paper. With x_1 even, sigma_1 = max_j c0/(c0 + margin), and N_k and mean_k the number and the mean of the
+    observations of action k up to round t, in round t, i the action drawn from p_t::
 
         p_t         = sigma_t e_safe + (1 - sigma_t) x_t
         w_{t+1,i}   = x_{t,i} exp(-eta (1 - sigma_t) (1 - r_t)/(p_{t,i} + eta/2))       (the other weights are those of x_t)
-        u_k, v_k    = mean_k + sqrt(L/(2 N_k)) and mean_k - sqrt(L/(2 N_k)), held to [0, 1]       (1 and 0 while N_k = 0)
+        u_k, v_k    = mean_k + sqrt(L/(2 N_k)) and mean_k - sqrt(L/(2 N_k)), clipped to [0, 1]       (1 and 0 while N_k = 0)
         x_{t+1}     = the play nearest to w_{t+1} / sum w_{t+1}, in relative entropy, with p.u >= c0
                       (w itself, if there is none)
         s_j         = [c0 - x_{t+1}.v]+
         sigma_{t+1} = max_j s_j/(s_j + margin)
 
-    Order: u and v contain round t. The chance p_{t,i} travels with the feedback; for late feedback sigma is that of the
-    moment of learning.
+    Order: u and v contain round t. The feedback contains the probability p_{t,i} of the draw; for late feedback sigma is
+    that of the moment of learning.
 
     Parameters: eta = eta > 0; L = level > 0; safe = safe, the number of an action, or -1 if none is known; margin =
     margin >= 0, by how much that action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
@@ -99,7 +99,21 @@ class BanditSafeMixing(WithSafeAction):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon)"""
+        """Return the learner with eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8 K m T/epsilon).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        safe
+            The index of an action that is known to be safe; -1 if there is none.
+        margin
+            The amount by which the safe action exceeds every floor.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_safe(safe, margin, floor, K)

@@ -1,4 +1,4 @@
-"""What a learner is, in one page, and the laws its parameters obey."""
+"""The base class of learners, and checks of their parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
@@ -18,38 +18,38 @@ Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
 
 
 class Tuning(NamedTuple):
-    """A tuning that a learner has by name, besides its parameters one by one."""
+    """A tuning of a learner that has a name."""
 
-    about: str = ""  # one line for lists, where NAME@TUNING is listed as a learner of its own
-    fixes: tuple[str, ...] = ()  # settings that it leaves no choice of
+    about: str = ""  # one line for lists, in which NAME@TUNING is a learner of its own
+    fixes: tuple[str, ...] = ()  # the settings that it fixes
 
 
 class Learner:
-    """The base of every learner, which is a frozen dataclass of hyperparameters: floats, vectors, and the floor.
+    """The base class of learners. A learner is a frozen dataclass of hyperparameters: floats, vectors, and the floor.
 
-    A learner writes `tuned`, `start`, `play`, `learn`, `guarantees`, and `check` where its parameters obey laws. Its state
-    is a named tuple of arrays; `play` and `learn` work on it in place, and its first array has one entry per action.
+    A learner defines `tuned`, `start`, `play`, `learn`, `guarantees`, and `check` if its parameters obey laws. Its state is
+    a named tuple of arrays; `play` and `learn` work on it in place, and its first array has one entry per action.
 
-    `learn` says by the annotation of `seen` what feedback it takes, `Full` or `Bandit`. A bandit learner that need not
-    write out its whole play also has `choose(s, u) -> (action, propensity)`; one without it is dense: its `learn` gets the
-    whole play. A rule allocates nothing and calls only `lewa.kernels`, unless `compiled = False`: then it may be any Python.
-    The docstring's first line stands in lists.
+    The annotation of `seen` in `learn` is the feedback of the learner, `Full` or `Bandit`. A bandit learner that can draw
+    without computing its whole play also has `choose(s, u) -> (action, propensity)`; one without it is dense: its `learn`
+    gets the whole play. A rule allocates nothing and calls only `lewa.kernels`, unless `compiled = False`: then it may be
+    any Python. The first line of the docstring appears in lists.
 
-    Two learners are equal if they are of one class and have equal parameters. What breaks a law is refused when the learner
-    is made, by one sentence.
+    Two learners are equal if they have the same class and equal parameters. Invalid parameters raise ValueError when the
+    learner is made.
     """
 
-    floor: Vector  # one number per constraint, each in [0, 1]: what the constraint is to be on average
+    floor: Vector  # one number per constraint, each in [0, 1]: the lower bound on its average
     tunings: ClassVar[dict[str, Tuning]] = {"recommended": Tuning()}
-    feedback: ClassVar[FeedbackKind | None] = None  # where the annotation of `learn` cannot say it
-    unbounded: ClassVar[bool] = False  # whether its rule takes constraints outside of [0, 1] as they are
-    compiled: ClassVar[bool] = True  # False: its rule is any Python on arrays, run as it stands, slowly
-    compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is taken
+    feedback: ClassVar[FeedbackKind | None] = None  # if the annotation of `learn` does not determine it
+    unbounded: ClassVar[bool] = False  # whether its rule accepts constraints outside [0, 1]
+    compiled: ClassVar[bool] = True  # False: its rule is Python that is not compiled
+    compiled_as: ClassVar["type[Learner] | None"] = None  # a class with the same rule, whose compiled code is used
     weighs_propensities: ClassVar[bool] = True  # whether a bandit learner divides by propensities
-    reads_play: ClassVar[bool] = True  # whether `learn` reads the play, where it gets one
-    proved_with_masks: ClassVar[bool] = False  # whether its bounds hold where actions are missing, see `MISSING`
-    proved_with_shares: ClassVar[bool] = False  # whether they hold where shares are added to its play, see `SHARES`
-    quotes_prices: ClassVar[bool] = False  # whether what it charges at the draw is its prices, and no forecast of the costs
+    reads_play: ClassVar[bool] = True  # whether `learn` reads the play
+    proved_with_masks: ClassVar[bool] = False  # whether its bounds hold if actions are missing, see `MISSING`
+    proved_with_shares: ClassVar[bool] = False  # whether they hold if shares are added to its play, see `SHARES`
+    quotes_prices: ClassVar[bool] = False  # whether it charges its prices at the draw, and not a forecast of the costs
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -88,9 +88,9 @@ class Learner:
 
     @classmethod
     def tuned(cls, *sizes: Any, **settings: Any) -> Self:
-        """Return the learner with the parameters that theory asks for: `tuned(actions, horizon, floor, ...)`.
+        """Return the learner with the parameters of its theorem: `tuned(actions, horizon, floor, ...)`.
 
-        A floor is one number, or one per constraint.
+        A floor is one number, or one number per constraint.
         """
         raise NotImplementedError(f"{cls.__name__} has no tuning")
 
@@ -100,10 +100,10 @@ class Learner:
         return [(cls.tuned(3, 200, 0.5), 3), (cls.tuned(5, 100, (0.4, 0.2)), 5), (cls.tuned(1, 50, 0.5), 1)]
 
     def check(self) -> None:
-        """Refuse parameters that break a law. A learner is checked when it is made."""
+        """Raise ValueError for invalid parameters. A learner is checked when it is made."""
 
     def sizes(self, actions: int) -> tuple[int, int]:
-        """Return K and m, the numbers of actions and of constraints, for `start`; refuse a K that is none."""
+        """Return K and m, the numbers of actions and of constraints, for `start`; raise ValueError for an invalid K."""
         check_whole(actions=actions)
         return int(actions), self.floor.size
 
@@ -116,32 +116,42 @@ class Learner:
         raise NotImplementedError(f"{type(self).__name__} has no play")
 
     def charge(self, s: Any, action: int) -> None:
-        """Charge the constraints for the action drawn, before its answer comes; most learners do nothing then.
+        """Charge the constraints for the action drawn, before its answer comes; most learners do nothing here.
 
-        A learner that does writes to `charged` of its state what it charged: the feedback brings that back to `learn`.
+        A learner that charges writes the values to `charged` of its state; the feedback passes them to `learn`.
         """
 
     def release(self, s: Any, charged: Vector) -> None:
-        """Take note that no answer to a decision will be learned, by what was charged; most learners need not know."""
+        """Note that a decision with these charged values gets no answer; most learners do nothing here."""
 
     def learn(self, s: Any, seen: Any) -> None:
-        """Change the state by what one round showed."""
+        """Update the state by the feedback of one round."""
         raise NotImplementedError(f"{type(self).__name__} does not learn")
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        """Return what is proved in this setting, the best first; where nothing is, that, with the reason."""
+        """Return the guarantees in this setting, the best first; if there is no bound, one guarantee with the reason."""
         raise NotImplementedError(f"{type(self).__name__} has no guarantees")
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
-        """Return what is proved of so many decisions whose answers came late, the best first; most learners have nothing."""
+        """Return the guarantees for this many decisions with late answers, the best first; most learners have none."""
         return ()
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
-        """Return what is proved of the decisions since a change, from where the learner stood then; most have nothing."""
+        """Return the guarantees for the decisions since a change; most learners have none.
+
+        Parameters
+        ----------
+        actions, rounds
+            K and T.
+        late
+            The delays of the answers.
+        start
+            The state of the learner at the change.
+        """
         return ()
 
     def stands(self, s: Any, start: Start) -> Start:
-        """Return where the learner stands at a change, with what its theorem has to know of its state besides."""
+        """Return the start of a segment, with further values of the state that the theorem needs."""
         return start
 
     @property
@@ -151,7 +161,7 @@ class Learner:
 
     @property
     def parent(self) -> "Learner | None":
-        """What this learner is when every floor is 0: EWA, if it has full information and a step; None if it is no other."""
+        """The learner that this one equals if every floor is 0: EWA, for full information and a step; else None."""
         from lewa.learners.ewa import Ewa  # which is a learner itself, and imports this file
 
         if feedback_kind(type(self)) != "full" or field_types(type(self)).get("eta") is not float:
@@ -159,13 +169,13 @@ class Learner:
         return Ewa(self.parameters["eta"], self.floor)
 
     def relabelled(self, order: Sequence[int]) -> Self:
-        """Return the same learner where action k is what was action order[k]: another only if some action is special."""
+        """Return the learner after renaming action order[k] to k; it differs only if some action is special."""
         return self
 
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
-        """Return the same learner for one more action, the last one, which is like another, or expected to be so.
+        """Return the learner with one more action, the last, which is like action `like` or has these expected values.
 
-        `expected` has the reward at 0 and the constraints from 1 on, as far as they are known.
+        `expected` has the reward at 0 and the constraints from 1 on, if they are known.
         """
         return self
 
@@ -174,9 +184,18 @@ class Learner:
         return self.replace(floor=floor), s
 
     def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
-        """Return the learner and its state where a cost z = 1 - c of constraint j is written ratio z + shift from now on.
+        """Return the learner and its state after a cost z = 1 - c is rescaled to ratio z + shift.
 
         A multiplier is a price per unit of the cost.
+
+        Parameters
+        ----------
+        s
+            The state.
+        j
+            The index of the constraint.
+        ratio, shift
+            The new cost is ratio z + shift.
         """
         if hasattr(s, "multiplier"):
             s = s._replace(multiplier=np.array(s.multiplier))
@@ -185,7 +204,7 @@ class Learner:
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:
-        """Return the parameters that an earlier version saved as this version saves them."""
+        """Return the parameters that an earlier version saved in the form of this version."""
         return plain
 
 
@@ -209,7 +228,7 @@ LARGEST = 1e100  # of a step size: no number of rounds then overflows a logarith
 
 
 def require(law: bool, sentence: str, **values: object) -> None:
-    """Refuse parameters that break a law, with the law and the values in one sentence."""
+    """Raise ValueError, with the law and the values in one sentence, unless the law holds."""
     if not law:
         raise ValueError(f"{sentence}, got " + ", ".join(f"{name}={_text(value)}" for name, value in values.items()))
 
@@ -220,7 +239,7 @@ def _text(value: object) -> str:
 
 
 def check_whole(**values: object) -> None:
-    """Numbers of actions and of rounds."""
+    """Check that numbers of actions and rounds are integers of at least 1."""
     for name, value in values.items():
         if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
             require(False, f"{name} must be an integer of at least 1", **{name: value})
@@ -229,7 +248,15 @@ def check_whole(**values: object) -> None:
 
 
 def check_problem(actions: int, horizon: int, floor: object, means: object = None) -> tuple[int, int, Vector]:
-    """Return K, T and the floor as a vector, for `tuned`; refuse a floor that no play meets, if `means` (m, K) are known."""
+    """Return K, T and the floor as a vector, for `tuned`.
+
+    Parameters
+    ----------
+    actions, horizon, floor
+        K, T and c0.
+    means
+        (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+    """
     check_whole(actions=actions, horizon=horizon)
     c0 = as_floor(floor)
     check_feasible(c0, means)
@@ -237,46 +264,46 @@ def check_problem(actions: int, horizon: int, floor: object, means: object = Non
 
 
 def check_positive(**values: float) -> None:
-    """Step sizes and their like."""
+    """Check that step sizes are positive and not too large."""
     for name, value in values.items():
         if not 0 < value <= LARGEST:
             require(False, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
 
 
 def check_dual(delta: float, mu: float) -> None:
-    """The multiplier stays between 0 and floor/delta only if its step does not overshoot."""
+    """Check that delta mu <= 1, so that the multiplier stays between 0 and floor/delta."""
     check_positive(delta=delta, mu=mu)
     require(delta * mu <= 1, "delta*mu must be at most 1", delta=delta, mu=mu)
 
 
 def check_gamma(gamma: float) -> None:
-    """The share of uniform exploration."""
+    """Check the share of uniform exploration."""
     require(0 < gamma < 1, "gamma must lie strictly between 0 and 1", gamma=gamma)
 
 
 def check_epsilon(epsilon: float) -> None:
-    """The probability with which a bound may fail."""
+    """Check the probability with which a bound may fail."""
     require(0 < epsilon < 1, "epsilon must lie strictly between 0 and 1", epsilon=epsilon)
 
 
 def check_exponent(b: float) -> None:
-    """The exponent of regret, where it is traded for violation."""
+    """Check the exponent that trades regret for violation."""
     require(0.5 <= b < 1, "b must lie in [1/2, 1)", b=b)
 
 
 def check_delay(delay: float) -> None:
-    """The most decisions by which answers are expected to be late."""
+    """Check the most decisions by which answers are expected to be late."""
     require(0 <= delay <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
 
 
 def check_tuning(learner: type[Learner], tuning: str) -> None:
-    """The tunings that a learner has by name."""
+    """Check that the learner has a tuning of this name."""
     names = list(learner.tunings)
     require(tuning in names, f"tuning must be {' or '.join(map(repr, names))}", tuning=tuning)
 
 
 def check_feasible(floor: Vector, means: object) -> None:
-    """Where the mean constraints are known, refuse a floor that no play can meet."""
+    """Raise ValueError for a floor that no play can meet, if the mean constraints are known."""
     if means is None:
         return
     from lewa.measures.best_play import best_fixed_play  # scipy: only where it is needed
@@ -288,13 +315,13 @@ def check_feasible(floor: Vector, means: object) -> None:
     best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
     require(
         best.feasible,
-        f"the floor must be reachable; the nearest any play comes is {best.reachable.tolist()}",
+        f"some play must meet the floor; the nearest feasible floor is {best.reachable.tolist()}",
         floor=floor.tolist(),
     )
 
 
 def log_actions(actions: int) -> float:
-    """Return ln K for a tuning; one action has nothing to learn, and ln 2 keeps its step size positive."""
+    """Return ln K for a tuning, and ln 2 for K = 1, which keeps the step size positive."""
     return float(np.log(max(actions, 2)))
 
 

@@ -1,4 +1,4 @@
-"""What the rivals with a budget have in common: floors are a budget, of which every round spends some."""
+"""The base class of the rivals with a budget: the floors define a budget that the rounds spend."""
 
 from typing import ClassVar, NamedTuple, Self
 
@@ -22,7 +22,7 @@ class Budgeted(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """The budget is for the horizon."""
+        """Return the learner with a budget for the horizon."""
         _, T, floor = check_problem(actions, horizon, floor)
         return cls(rounds=T, floor=floor)  # type: ignore[call-arg]  # the fields of the dataclasses below it
 

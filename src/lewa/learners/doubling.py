@@ -1,4 +1,4 @@
-"""Doubling: any tuned learner without a horizon, started afresh in epochs that double."""
+"""Doubling: any tuned learner without a horizon, restarted in epochs that double."""
 
 from collections.abc import Callable, Mapping
 from inspect import signature
@@ -23,17 +23,17 @@ MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each the
 class Doubling(Wrapper):
     """Restart the inner learner in epochs of 1, 2, 4, ... rounds, for an unknown horizon.
 
-    Box: in epoch k, of first 2^k rounds, the learner is the one that is tuned for that many rounds, from its start on.
+    Box: in epoch k, of first 2^k rounds, the inner learner is tuned for that many rounds and starts anew.
 
-    Order: the state is made new after the last answer of an epoch. An answer counts for the epoch in which it arrives: a
-    late one, for a play of the epoch before, is learned from like any other, by the chance that came with it.
+    Order: the state is reset after the last answer of an epoch. An answer counts for the epoch in which it arrives: a late
+    answer, for a play of the epoch before, is learned like any other, by its propensity.
 
-    Parameters: those of the learner inside, each with one entry (a vector: one row) per epoch; length = rounds of each
+    Parameters: those of the inner learner, each with one entry (for a vector, one row) per epoch; length = rounds of each
     epoch; c0 = floor, which is the same in all of them.
 
-    Reading: what is proved is the sum over the epochs (docs/theory_anytime.md, 2): the best play overall is no better than
-    the best of each epoch. Where the learner inside has a confidence epsilon, epoch k = 0, 1, ... is tuned for
-    epsilon/((k + 1)(k + 2)), and these add up to less than epsilon.
+    Reading: the bound is the sum over the epochs (docs/theory_anytime.md, 2): the best play overall is no better than the
+    best of each epoch. If the inner learner has a confidence epsilon, epoch k = 0, 1, ... is tuned for
+    epsilon/((k + 1)(k + 2)), and these sum to less than epsilon.
 
     >>> import lewa
     >>> learner = lewa.learners.make("lewa+doubling", actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
@@ -46,7 +46,7 @@ class Doubling(Wrapper):
     Reference: N. Cesa-Bianchi, G. Lugosi, Prediction, Learning, and Games, 2006, section 2.3.
     """
 
-    length: Vector  # (epochs,)  rounds of each
+    length: Vector  # (epochs,)  the rounds of each epoch
 
     ending = "restarted in epochs of doubling length"
 
@@ -55,7 +55,7 @@ class Doubling(Wrapper):
         tables = {}
         for name, kind_of_field in field_types(kind).items():
             known = kind_of_field in (float, Vector)
-            require(known, "doubling takes learners whose parameters are numbers and vectors", **{name: kind.__name__})
+            require(known, "doubling needs a learner whose parameters are numbers and vectors", **{name: kind.__name__})
             tables[name] = Vector if kind_of_field is float else Matrix
         del tables["floor"]
         return {**tables, "length": Vector, "floor": Vector}
@@ -79,7 +79,17 @@ class Doubling(Wrapper):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, first: float = 1, **settings: Any) -> Self:
-        """The tunings for first, 2 first, 4 first, ... rounds; the horizon is not used."""
+        """Return the learner with tunings for first, 2 first, 4 first, ... rounds; the horizon is not used.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        first
+            The number of rounds of the first epoch.
+        **settings
+            Settings of the inner learner.
+        """
         return cls.made_by(cls.kind.tuned, actions, horizon, floor, first, **settings)
 
     @classmethod
@@ -130,7 +140,7 @@ class Doubling(Wrapper):
         return self.kind(**entries, floor=self.floor)  # type: ignore[call-arg]
 
     def check(self) -> None:
-        """Every epoch obeys the laws of the learner inside, and starts it alike."""
+        """Check that every epoch obeys the laws of the inner learner, and starts it in the same state."""
         whole = self.length.ndim == 1 and self.length.size > 0 and bool(np.all((self.length >= 1) & (self.length % 1 == 0)))
         require(whole, "length must be integers of at least 1, one per epoch", length=self.length)
         for name in self.tables():
@@ -138,7 +148,7 @@ class Doubling(Wrapper):
             require(shape[:1] == self.length.shape, f"{name} must have one entry per epoch", shape=shape)
         starts = [flat(self.at(k).start(1)) for k in range(self.length.size)]  # one action is enough to tell
         same = all(np.array_equal(start, starts[0]) for start in starts)
-        require(same, "a learner is started afresh only if its start is the same in every epoch", learner=self.kind.__name__)
+        require(same, "the start of the inner learner must be the same in every epoch", learner=self.kind.__name__)
 
     def start(self, actions: int) -> Any:
         first = self.at(0).start(actions)

@@ -20,7 +20,7 @@ class EntropicLpState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, the price of each floor
     gains: Vector  # (K,)    G
     mean: Matrix  # (m, K)  cbar
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds seen
 
 
@@ -58,7 +58,15 @@ class EntropicLp(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None) -> Self:
-        """eta = sqrt(8 ln K/T)"""
+        """Return the learner with eta = sqrt(8 ln K/T).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         return cls(sqrt(8 * log_actions(K) / T), floor)
 

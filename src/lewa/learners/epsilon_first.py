@@ -51,7 +51,15 @@ class EpsilonFirst(Budgeted):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, explore: float | None = None) -> Self:
-        """explore = T^(-1/3), at most 1/2"""
+        """Return the learner with explore = T^(-1/3), at most 1/2.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        explore
+            The share of the budget for exploration; None for the value above.
+        """
         _, T, floor = check_problem(actions, horizon, floor)
         return cls(min(0.5, T ** (-1 / 3)) if explore is None else explore, T, floor)
 

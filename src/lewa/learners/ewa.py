@@ -52,7 +52,15 @@ class Ewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, eta: float | None = None) -> Self:
-        """eta = sqrt(8 ln K / T)"""
+        """Return the learner with eta = sqrt(8 ln K / T).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        eta
+            A value in place of the tuned one.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         return cls(eta if eta is not None else sqrt(8 * log_actions(K) / T), floor)
 

@@ -1,4 +1,4 @@
-"""Exp3: exponential weights on estimated gains, when only the action drawn is seen."""
+"""Exp3: exponential weights on estimated gains, for bandit feedback."""
 
 from dataclasses import dataclass
 from math import e, sqrt
@@ -48,7 +48,15 @@ class Exp3(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gamma: float | None = None) -> Self:
-        """gamma = min(1, sqrt(K ln K/((e - 1) T)))"""
+        """Return the learner with gamma = min(1, sqrt(K ln K/((e - 1) T))).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        gamma
+            A value in place of the tuned one.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         best = min(1.0, sqrt(K * log_actions(K) / ((e - 1) * T)))
         return cls(best if gamma is None else gamma, floor)

@@ -62,7 +62,18 @@ class Exp3P(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float = 0.05) -> Self:
-        """gamma = min(3/5, 2 sqrt(3/5 K ln K/T)), eta = gamma/(3K), bonus = min(1, 2 sqrt(ln(KT/epsilon)/(KT)))"""
+        """Return the tuned learner.
+
+        The tuning is gamma = min(3/5, 2 sqrt(3/5 K ln K/T)), eta = gamma/(3K), bonus = min(1, 2
+        sqrt(ln(KT/epsilon)/(KT))).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        epsilon
+            The probability with which the bounds may fail.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         check_epsilon(epsilon)
         gamma = min(0.6, 2 * sqrt(0.6 * K * log_actions(K) / T))

@@ -18,7 +18,7 @@ from lewa.validation import as_count
 @comparable
 class Exp4LewaState(NamedTuple):
     answers: Vector  # (K,)  of each action
-    weights: Weights  # w, of the K constant policies, then of yours
+    weights: Weights  # w, of the K constant policies, then of the user's
     multiplier: Vector  # (m,)  lambda
     features: Vector  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
 
@@ -27,16 +27,16 @@ class Exp4LewaState(NamedTuple):
 class Exp4Lewa(PrimalDual):
     """EXP4-LEWA: mixes policies that give advice, under constraints; regret of order sqrt(T) in expectation.
 
-    No box of the paper. N = K + P policies, the K that always take one action and P of yours, give advice xi_{t,i}, each a
-    distribution over the actions. With w_1 = 1 and lambda_1 = 0, in round t, a the action drawn from p_t::
+    No box of the paper. N = K + P policies, the K that always take one action and P of the user, give advice xi_{t,i},
+    each a distribution over the actions. With w_1 = 1 and lambda_1 = 0, in round t, a the action drawn from p_t::
 
         p_t          = sum_i w_{t,i} xi_{t,i} / sum w_t
         w_{t+1,i}    = w_{t,i} exp(-eta xi_{t,i}(a)/p_{t,a} ((1 - r_t) + lambda_t (1 - c_t)))          (all i)
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (c_t - c0)]+
 
-    Order: the weights use lambda_t; all move at once. For m constraints lambda (1 - c) is the sum over constraints. Advice
-    is the learner's features: the P rows of K numbers, one after the other. Without policies of yours it is
-    `loss-bandit-lewa` to the bit.
+    Order: the weights use lambda_t; all move at once. For m constraints lambda (1 - c) is the sum over constraints.
+    Advice is the learner's features: the P rows of K numbers, one after the other. Without policies of the user it
+    equals `loss-bandit-lewa`, bit for bit.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1]. The proof needs
@@ -67,7 +67,20 @@ class Exp4Lewa(PrimalDual):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, b: float = 0.5, policies: int = 0) -> Self:
-        """eta = sqrt(ln N/(m k)) T^(-b), delta = 2 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta; k = min(K, N)."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt(ln N/(m k)) T^(-b), delta = 2 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta; k =
+        min(K, N).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        policies
+            P, the number of the user's policies.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         check_exponent(b)
         P, m = as_count("policies", policies, least=0), floor.size
@@ -118,7 +131,8 @@ class Exp4LewaIx(Exp4Lewa):
 
     Reading: eta = sqrt((ln N + ln(4N/epsilon))/(2 m k T)), delta = 8 m eta k, mu = 1/sqrt(m T) with k = min(K, N);
     `epsilon` enters the tuning alone, the learner has bounds at every other epsilon too. They hold against the best
-    mixture in hindsight. Without policies of yours it is `lewa-ix` to the bit. The proof is in docs/theory_contexts.md, 2.
+    mixture in hindsight. Without policies of the user it equals `lewa-ix`, bit for bit. The proof is in
+    docs/theory_contexts.md, 2.
 
     >>> import lewa
     >>> learner = lewa.learners.Exp4LewaIx.tuned(actions=3, horizon=1_000_000, floor=0.6, policies=97)
@@ -134,7 +148,22 @@ class Exp4LewaIx(Exp4Lewa):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, policies: int = 0, epsilon: float = 0.05
     ) -> Self:
-        """eta = sqrt((ln N + ln(4N/epsilon))/(2 m k)) T^(-b), delta = 8 m eta k, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt((ln N + ln(4N/epsilon))/(2 m k)) T^(-b), delta = 8 m eta k, mu = T^(b-1)/sqrt(m), at
+        most 1/delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        policies
+            P, the number of the user's policies.
+        epsilon
+            The probability with which the bounds may fail.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         check_exponent(b)
         check_epsilon(epsilon)

@@ -73,7 +73,7 @@ class ExpBanditLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """eta = sqrt(ln K/K), b = ln(1 + 9/(10 C)), C = 2 sqrt(K T ln K)"""
+        """Return the learner with eta = sqrt(ln K/K), b = ln(1 + 9/(10 C)), C = 2 sqrt(K T ln K)."""
         K, T, floor = check_problem(actions, horizon, floor)
         eta = sqrt(log_actions(K) / K)
         return cls(eta, log1p(0.9 / (sqrt(T) * (log_actions(K) / eta + K * eta))), floor)

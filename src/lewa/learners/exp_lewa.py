@@ -73,7 +73,7 @@ class ExpLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """b = 9/(10 C), C = 1 + sqrt(1 + T ln K)"""
+        """Return the learner with b = 9/(10 C), C = 1 + sqrt(1 + T ln K)."""
         K, T, floor = check_problem(actions, horizon, floor)
         return cls(0.9 / adversarial.adahedge(K, T), floor)
 

@@ -24,14 +24,14 @@ def known_values(floor: Vector, actions: int, means: object, rewards: object) ->
 
 
 def check_known(prior: Matrix, floor: Vector) -> None:
-    """A prior has a row for the reward and one per cost, and nothing in it is negative."""
+    """Check that a prior has a row for the reward and one per cost, and no negative value."""
     fits = prior.ndim == 2 and len(prior) == 1 + floor.size and bool((np.isfinite(prior) & (prior >= 0)).all())
     law = f"the prior must be {1 + floor.size} rows of numbers of at least 0, the reward and a cost per constraint"
     require(fits, law, prior=prior.tolist())
 
 
 def check_columns(prior: Matrix, actions: int) -> None:
-    """A prior that is not empty has one column per action."""
+    """Check that a prior that is not empty has one column per action."""
     law = "the prior must have one column per action, or none"
     require(prior.shape[1] in (0, actions), law, actions=actions, prior=prior.shape)
 

@@ -32,7 +32,7 @@ class ExploreThenProjectState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  of the rounds explored
     least: Vector  # (m,)    what the play has to meet of it
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds seen
 
 
@@ -49,10 +49,10 @@ class ExploreThenProject(Learner):
         w_{t+1} = w_t exp(eta r_t); from round n on its projection onto X, in relative entropy     (itself, if X is empty)
 
     Order: round n is the last to be explored, and the first to be projected after. The weights learn from the first
-    round on, which costs nothing. For m constraints X has m lines.
+    round on, which costs nothing. With m constraints X has m half-spaces.
 
     Parameters: eta = eta > 0; n = explore >= 1, a whole number; radius = radius > 0; optimism = optimism, 0 (plain) or
-    1; c0 = floor, each in [0, 1]; a floor of 0 is no line.
+    1; c0 = floor, each in [0, 1]; a floor of 0 is no constraint.
 
     Reading: eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2). With optimism regret and the sum of all
     shortfalls are of order T^(2/3) with probability 1 - epsilon, without slack: the regularity that the paper asks for is
@@ -91,7 +91,21 @@ class ExploreThenProject(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2)"""
+        """Return the learner with eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        optimism
+            1 to relax the estimates by their radius, 0 not to.
+        explore
+            The number of rounds of exploration; None for T^(2/3).
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore

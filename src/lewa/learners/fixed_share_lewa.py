@@ -87,7 +87,19 @@ class FixedShareLewa(PrimalDual):
         means: object = None,
         delay: float = 0.0,
     ) -> Self:
-        """LEWA's steps with ln K + 1 for ln K, share = 1/T; `means` (m, K), where known, refuse a floor no play can meet."""
+        """Return the learner with LEWA's steps, with ln K + 1 for ln K, and share = 1/T.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        delay
+            The most decisions by which answers are expected to be late.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         m, cost = floor.size, log_actions(K) + 1
         check_delay(delay)

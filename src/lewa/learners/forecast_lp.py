@@ -36,7 +36,7 @@ class ForecastLpState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, the price of each floor
     reward: Vector  # (K,)    rhat
     mean: Matrix  # (m, K)  chat
-    tilt: Tilt  # SHARP lambda, and the room that it takes to find it
+    tilt: Tilt  # SHARP lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds seen
 
 
@@ -56,10 +56,10 @@ class ForecastLp(Learner):
 
     Parameters: gain = gain in [0, 1]: 0 forecasts the mean of all rounds, a larger one tracks; c0 = floor, each in [0, 1].
 
-    Reading: their originals are not at hand, and details may differ; in particular they forecast what nature does, of which
-    rewards and constraints follow, so both have the same gain here. The linear program is solved by its entropic form with
-    weights exp(10^7 rhat), to within 10^-7 ln K. It follows the leader, and rewards that react lead it astray for
-    ever. Nothing is proved of it. There is no bandit form: what is not played would not be forecast.
+    Reading: their originals are not at hand, and details may differ; in particular they forecast what nature does, of
+    which rewards and constraints follow, so both have the same gain here. The linear program is solved by its entropic
+    form with weights exp(10^7 rhat), to within 10^-7 ln K. It follows the leader, and rewards that react lead it astray
+    for ever. There is no bound for it. There is no bandit form: what is not played would not be forecast.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -76,7 +76,17 @@ class ForecastLp(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, gain: float = 0.0, means: object = None) -> Self:
-        """gain = 0: the mean of all rounds"""
+        """Return the learner, by default with gain = 0, which forecasts the mean of all rounds.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        gain
+            The least weight of the newest round in a forecast, in [0, 1].
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         return cls(gain, check_problem(actions, horizon, floor, means)[2])
 
     @classmethod

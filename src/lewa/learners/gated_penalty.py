@@ -66,7 +66,17 @@ class GatedPenalty(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
-        """eta = sqrt(8 ln K/T)/(1 + sum penalty)"""
+        """Return the learner with eta = sqrt(8 ln K/T)/(1 + sum penalty).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        penalty
+            The penalty per unit of shortfall, one number or one per constraint.
+        eta
+            A value in place of the tuned one.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         each = penalties(penalty, floor)
         step = sqrt(8 * log_actions(K) / T) / (1 + float(each.sum()))

@@ -1,4 +1,4 @@
-"""Governed: any learner, with a safe action that is played while a debt would pass its bound."""
+"""Governed: any learner, with a safe action that is played while a debt would exceed its bound."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -86,7 +86,21 @@ class Governed(Wrapper):
         debt: object = None,
         **settings: Any,
     ) -> Self:
-        """debt = c0 max(100, sqrt(T)); the learner inside is tuned as ever"""
+        """Return the learner with debt = c0 max(100, sqrt(T)) and the usual tuning of the inner learner.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        safe
+            The index of an action that is known to be safe; -1 if there is none.
+        margin
+            The amount by which the safe action exceeds every floor.
+        debt
+            The bound on the debt of each constraint; None for the value above.
+        **settings
+            Settings of the inner learner.
+        """
         return cls.made_by(cls.kind.tuned, actions, horizon, floor, safe, margin, debt, **settings)
 
     @classmethod
@@ -111,7 +125,7 @@ class Governed(Wrapper):
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        """The examples of the learner inside, with an action that is called for soon, and one without."""
+        """Return the examples of the inner learner, one with a safe action that is soon needed, and one without."""
         examples = []
         for n, (learner, actions) in enumerate(cls.kind.examples()):
             parameters = learner.parameters
@@ -126,7 +140,7 @@ class Governed(Wrapper):
         return self.kind(**{name: self.parameters[name] for name in field_types(self.kind)})
 
     def check(self) -> None:
-        """The learner inside obeys its laws; a bound lets it play at least once."""
+        """Check the inner learner, and that each bound lets it play at least once."""
         self.inner()
         check_safe(self.safe, self.margin, self.floor)
         enough = self.debt.shape == self.floor.shape and bool(
@@ -151,7 +165,7 @@ class Governed(Wrapper):
             rule.play(learner, state, p)
 
     def choose(self, s: Any, u: float) -> tuple[int, float]:
-        """Draw an action, where the learner inside draws by itself."""
+        """Draw an action, if the inner learner draws by itself."""
         if self.safe >= 0 and calls_for_safety(s.governed_debt, self.floor, self.debt):
             return int(self.safe), 1.0
         learner, state = rule.inside(self, s)

@@ -76,7 +76,20 @@ class HpBanditLewa(PrimalDual):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, epsilon: float = 0.05, means: object = None) -> Self:
-        """gamma = min(1/2, 2 sqrt(K ln K/T)), eta = gamma/(4K), delta = 4 m eta, bonus = sqrt(ln(3K/epsilon)/(KT))."""
+        """Return the tuned learner.
+
+        The tuning is gamma = min(1/2, 2 sqrt(K ln K/T)), eta = gamma/(4K), delta = 4 m eta, bonus =
+        sqrt(ln(3K/epsilon)/(KT)).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         m = floor.size

@@ -76,7 +76,22 @@ class PrintedHpBanditLewa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """gamma = T^(-1/2), delta = T^(-1/4), eta = gamma/(beta K) delta/(delta + 1), beta = max(3, 1 + 2 alpha_1)."""
+        """Return the tuned learner.
+
+        The tuning is gamma = T^(-1/2), delta = T^(-1/4), eta = gamma/(beta K) delta/(delta + 1), beta = max(3, 1 + 2
+        alpha_1).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        gamma, delta
+            Values in place of the tuned ones.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         gamma = min(0.5, T**-0.5) if gamma is None else gamma

@@ -83,7 +83,21 @@ class HpLewa(PrimalDual):
         eta: float | None = None,
         means: object = None,
     ) -> Self:
-        """LEWA's steps, and the radius that covers every action, constraint and round with probability 1 - epsilon."""
+        """Return the learner with LEWA's steps and a radius that covers all actions, constraints and rounds.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        tuning
+            The tuning of the steps, by name.
+        epsilon
+            The probability with which the bounds may fail.
+        eta
+            A value in place of the tuned one.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_tuning(cls, tuning)

@@ -80,7 +80,7 @@ def as_known(known: object, constraints: int, actions: int) -> tuple[Matrix, Vec
 
 @rule
 def forecast_known(known: Matrix, ridge: Ridge, j: int, k: int, w: float) -> float:
-    """The value of constraint j of action k, if it is known, or its forecast at the features that were whitened last"""
+    """Return constraint j of action k, if it is known, or its forecast at the features that were whitened last."""
     return float(known[j, k]) if known[j, k] >= 0 else foretell(ridge, k, k * (1 + known.shape[0]) + 1 + j, w)
 
 

@@ -108,7 +108,21 @@ class LateBanditLewa(Learner):
         cap_action: float = UNKNOWN,
         cap_slack: float = 0.0,
     ) -> Self:
-        """delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K)), for every horizon."""
+        """Return the learner with delta = sqrt(2 m (4 K ln K + 1) (1 + 2 delay/K)), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        delay
+            The most decisions by which answers are expected to be late.
+        any_arrivals
+            1 if the arrival of an answer may depend on the draws and the outcomes, else 0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        cap_action, cap_slack
+            An action that exceeds every floor by `cap_slack` in the mean: prices are then capped at 1/cap_slack.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
         delta = sqrt(2 * floor.size * (4 * K * log_actions(K) + 1) * (1 + 2 * delay / K))

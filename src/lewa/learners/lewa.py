@@ -94,7 +94,25 @@ class Lewa(PrimalDual):
         means: object = None,
         delay: float = 0.0,
     ) -> Self:
-        """The parameters the theorem asks for; `means` (m, K), where known, refuse a floor that no play can meet."""
+        """Return the learner with the parameters of the theorem.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        tuning
+            "recommended", "paper" or "printed".
+        b
+            The exponent in [1/2, 1) that trades regret for violation; None for 1/2.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        eta
+            A value in place of the tuned one.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        delay
+            The most decisions by which answers are expected to be late.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_tuning(cls, tuning)
         check_delay(delay)

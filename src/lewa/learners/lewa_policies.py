@@ -19,7 +19,7 @@ from lewa.validation import as_count
 @comparable
 class LewaPoliciesState(NamedTuple):
     plays: Vector  # (K,)  p, added up
-    weights: Weights  # w, of the K constant policies, then of yours
+    weights: Weights  # w, of the K constant policies, then of the user's
     multiplier: Vector  # (m,)  lambda
     features: Vector  # (P K,)  xi, the advice of the round at hand: that of the first policy, then of the next
 
@@ -28,16 +28,16 @@ class LewaPoliciesState(NamedTuple):
 class LewaPolicies(PrimalDual):
     """LEWA on policies: mixes policies under constraints, with full information.
 
-    LEWA with policies in place of actions. N = K + P policies, the K that always take one action and P of yours, give
+    LEWA with policies in place of actions. N = K + P policies, the K that always take one action and P of the user, give
     advice xi_{t,i}, each a distribution over the actions. With w_1 = 1 and lambda_1 = 0, in round t::
 
         p_t          = sum_i w_{t,i} xi_{t,i} / sum w_t
         w_{t+1,i}    = w_{t,i} exp(eta (xi_{t,i}.r_t + lambda_t xi_{t,i}.c_t))          (all i)
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (p_t.c_t - c0)]+
 
-    Order: the weights use lambda_t, the multiplier uses p_t; both move at once. For m constraints lambda c is the sum over
-    constraints. Advice is the learner's features: the P rows of K numbers, one after the other. Without policies of yours
-    it is `lewa`.
+    Order: the weights use lambda_t, the multiplier uses p_t; both move at once. For m constraints lambda c is the sum
+    over constraints. Advice is the learner's features: the P rows of K numbers, one after the other. Without policies of
+    the user it is `lewa`.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1].
@@ -72,7 +72,19 @@ class LewaPolicies(PrimalDual):
         epsilon: float | None = None,
         policies: int = 0,
     ) -> Self:
-        """eta = 2 sqrt(ln N/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `epsilon` as `lewa`."""
+        """Return the learner with eta = 2 sqrt(ln N/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `epsilon` as LEWA.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation; None for 1/2.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        policies
+            P, the number of the user's policies.
+        """
         K, T, floor = check_problem(actions, horizon, floor)
         P = as_count("policies", policies, least=0)
         eta, delta, mu = recommended_steps(K + P, T, floor.size, b, epsilon)

@@ -75,7 +75,22 @@ class LewaUcb(PrimalDual):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, epsilon: float = 0.05, means: object = None
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K)) T^(-b), delta = 2 m eta, mu = T^(b-1)/sqrt(m), L as needed."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K)) T^(-b), delta = 2 m eta, mu = T^(b-1)/sqrt(m), L as
+        needed.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_exponent(b)

@@ -29,7 +29,7 @@ class LossBanditLewa(PrimalDual):
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (c_t - c0)]+
 
     Order: the weight uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. The
-    chance p_{t,i} is that of the moment of the draw and travels with the feedback. The multiplier is that of the moment of
+    probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the moment of
     learning: late feedback was drawn without regard to it, so the estimate stays unbiased, of the loss at today's price,
     which is also the price that the dual step pays.
 
@@ -68,7 +68,22 @@ class LossBanditLewa(PrimalDual):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, delay: float = 0.0
     ) -> Self:
-        """eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2 delay for K."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt(ln K/(m K)) T^(-b), delta = 2 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta; K + 2
+        delay for K.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        delay
+            The most decisions by which answers are expected to be late.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_exponent(b)
         check_delay(delay)
@@ -117,9 +132,9 @@ class LewaIx(LossBanditLewa):
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (c_t - c0)]+
 
     Order: the weight uses lambda_t; both move at once. For m constraints lambda and lambda (1 - c) are sums over
-    constraints. The chance p_{t,i} is that of the moment of the draw and travels with the feedback. The multiplier is that
-    of the moment of learning, in the loss and in g_t alike: g_t has to be eta/2 times the largest loss at the price that
-    the loss is taken at. So late feedback too errs to one side only, that of thinking losses smaller.
+    constraints. The probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the
+    moment of learning, in the loss and in g_t alike: g_t has to be eta/2 times the largest loss at the price that the
+    loss is taken at. So late feedback too errs to one side only, that of thinking losses smaller.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta > 4 m eta K.
@@ -149,7 +164,22 @@ class LewaIx(LossBanditLewa):
     def tuned(
         cls, actions: int, horizon: int, floor: object, b: float = 0.5, means: object = None, epsilon: float = 0.05
     ) -> Self:
-        """eta = sqrt((ln K + ln(4K/epsilon))/(2 m K)) T^(-b), delta = 8 m eta K, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt((ln K + ln(4K/epsilon))/(2 m K)) T^(-b), delta = 8 m eta K, mu = T^(b-1)/sqrt(m), at
+        most 1/delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        epsilon
+            The probability with which the bounds may fail.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_exponent(b)

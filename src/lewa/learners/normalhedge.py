@@ -53,7 +53,7 @@ class NormalHedge(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """There is nothing to tune."""
+        """Return the learner, which has nothing to tune."""
         return cls(check_problem(actions, horizon, floor)[2])
 
     def start(self, actions: int) -> NormalHedgeState:

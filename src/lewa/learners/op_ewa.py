@@ -32,7 +32,7 @@ class OpEwaState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  cbar
     least: Vector  # (m,)    what the play had to meet of cbar
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     clock: Vector  # (1,)    t, the rounds seen
 
 
@@ -43,7 +43,7 @@ class OpEwa(Learner):
     The road that the paper dismisses, estimate the constraints and project: no play that meets the floors is ever cut off,
     because the estimate is eased by its own confidence radius; and every round counts, none makes up for another.
 
-    No box of the paper. With p_1 even, in round t::
+    No box of the paper. With p_1 uniform, in round t::
 
         cbar_t  = (c_1 + ... + c_t) / t
         X_t     = {p : p.cbar_t >= c0 - kappa radius/sqrt(t) - C/t}, or with 1 for kappa if there is no such play
@@ -52,11 +52,11 @@ class OpEwa(Learner):
                 = p_t exp(eta (r_t + lambda_{t+1} cbar_t)) / sum, with the least lambda_{t+1} >= 0 that leads into X_t
         p_{t+1} = max(p_{t+1}, share/K), divided by its sum
 
-    Order: cbar_t contains c_t. The next step starts from the projected play, not from all rewards so far: with the latter
-    (lazy) there is no theorem. For m constraints X_t has m lines and lambda m entries.
+    Order: cbar_t contains c_t. The next step starts from the projected play, not from all rewards so far: with the
+    latter (lazy) there is no theorem. For m constraints X_t has m half-spaces and lambda m entries.
 
     Parameters: eta = eta > 0; radius = radius > 0; kappa = kappa in [-1, 1], the bonus; share = share in [0, 1); c0 =
-    floor, each in [0, 1]; a floor of 0 is no line; C = corruption >= 0, how much of the constraints may be corrupted in all.
+    floor, each in [0, 1]; a floor of 0 is no constraint; C = corruption >= 0, the total corruption of the constraints.
 
     Reading: radius = sqrt(ln(2KmT/epsilon)/2), eta = sqrt(8 ln K/T). kappa = 1 is the theorem: with probability 1 -
     epsilon regret <= sqrt(T ln K/2) and the sum of all shortfalls, sum [c0 - p_t.c]+, is at most c0 + sqrt(8 T
@@ -65,7 +65,7 @@ class OpEwa(Learner):
     only where some play exceeds the floors by S, known or not, and only with a share, which is then 1/T; cautious play
     falls short by O(ln T/S) in all. A share costs share T/eta; without one an action that an unlucky estimate cut off
     may be gone for good. The fixed share of Stradi et al. mixes, (1 - share) p + share/K; lifting what is below has the
-    same proof and needs no logarithms. Where constraints are corrupted by at most C in all, which has to be known, kappa = 1
+    same proof and needs no logarithms. Where constraints are corrupted by at most C in total, and C is known, kappa = 1
     has the same regret, without slack, and shortfalls grow by 2C (1 + ln T). Proofs: docs/theory_projected.md, 2.
 
     >>> import lewa
@@ -103,7 +103,23 @@ class OpEwa(Learner):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """The radius covers all means with probability 1 - epsilon; share = 0 for kappa = 1, else 1/T; eta goes with it."""
+        """Return the learner with a radius that covers all means, and the eta that fits the share.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        kappa
+            The share of its radius by which each estimate is relaxed.
+        share
+            The smallest share of an action; None for 0 if kappa = 1, else 1/T.
+        corruption
+            The total corruption of the constraints that the estimates allow for.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         share = (0.0 if kappa == 1 else min(0.5, 1 / T)) if share is None else share

@@ -95,7 +95,17 @@ class PacedHedge(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
-        """step = 0.005, repay = 1000; what is expected is the prior"""
+        """Return the learner with step = 0.005, repay = 1000.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        rewards
+            (K,) The expected rewards, if they are known. Known values are the prior.
+        """
         K, _, c0 = check_problem(actions, horizon, floor, means)
         return cls(0.005, 1000.0, np.array(MEMORIES), known_values(c0, K, means, rewards), c0)
 
@@ -169,7 +179,7 @@ class PacedHedge(Learner):
 
     @classmethod
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
-        """An earlier version had no prior."""
+        """Add an empty prior to the parameters of an earlier version, which had none."""
         return plain if "prior" in plain else {**plain, "prior": [[] for _ in range(1 + len(plain["floor"]))]}
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -252,7 +262,7 @@ def track_rewards(mean: Vector, r: Vector, rate: float) -> float:
 
 @rule
 def track_costs(mean: Vector, c: Vector, rate: float) -> float:
-    """The same for costs, 1 - c; one loop for both would not vectorise."""
+    """Track the means of costs, 1 - c, in the same way; one loop for both would not vectorise."""
     total, squares = 0.0, 0.0
     for k in range(mean.size):
         off = (1 - c[k]) - mean[k]

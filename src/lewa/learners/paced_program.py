@@ -1,4 +1,4 @@
-"""What the rivals with a linear program have in common: estimates of each action, and limits that pay debt back."""
+"""The base class of the rivals with a linear program: estimates of each action, and limits that pay debt back."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -88,7 +88,7 @@ class PacedProgram(Learner):
 
     @classmethod
     def upgrade(cls, plain: dict[str, Any]) -> dict[str, Any]:
-        """An earlier version had no prior."""
+        """Add an empty prior to the parameters of an earlier version, which had none."""
         return plain if "prior" in plain else {**plain, "prior": [[] for _ in range(1 + len(plain["floor"]))]}
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

@@ -83,7 +83,23 @@ class ProvedSquareCbLewa(KnownConstraints):
         epsilon: float | None = None,
         known: object = None,
     ) -> Self:
-        """gamma = 2 sqrt((K - 1)/U) T^b, delta = 2 (K - 1)/gamma, mu = T^(b-1)/sqrt(m), at most 1/delta."""
+        """Return the tuned learner.
+
+        The tuning is gamma = 2 sqrt((K - 1)/U) T^b, delta = 2 (K - 1)/gamma, mu = T^(b-1)/sqrt(m), at most 1/delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        features
+            d, the number of features of a context.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
+        known
+            (m, K) The constraints that are known before the draw, -1 where they are learned; None if all are learned.
+        """
         K, T, c0 = check_problem(actions, horizon, floor)
         check_exponent(b)
         m, d = c0.size, as_count("features", features)

@@ -63,7 +63,7 @@ class SafeMixingState(NamedTuple):
     multiplier: Vector  # (m,)    lambda, of the last projection
     mean: Matrix  # (m, K)  cbar
     least: Vector  # (m,)    what x had to meet of it
-    tilt: Tilt  # eta lambda, and the room that it takes to find it
+    tilt: Tilt  # eta lambda, and its working memory
     safety: Vector  # (1,)    sigma, the share of the safe action
     clock: Vector  # (1,)    t, the rounds seen
 
@@ -124,7 +124,21 @@ class SafeMixing(WithSafeAction):
         epsilon: float = 0.05,
         means: object = None,
     ) -> Self:
-        """eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2)"""
+        """Return the learner with eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2).
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        safe
+            The index of an action that is known to be safe; -1 if there is none.
+        margin
+            The amount by which the safe action exceeds every floor.
+        epsilon
+            The probability with which the bounds may fail.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
         check_safe(safe, margin, floor, K)
@@ -168,7 +182,7 @@ class SafeMixing(WithSafeAction):
 
 
 def check_safe(safe: float, margin: float, floor: Vector, actions: int | None = None) -> None:
-    """The safe action is one of them, and no constraint exceeds 1."""
+    """Check that the safe action exists, and that floor + margin is at most 1."""
     known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions)
     last = "" if actions is None else f", 0 .. {actions - 1}"
     require(known or safe == UNKNOWN, f"safe must be the index of an action{last}", safe=safe)

@@ -139,7 +139,19 @@ class SquareCbLewa(Learner):
         rewards: object = None,
         features: int = 0,
     ) -> Self:
-        """step = 0.005, repay = 1000, kappa = 4, beta = 2; what is expected is the prior; rho = 1, of the constant 1/10"""
+        """Return the learner with step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = 1, 1/10 for the constant.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The expected constraints, as a prior; a floor that they cannot meet raises ValueError.
+        rewards
+            (K,) The expected rewards, as a prior.
+        features
+            d, the number of features of a context; 0 without a context.
+        """
         K, _, c0 = check_problem(actions, horizon, floor, means)
         prior, ridge = expected_values(c0, K, means, rewards), np.ones(as_count("features", features, least=0))
         ridge[:1] = PRIOR_ANSWERS

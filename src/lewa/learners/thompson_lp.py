@@ -36,10 +36,10 @@ class ThompsonLp(PacedProgram):
     each in [0, 1].
 
     Reading: repay = 1000. r_k is sampled from the Beta posterior of a coin, by the normal distribution with its mean and
-    variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed sequence at t and k: every run
-    has the same ones, and the propensity of an action is that of the program's solution. All answers count alike: after a
-    change the means of the past are in the way. Nothing is proved of it. The program is solved by its entropic form to
-    within 10^-7 ln K. With full information there is nothing to explore: see `forecast-lp`.
+    variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed sequence at t and k: every
+    run has the same ones, and the propensity of an action is that of the program's solution. All answers count alike:
+    after a change the means of the past are in the way. There is no bound for it. The program is solved by its entropic
+    form to within 10^-7 ln K. With full information there is nothing to explore: see `forecast-lp`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -61,7 +61,17 @@ class ThompsonLp(PacedProgram):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
-        """repay = 1000, stream = 0, 1, 2, ...; what is expected is the prior"""
+        """Return the learner with repay = 1000, stream = 0, 1, 2, and so on.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        rewards
+            (K,) The expected rewards, if they are known. Known values are the prior.
+        """
         K, _, c0 = check_problem(actions, horizon, floor, means)
         return cls(1000.0, known_values(c0, K, means, rewards), np.arange(float(K)), c0)
 

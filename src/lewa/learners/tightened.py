@@ -1,4 +1,4 @@
-"""Tightened: any tuned learner held to floors a little above those asked for, so that in the long run none is missed."""
+"""Tightened: any tuned learner with slightly raised floors, so that in the long run no floor is missed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
@@ -71,7 +71,17 @@ class Tightened(Wrapper):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, slack: float | None = None, **settings: Any) -> Self:
-        """The tuning for the floors c0 + s; s is the least slack that is proved to be enough, or 0 if none is."""
+        """Return the learner tuned for the floors c0 + s; s is the least slack that is proved to be enough, or 0.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        slack
+            s; None for the least slack that is proved to be enough.
+        **settings
+            Settings of the inner learner.
+        """
         return cls.made_by(cls.kind.tuned, actions, horizon, floor, slack, **settings)
 
     @classmethod
@@ -91,7 +101,7 @@ class Tightened(Wrapper):
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        """The examples of the learner inside, whose floors are the raised ones."""
+        """Return the examples of the inner learner, whose floors are the raised ones."""
         examples = []
         for learner, actions in cls.kind.examples():
             slack = min(0.1, float(learner.floor.min(where=learner.floor > 0, initial=1.0)) / 2)
@@ -105,7 +115,7 @@ class Tightened(Wrapper):
         return self.kind(**{**parameters, "floor": raised(self.floor, self.slack)})
 
     def check(self) -> None:
-        """The learner inside obeys its laws."""
+        """Check the inner learner."""
         self.inner()
 
     def start(self, actions: int) -> Any:

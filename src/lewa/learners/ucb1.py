@@ -26,7 +26,8 @@ class Ucb1State(NamedTuple):
 class Ucb1(Learner):
     """UCB1: the action with the largest upper confidence bound; ignores constraints.
 
-    A rival, for rewards with a fixed mean. With N_k and mean_k of what was seen of action k, and n = sum N_k, in round t::
+    A rival, for rewards with a fixed mean. With N_k and mean_k the number and the mean of the observations of action k,
+    and n = sum N_k, in round t::
 
         index_k = mean_k + sqrt(2 ln n/N_k)                                           (without bound while N_k = 0)
         p_t     = the action with the largest index; evenly, where several have it
@@ -57,7 +58,7 @@ class Ucb1(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object) -> Self:
-        """There is nothing to tune."""
+        """Return the learner, which has nothing to tune."""
         return cls(check_problem(actions, horizon, floor)[2])
 
     def start(self, actions: int) -> Ucb1State:

@@ -32,10 +32,10 @@ class UcbLp(PacedProgram):
     counts as one answer, or empty; c0 = floor, each in [0, 1].
 
     Reading: S. Agrawal and N. Devanur solve this program with a budget that is a little smaller, and stop when it is
-    spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of its
-    limit, so that the range declared for it makes no difference. All answers count alike: after a change the means of the
-    past are in the way. Nothing is proved of it. The program is solved by its entropic form to within 10^-7 ln K. With full
-    information there is nothing to explore: see `forecast-lp`.
+    spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of
+    its limit, so that the range declared for it makes no difference. All answers count alike: after a change the means
+    of the past are in the way. There is no bound for it. The program is solved by its entropic form to within 10^-7 ln
+    K. With full information there is nothing to explore: see `forecast-lp`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -59,7 +59,17 @@ class UcbLp(PacedProgram):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, means: object = None, rewards: object = None) -> Self:
-        """repay = 1000; what is expected is the prior"""
+        """Return the learner with repay = 1000.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        rewards
+            (K,) The expected rewards, if they are known. Known values are the prior.
+        """
         K, _, c0 = check_problem(actions, horizon, floor, means)
         return cls(1000.0, known_values(c0, K, means, rewards), c0)
 

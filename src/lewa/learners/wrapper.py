@@ -1,4 +1,4 @@
-"""What the learners that run another one inside them have in common."""
+"""The base class of learners that run an inner learner."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import make_dataclass
@@ -24,7 +24,7 @@ class Wrapper(Learner):
 
     @classmethod
     def of(cls, kind: type[Learner]) -> type[Self]:
-        """Return the class of learners that run one of this kind inside."""
+        """Return the wrapper class for this kind of inner learner."""
         made: Any = vars(kind).get(cls.__name__)
         if made is None:
             state = _state(cls, kind)
@@ -56,17 +56,25 @@ class Wrapper(Learner):
 
     @classmethod
     def state_around(cls) -> dict[str, object]:
-        """Return what the state has besides that of the learner inside."""
+        """Return the fields of the state besides that of the inner learner."""
         raise NotImplementedError
 
     @classmethod
     def opener(cls, kind: type[Learner]) -> Callable[..., tuple[object, object]]:
-        """Return the function that compiled code gets the learner inside and its state from."""
+        """Return the function by which compiled code gets the inner learner and its state."""
         raise NotImplementedError
 
     @classmethod
     def made_by(cls, make: Callable[..., Learner], *sizes: Any, **settings: Any) -> Self:
-        """Return the wrapped learner around those that `make` makes: `tuned` with another tuning inside."""
+        """Return the wrapped learner around the learners that `make` returns.
+
+        Parameters
+        ----------
+        make
+            Makes the inner learner; `tuned` uses `kind.tuned`.
+        sizes, settings
+            As for `tuned`: actions, horizon, floor, and the settings.
+        """
         raise NotImplementedError
 
     def play(self, s: object, p: Vector) -> None:
@@ -74,7 +82,7 @@ class Wrapper(Learner):
         rule.play(learner, state, p)
 
     def choose(self, s: object, u: float) -> tuple[int, float]:
-        """Draw an action, where the learner inside draws by itself."""
+        """Draw an action, if the inner learner draws by itself."""
         learner, state = rule.inside(self, s)
         return rule.choose(learner, state, u)
 

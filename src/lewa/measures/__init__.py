@@ -1,4 +1,4 @@
-"""What happened, against what was possible and what was promised."""
+"""Measure runs: regret and violation, the best play in hindsight, and whether a guarantee held."""
 
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
 from lewa.measures.performance import (

@@ -1,4 +1,4 @@
-"""The best fixed play under the floors, in hindsight: value, play and what the floors cost."""
+"""Compute the best fixed play under the floors, in hindsight: its value, and the price of the floors."""
 
 from fractions import Fraction
 from typing import NamedTuple
@@ -15,19 +15,19 @@ EASED = 1e-6  # by how much a floor is eased to see what that yields
 
 
 class Hindsight(NamedTuple):
-    """The best fixed play. Where no play meets the floors it is the one whose largest shortfall is least."""
+    """The best fixed play. If no play meets the floors, it is the play with the smallest largest shortfall."""
 
-    play: Vector  # (K,)
-    value: float  # reward per round
-    price: Vector  # (m,)  what one more unit of each floor costs in reward per round; at a kink, what easing it yields
-    feasible: bool
-    reachable: Vector  # (m,)  the floors themselves, or the nearest ones that some play meets
+    play: Vector  # (K,)  the probability of each action
+    value: float  # its reward per round
+    price: Vector  # (m,)  the reward per round gained by easing each floor, per unit
+    feasible: bool  # whether some play meets the floors
+    reachable: Vector  # (m,)  the floors, or the nearest floors that some play meets
 
 
 def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
     """Return the maximum of p.r over plays p with p.c >= floor, for mean rewards (K,) and mean constraints (m, K).
 
-    In closed form for one constraint, by linear programming (HiGHS) for more.
+    The solution is in closed form for one constraint, and by linear programming (HiGHS) for more.
 
     >>> import numpy as np
     >>> best = best_fixed_play(np.array([0.9, 0.5]), np.array([[0.2, 0.8]]), np.array([0.5]))
@@ -120,10 +120,10 @@ def by_linear_program(r: Vector, c: Matrix, c0: Vector) -> Hindsight:
 
 
 def certain_play(play: Vector, constraints: Matrix, floor: Vector) -> Vector | None:
-    """Return a play next to this one that meets p.c >= floor beyond doubt, (n, K) and (n,); None where none is found.
+    """Return a play near this one that meets p.c >= floor exactly, for constraints (n, K) and floors (n,), or None.
 
-    A linear program may miss floors by TIGHT. Its answer is checked in rational numbers, and where it misses one it is mixed
-    with a play that exceeds all floors by as much as can be, by just as much as that takes.
+    A linear program may miss floors by TIGHT. Its answer is checked in rational numbers. If it misses a floor, it is mixed
+    with the play that exceeds all floors by the most, with the smallest sufficient weight.
     """
     if meets_exactly(play, constraints, floor):
         return play
@@ -185,7 +185,7 @@ def best_play_every_round(rewards: ArrayLike, constraints: ArrayLike, floor: Arr
 def slater_gap(constraints: Matrix, floor: Vector) -> float:
     """Return the maximum over plays p of the minimum over j of p.c_j - c0_j: the most by which a play exceeds every floor.
 
-    In closed form for one constraint, by linear programming for more.
+    The solution is in closed form for one constraint, and by linear programming for more.
     """
     m, K = constraints.shape
     if m == 1:

@@ -1,4 +1,4 @@
-"""A confidence sequence: intervals for an average that hold at all times at once, however values depend on the past.
+"""A confidence sequence: intervals for an average that hold at all times at once, for any dependence on the past.
 
 For x_1, x_2, ... in [0, 1], mu_t = E[x_t | the past], guesses g_t in [0, 1] made of the past, S_t = sum (x_s - mu_s) and
 V_t = sum (x_s - g_s)^2, with psi(a) = -ln(1 - a) - a and 0 <= a < 1:
@@ -11,8 +11,8 @@ V_t = sum (x_s - g_s)^2, with psi(a) = -ln(1 - a) - a and 0 <= a < 1:
 3. Ville: with probability 1 - alpha, M_t < 1/alpha at all t. M_t grows with S_t, so then S_t < u(V_t), where u solves
    M = 1/alpha. The same for 1 - x bounds -S_t. (Howard, Ramdas, McAuliffe, Sekhon, Ann. Statist. 49, 2021, is the theory.)
 
-The interval is thus for the average of the mu_s, what the decisions made could be expected to cost; V adapts to how much the
-values vary, so a cost that is small against its range has a narrow interval.
+So the interval is for the average of the mu_s, the expected cost of the decisions that were made. V adapts to the variation
+of the values: a cost that is small relative to its range has a narrow interval.
 """
 
 from math import log, sqrt
@@ -50,9 +50,9 @@ def reach(spread: ArrayLike, alpha: float) -> NDArray[np.float64]:
 
 
 def least_reach(spread: float, alpha: float) -> float:
-    """Return a number that u(V) is at least, at a hundredth of its cost: sqrt(2 V w) + 2w/3 with w = ln(1/alpha).
+    """Return a lower bound on u(V) that takes a hundredth of the time: sqrt(2 V w) + 2w/3 with w = ln(1/alpha).
 
-    The weights add up to less than 1, so that M_t >= 1/alpha takes some a with a S - psi(a) V >= w. Term by term of their
+    The weights sum to less than 1, so M_t >= 1/alpha requires some a with a S - psi(a) V >= w. Term by term of their
     series psi(a) >= a^2/(2 - 4a/3), and the least S = w/a + a V/(2 - 4a/3) over all a in (0, 3/2) is that number.
     """
     w = -log(alpha)
@@ -67,9 +67,16 @@ def most_reach(spread: float, alpha: float) -> float:
 def interval(
     count: ArrayLike, total: ArrayLike, spread: ArrayLike, alpha: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lower and the upper end for an average of so many values in [0, 1] with this total and V.
+    """Return the lower and the upper end of the interval for an average of values in [0, 1].
 
-    Together the ends hold at all times with probability 1 - alpha. Where there were no values they are 0 and 1.
+    Both ends together hold at all times with probability 1 - alpha. Without values they are 0 and 1.
+
+    Parameters
+    ----------
+    count, total, spread
+        The number of values, their sum, and V.
+    alpha
+        The probability with which the interval may fail at some time.
     """
     count, total = np.asarray(count, dtype=np.float64), np.asarray(total, dtype=np.float64)
     n = np.maximum(count, 1)

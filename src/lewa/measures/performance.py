@@ -1,7 +1,7 @@
-"""Regret and violation of a run, and the certificates that a run carries itself.
+"""Compute the regret and the violation of a run, and certificates from the run's own numbers.
 
-Regret is what the best fixed play under the floors would have earned, less what was earned. Violation is by how much
-the floors were missed.
+Regret is the reward of the best fixed play under the floors minus the reward earned. Violation is the sum of the shortfalls
+below the floors.
 """
 
 from collections.abc import Iterator
@@ -26,9 +26,9 @@ CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is adde
 def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tuple[Hindsight, ...]:
     """Return the best fixed play in hindsight for each seed, against the rewards of that seed.
 
-    `constraint` says what a play has to meet: the game's true mean constraint ("known"), the mean of what the nature of
-    that seed held ("trace"), the constraints of every round ("every round"), or, by "auto", the true mean where the game
-    knows it and else that of the trace. The floors are those of the trace, `raised` by so much where they are not 0.
+    `constraint` names the constraints that the play must meet: the game's true means ("known"), the means over the rounds
+    of that seed ("trace"), the constraints of every round ("every round"), or "auto": the true means if the game knows them,
+    otherwise those of the trace. The floors are those of the trace; floors other than 0 are raised by `raised`.
     """
     cache = CACHE.setdefault(check_trace(trace), {})
     if (constraint, raised) not in cache:
@@ -42,7 +42,7 @@ def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tu
 
 
 def raise_floor(floor: Vector, raised: float) -> Vector:
-    """Return the floors, higher by so much, but at most 1; a floor of 0 asks for nothing, and stays."""
+    """Return the floors raised by this amount, to at most 1; a floor of 0 is no constraint and stays 0."""
     higher: Vector = np.where(floor > 0, np.minimum(floor + raised, 1.0), 0.0)
     return higher if raised else floor
 
@@ -53,7 +53,7 @@ def _every_round(trace: Trace, s: int, floor: Vector) -> Hindsight:
 
 
 def conditions(trace: Trace, s: int, constraint: str) -> tuple[Vector, Matrix, Vector]:
-    """Return the linear program of a seed: mean rewards (K,), and constraints (n, K) that are to be above floors (n,)."""
+    """Return the linear program of a seed: mean rewards (K,), constraints (n, K) and their floors (n,)."""
     rewards = totals(trace, s)[0][-1] / trace.rounds
     if constraint == "every round":
         rows = np.unique(np.concatenate([block.constraints for _, block in _nature(trace, s)]), axis=0)
@@ -72,7 +72,7 @@ def regret(trace: Trace, constraint: str = "auto") -> Vector:
 
 
 def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
-    """Return the regret of each seed at each mark, (S, n): against the best fixed play for the rounds up to there."""
+    """Return the regret of each seed at each mark, (S, n), against the best fixed play for the rounds up to the mark."""
     rows = _hindsights(trace, constraint, trace.floor, last_only=False)
     values = np.array([[h.value for h in row] for row in rows])
     curve: Matrix = values * trace.marks - trace.reward
@@ -80,9 +80,10 @@ def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
 
 
 def regret_certificate(trace: Trace, play: Vector) -> Vector:
-    """Return a bound on LEWA's regret against this play, (S,), that holds on every run, whatever the world did: LEWA (g).
+    """Return a bound on LEWA's regret against this play, (S,), that holds on every run, without assumptions: LEWA (g).
 
-    ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t), from a trace of every round.
+    The bound is ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t). It needs a trace of every
+    round.
     """
     if trace.plays is None or trace.multipliers is None:
         raise ValueError("the regret certificate needs every round: play with every_round=True")
@@ -120,7 +121,7 @@ def _hindsights(trace: Trace, constraint: str, floor: Vector, last_only: bool) -
 
 
 def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
-    """Return the sums of r_t (n, K) and c_t (n, m, K) up to each mark; a lazily drawn nature is laid out once more."""
+    """Return the sums of r_t (n, K) and c_t (n, m, K) up to each mark; rounds that were drawn lazily are computed again."""
     if trace.reward_sums is not None and trace.constraint_sums is not None:
         return trace.reward_sums[s], trace.constraint_sums[s]
     K, m = trace.game.actions, trace.game.constraints
@@ -146,7 +147,7 @@ def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:
 
 
 def variation(rewards: Matrix) -> float:
-    """Return sum_t max_i |r_t - mean r|_i for rewards (T, K): how far they are from standing still.
+    """Return sum_t max_i |r_t - mean r|_i for rewards (T, K): their distance from constant rewards.
 
     >>> variation(np.array([[1.0, 0.0], [0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
     2.0
@@ -166,7 +167,7 @@ def violation(trace: Trace, realised: bool = False) -> Matrix:
 
 
 def violation_curve(trace: Trace) -> Cube:
-    """Return the same at each mark, (S, n, m)."""
+    """Return the net violation at each mark, (S, n, m)."""
     net: Cube = np.maximum(trace.shortfall, 0.0)
     return net
 
@@ -177,15 +178,15 @@ def positive_violation(trace: Trace) -> Matrix:
 
 
 def certificate(trace: Trace) -> Matrix:
-    """Return lambda_{T+1}/mu + delta sum_t lambda_t, (S, m): a bound on V' that holds on every run, whatever the world did.
+    """Return lambda_{T+1}/mu + delta sum_t lambda_t, (S, m): a bound on V' that holds on every run, without assumptions.
 
-    V' is what the learner's own dual step saw fall short: sum(floor - p_t.c_t) for LEWA, sum(floor - q_t.chat_t) for
+    V' is the shortfall that the learner's dual step observed: sum(floor - p_t.c_t) for LEWA, sum(floor - q_t.chat_t) for
     BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
     if trace.learner.dual is None:
         raise ValueError(
-            f"{type(trace.learner).__name__} has no certificate: that needs a multiplier with one shrinkage and one step"
+            f"{type(trace.learner).__name__} has no certificate: its multiplier must have a fixed shrinkage and step"
         )
     if trace.game.setting.outside_theory:
         raise ValueError(f"a certificate needs feedback within the same round, got {trace.game.setting.outside_theory}")

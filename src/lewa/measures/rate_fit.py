@@ -1,4 +1,4 @@
-"""How fast something grows with the number of rounds: the slope of a straight line on a log-log scale."""
+"""Fit a growth rate: the slope of a straight line through values by rounds on a log-log scale."""
 
 from collections.abc import Sequence
 from math import isfinite
@@ -8,19 +8,19 @@ import numpy as np
 
 
 class RateFit(NamedTuple):
-    """value ~ factor * rounds^slope, and the interval of the slope at the level it was fitted with."""
+    """The fit value ~ factor * rounds^slope, with an interval for the slope at the level of the fit."""
 
-    slope: float
-    low: float
-    high: float
-    factor: float
+    slope: float  # the exponent
+    low: float  # its interval: the lower end
+    high: float  # the upper end
+    factor: float  # the constant
 
 
 def fit_rate(rounds: Sequence[float], values: Sequence[float], level: float = 0.95) -> RateFit | None:
     """Fit the least-squares line through (log rounds, log values) with Student's interval of its slope.
 
-    The interval is about how straight the line is: it is wide where horizons are few or the growth changes. None where
-    there are fewer than three horizons or a value is not positive, for then there is no such line.
+    The interval measures how straight the line is: it is wide if horizons are few or the growth changes. The result is None
+    if there are fewer than three horizons or a value is not positive.
 
     >>> fit = fit_rate([1e3, 1e4, 1e5, 1e6], [2 * T**0.75 for T in (1e3, 1e4, 1e5, 1e6)])
     >>> f"{fit.slope:.3f} in [{fit.low:.3f}, {fit.high:.3f}], factor {fit.factor:.3f}"

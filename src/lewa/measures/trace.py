@@ -1,4 +1,4 @@
-"""The trace that a run leaves behind, and its measures as properties."""
+"""The trace of a run, with its measures as properties."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,17 +14,17 @@ from lewa.validation import short_repr
 
 @dataclass(frozen=True, eq=False)
 class Trace(Run):
-    """What happened: running sums at some rounds (`marks`) for each seed, and every round where it was asked for.
+    """The record of a run: running sums at some rounds (`marks`) for each seed, and every round if it was requested.
 
     Shapes: S seeds, n marks, m constraints, K actions, T rounds. The properties at the end are those of `lewa.measures`.
     """
 
-    learner: Any  # a Learner; that room imports this one, so it cannot be named here
-    game: Game
-    seeds: tuple[int, ...]
-    floor: Vector  # (m,)
+    learner: Any  # the Learner that played
+    game: Game  # the game
+    seeds: tuple[int, ...]  # (S,) the seeds
+    floor: Vector  # (m,) the floors
     marks: Indices  # (n,) the rounds at which the sums below were read; the last is T
-    measured_on: str  # "play" (p_t), or "action" (the action drawn: the learner keeps no dense play)
+    measured_on: str  # "play" (p_t), or "action": the action drawn, for a learner without a dense play
     reward: Matrix  # (S, n)    sum of p.r (full information) or of the rewards drawn (bandit)
     shortfall: Cube  # (S, n, m) sum of floor - p.c, c the true mean where the game knows it, else as revealed
     positive: Cube  # (S, n, m) sum of [floor - p.c]+, likewise
@@ -36,9 +36,9 @@ class Trace(Run):
     reward_sums: Cube | None  # (S, n, K) sum of r_t, where the rounds were laid out in full
     constraint_sums: np.ndarray[tuple[int, int, int, int], np.dtype[np.float64]] | None  # (S, n, m, K) sum of c_t, likewise
     states: tuple[State, ...]  # the state each seed ended in
-    plays: Cube | None = None  # (S, T, K)
+    plays: Cube | None = None  # (S, T, K) p_t, or None unless every round was requested
     multipliers: Cube | None = None  # (S, T, m) lambda_t, before each round
-    actions: Any = None  # (S, T), whole numbers; None unless every round was asked for
+    actions: Any = None  # (S, T) whole numbers, or None unless every round was requested
 
     def __repr__(self) -> str:
         names = f"{type(self.learner).__name__} on {type(self.game).__name__}"
@@ -46,7 +46,7 @@ class Trace(Run):
 
     @property
     def rounds(self) -> int:
-        """T"""
+        """Return T, the number of rounds."""
         return int(self.marks[-1])
 
     def running_sums(self) -> list[RunningSums]:
@@ -60,35 +60,35 @@ class Trace(Run):
 
     @property
     def regret(self) -> Vector:
-        """The regret of each seed, (S,): `lewa.regret(trace)`."""
+        """Return the regret of each seed, (S,): `lewa.regret(trace)`."""
         from lewa.measures.performance import regret
 
         return regret(self)
 
     @property
     def violation(self) -> Matrix:
-        """The net violation of each seed and constraint, (S, m): `lewa.violation(trace)`."""
+        """Return the net violation of each seed and constraint, (S, m): `lewa.violation(trace)`."""
         from lewa.measures.performance import violation
 
         return violation(self)
 
     @property
     def positive_violation(self) -> Matrix:
-        """The violation to which only rounds below the floor count, (S, m): `lewa.positive_violation(trace)`."""
+        """Return the sum of the shortfalls alone, (S, m): `lewa.positive_violation(trace)`."""
         from lewa.measures.performance import positive_violation
 
         return positive_violation(self)
 
     @property
     def guarantee(self) -> Guarantee:
-        """What is proved for this learner in this game: `lewa.judge(trace).guarantee`."""
+        """Return the guarantee of this learner in this game: `lewa.judge(trace).guarantee`."""
         from lewa.measures.verdict import judge
 
         return judge(self).guarantee
 
 
 def check_trace(trace: Trace) -> Trace:
-    """Return the trace; refuse what is none."""
+    """Return the trace; raise ValueError for anything else."""
     if not isinstance(trace, Trace):
-        raise TypeError(f"trace must be what lewa.play returned, got {short_repr(trace)}")
+        raise TypeError(f"trace must be a result of lewa.play, got {short_repr(trace)}")
     return trace

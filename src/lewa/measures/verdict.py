@@ -1,4 +1,4 @@
-"""Whether a measured run kept its guarantee."""
+"""Decide whether a guarantee held in a run."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -20,29 +20,29 @@ MOST = 1 << 26  # numbers that are looked at for the best play that meets the fl
 
 
 class Verdict(NamedTuple):
-    """A guarantee, and whether it held: None where runs cannot tell (no guarantee, one seed, or a bound that may fail)."""
+    """A guarantee, and whether it held; None if runs cannot decide (no guarantee, one seed, or a bound that may fail)."""
 
     guarantee: Guarantee
     holds: bool | None
 
 
 class Rest(NamedTuple):
-    """What the projections of each seed left, as it adds to the bounds; theory_projected.md, 1.1."""
+    """The residual error of the projections of each seed, which adds to the bounds; theory_projected.md, 1.1."""
 
-    regret: Vector  # (S,)
-    violation: Vector  # (S,) of each constraint
+    regret: Vector  # (S,) the addition to the bound on regret
+    violation: Vector  # (S,) the addition to the bound on each violation
     known: bool
 
 
 def judge(trace: Trace) -> Verdict:
-    """Return the guarantee that this learner has in this game, and whether these runs kept it.
+    """Return the guarantee of this learner in this game, and whether it held in these runs.
 
-    A pathwise bound has to hold for every seed; a bound on an expectation for the mean over at least two seeds, with a
-    margin of three standard errors. Against plays that meet the floors in every round it is judged by the best of those,
-    and where the learner looks at a context by the best policy on it, if the game knows what that earns. No guarantee
-    applies where the action that it takes to be safe is not.
-    What projections left is added to the bounds. Regret refutes a bound only against a play that surely meets the floors:
-    where the set of such plays is thinner than a linear program can see, the answer is None.
+    A pathwise bound must hold for every seed; a bound on an expectation must hold for the mean over at least two seeds, with
+    a margin of three standard errors. A regret bound against plays that meet the floors in every round is compared with the
+    best such play; for a learner with a context, with the best policy on it, if the game knows the reward of that policy. No
+    guarantee applies if the action that it assumes to be safe is not safe. The residual error of projections is added to the
+    bounds. Regret refutes a bound only against a play that certainly meets the floors: if the set of such plays is too thin
+    for a linear program, the answer is None.
     """
     if not all(h.feasible for h in hindsight(trace)):
         return Verdict(none(type(trace.learner).__name__, "no play meets the floor, so no guarantee applies"), None)
@@ -79,7 +79,7 @@ def judge(trace: Trace) -> Verdict:
 
 
 def unsafe(trace: Trace, statement: Guarantee) -> str:
-    """Say that the action which a guarantee takes to be safe is not; empty if it is, or if that cannot be seen."""
+    """Return why the action that a guarantee assumes to be safe is not; empty if it is safe or if this is unknown."""
     action, slack = statement.safe or (0.0, 0.0)
     if statement.safe_in_mean and trace.game.mean_constraints is None:
         return ""
@@ -89,7 +89,7 @@ def unsafe(trace: Trace, statement: Guarantee) -> str:
         if margin < slack - ROUNDING:
             when = "in the mean" if statement.safe_in_mean else "in some round"
             missed = f"misses a floor by {-margin:.4g}" if margin < 0 else f"exceeds a floor by only {margin:.4g}"
-            return f"action {action:g} {missed} {when}, and must exceed it by {slack:g}: no guarantee applies"
+            return f"action {action:g} {missed} {when}, but must exceed it by {slack:g}, so no guarantee applies"
     return ""
 
 
@@ -109,9 +109,18 @@ def _holds_in_context(trace: Trace, statement: Guarantee) -> bool | None:
 def bounds_hold(
     kind: str | None, bounds: Sequence[float | None], regrets: Vector, shortfall: Matrix, positive: Matrix, rounds: int
 ) -> bool | None:
-    """Whether runs kept the bounds on regret, on violation and on positive violation; None where they cannot tell.
+    """Return whether the bounds on regret, violation and positive violation held; None if runs cannot decide.
 
-    Of each seed there are its regret, and its shortfall and positive violation by constraint.
+    Parameters
+    ----------
+    kind
+        How the bounds hold: on every path, in expectation, or with some probability.
+    bounds
+        The bounds on regret, violation and positive violation.
+    regrets, shortfall, positive
+        The regret of each seed, and its shortfall and positive violation by constraint.
+    rounds
+        The number of rounds.
     """
     if kind not in JUDGED:
         return None
@@ -127,7 +136,7 @@ def bounds_hold(
 
 
 def sure_regret(trace: Trace, constraint: str) -> Vector | None:
-    """Return the regret of each seed against a play that surely meets the floors; None if one has none that is known."""
+    """Return the regret of each seed against a play that certainly meets the floors; None if no such play is known."""
     values = []
     for s, best in enumerate(hindsight(trace, constraint)):
         rewards, constraints, floor = conditions(trace, s, constraint)
@@ -140,7 +149,7 @@ def sure_regret(trace: Trace, constraint: str) -> Vector | None:
 
 
 def rest_of(learner: HasGuarantees, states: Sequence[State]) -> Rest:
-    """Return what projections left in each state of a run; not known for a learner that is started afresh on the way."""
+    """Return the residual error of projections in each state of a run; it is unknown for a learner that restarts."""
     nothing = np.zeros(len(states))
     if learner.floor.size == 1 or not all(hasattr(state, "tilt") for state in states):
         return Rest(nothing, nothing, True)
@@ -155,7 +164,7 @@ def rest_of(learner: HasGuarantees, states: Sequence[State]) -> Rest:
 
 
 def with_rest(statement: Guarantee, left: Rest, rounds: int) -> Guarantee:
-    """Add what projections left to the bounds, if it is more than rounding; where it is not known, say so."""
+    """Add the residual error of projections to the bounds, unless it is only rounding; note it if it is unknown."""
     if not left.known:
         assumptions = tuple(REST_UNKNOWN if text == REST else text for text in statement.assumptions)
         return statement._replace(assumptions=assumptions)

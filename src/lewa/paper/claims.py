@@ -1,5 +1,5 @@
-"""The claims of the paper, ours about it, and what learners beyond it are proved or measured to do: each with the study that
-measures it, and the rule by which its runs decide (rules.py).
+"""The claims of the paper, our claims about it, and claims about further learners. Each has a study that measures it, and
+the rule by which its runs decide (rules.py).
 """
 
 from dataclasses import replace
@@ -20,12 +20,12 @@ varying = partial(proved_bound, assuming=True)
 
 
 def three_roots(run: Run, quantity: str) -> RunBound:
-    """The paper's constant: 3 sqrt(T ln K), in the sense in which 2 sqrt(T ln K) is proved."""
+    """Return the paper's bound 3 sqrt(T ln K), in the sense in which 2 sqrt(T ln K) is proved."""
     return proved_bound(run, quantity)._replace(value=3 * sqrt(run.rounds * log(run.build()[1].actions)), trivial=False)
 
 
 def largest_multiplier(run: Run, quantity: str) -> RunBound:
-    """Return c0/delta, for the delta that the learner shrinks by."""
+    """Return c0/delta, for the delta by which the multiplier shrinks."""
     learner: Any = run.build()[0]
     return RunBound(max(run.floor) / learner.dual[0])
 
@@ -46,18 +46,19 @@ def above(reached: float, run: Run, quantity: str) -> RunBound:
 
 
 def cut_off(run: Run, quantity: str) -> RunBound:
-    """T/16 for plain explore-then-project, where two actions have mean c0 = 1/2 and only the first pays, 1 a round.
+    """Return T/16, for plain explore-then-project, two actions with the mean c0 = 1/2, and the rewards 1 and 0.
 
-    Expected regret is at least T/8; half of it is claimed, as runs are few. Let their estimates be c0 - a and c0 + b, with
-    a, b > 0: after n rounds the play has p_1 <= b/(a + b), so each round costs a/(a + b) or more, 1/2 on average because a
-    and b have the same law. With q the chance that n fair coins are half heads this happens with chance (1 - q)^2/4. With
-    chance q (1 - q)/2 a > 0 = b, and a round costs 1. In all (1 - q) (1 + 3q)/8 >= 1/8, as q <= 1/2; before, it costs 1/2.
+    Expected regret is at least T/8; the claim is half of it, because there are few runs. Let the estimates be c0 - a and
+    c0 + b, with a, b > 0: after n rounds the play has p_1 <= b/(a + b), so each round costs at least a/(a + b), which is 1/2
+    on average because a and b have the same law. With q the probability that n fair coins show n/2 heads, this case has
+    probability (1 - q)^2/4. With probability q (1 - q)/2, a > 0 = b, and a round costs 1. The sum is (1 - q) (1 + 3q)/8 >=
+    1/8, because q <= 1/2; each of the first n rounds costs 1/2.
     """
     return RunBound(run.rounds / 16)
 
 
 def slow_burn(run: Run, quantity: str) -> RunBound:
-    """nu (T - 1/2 - ln 2/(eta theta)) where theta > 0, else 0; docs/theory.md, 1.8"""
+    """Return nu (T - 1/2 - ln 2/(eta theta)) if theta > 0, else 0; docs/theory.md, 1.8."""
     learner, game = run.build()
     assert isinstance(learner, Lewa)
     assert isinstance(game, SlowBurn)
@@ -74,7 +75,7 @@ def fixed_penalty(run: Run, quantity: str) -> RunBound:
 
 
 def gated_penalty(run: Run, quantity: str) -> RunBound | None:
-    """nu (T - 1/(1 - exp(-eta/2))), where nu penalty <= 1/2; nothing is claimed elsewhere."""
+    """Return nu (T - 1/(1 - exp(-eta/2))) if nu penalty <= 1/2; there is no claim otherwise."""
     learner, game = run.build()
     assert isinstance(learner, GatedPenalty)
     assert isinstance(game, SlowBurn)
@@ -87,13 +88,26 @@ def gated_penalty(run: Run, quantity: str) -> RunBound | None:
 
 
 def both(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """Make a claim about regret and violation, of all learners of the study or of one."""
+    """Return a claim about regret and violation.
+
+    Parameters
+    ----------
+    title, study
+        The title of the claim, and the name of its study.
+    regret, violation
+        The rules.
+    learner
+        The learner of the claim; empty for all learners of the study.
+    """
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
     return Claim(title, study, {"regret": regret, "violation": violation})
 
 
 def every_round(title: str, study: str, regret: Rule, violation: Rule, learner: str = "") -> Claim:
-    """Make a claim where no round makes up for another: about the sum of all shortfalls, at least the violation."""
+    """Return a claim about regret and positive violation, the sum of all shortfalls.
+
+    The parameters are those of `both`.
+    """
     regret, violation = replace(regret, learner=learner), replace(violation, learner=learner)
     return Claim(title, study, {"regret": regret, "positive violation": violation})
 
@@ -126,7 +140,7 @@ PAPER = (
         AtMost("A C + sqrt(A (B + Var))", 2 / 3, varying, game="slater"),
     ),
     Claim("The multiplier is at most c0/delta", "multiplier", {"multiplier": AtMost("c0/delta", None, largest_multiplier)}),
-    both("LEWA is EWA where nothing binds", "ewa", Same("ewa"), Same("ewa")),
+    both("LEWA is EWA if no constraint binds", "ewa", Same("ewa"), Same("ewa")),
     both("LEWA, rewards that react: proved", "reacting", AtMost("B + ln K/theta", 1 / 2), ROOT),
     both("Theorem 2: claimed", "theorem-2", Grows(1 / 2), Grows(3 / 4), "hp-lewa@printed"),
     both(

@@ -1,7 +1,7 @@
-"""The league: every learner in every game, regret and violation together, and who is best in both.
+"""The league: the regret and the violation of every learner in every game.
 
-A learner is Pareto-best in a game if no other that sees as much has as little regret and as little violation there, and less
-of one. That is a comparison of means over few seeds at one horizon: it says who to look at, and is no theorem.
+A learner is Pareto-best in a game if no other learner with the same feedback has at most its regret and at most its
+violation there, and less of one. This compares means over few seeds at one horizon; it is no theorem.
 """
 
 from collections.abc import Iterable
@@ -32,19 +32,19 @@ STANDINGS = ("learner", "sees", "regret", "violation", "positive violation", "be
 
 
 class Standing(NamedTuple):
-    """What a learner came to in a game, a round and in the mean over seeds."""
+    """The results of a learner in a game, per round and as means over seeds."""
 
     game: str
     learner: str
     sees: str  # "full" or "bandit"
     regret: float | None
-    violation: float  # [net]+, of the worst constraint
+    violation: float  # the net violation of the worst constraint
     positive: float  # the sum of all shortfalls, of the worst constraint
     best: bool
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """A line of a game's table, in the order of `STANDINGS`."""
+        """The cells of a row of a game's table, in the order of `STANDINGS`."""
         numbers = map(digits, (self.regret, self.violation, self.positive))
         return self.learner, self.sees, *numbers, BEST if self.best else ""
 
@@ -52,7 +52,15 @@ class Standing(NamedTuple):
 def league(
     rounds: int, seeds: int, players: Iterable[str] = tuple(learners.ALL), worlds: Iterable[str] = tuple(games.ALL)
 ) -> Study:
-    """Return the study: these learners in these games, by default all that are registered, with their usual settings."""
+    """Return the study of the league.
+
+    Parameters
+    ----------
+    rounds, seeds
+        The number of rounds and of seeds.
+    players, worlds
+        The names of learners and of games, with their default settings.
+    """
     return Study.model_validate(
         {
             "name": TITLE,
@@ -66,7 +74,7 @@ def league(
 
 
 def standings(rows: Iterable[Row]) -> list[Standing]:
-    """Return the rows of the study's measures, the seeds of a learner in a game together, and the best marked."""
+    """Return the standings from the study's measures: means over seeds, with the best learners marked."""
     every = []
     for (game, learner), group in groupby(rows, key=lambda row: (row["game"], row["learner"])):
         each = list(group)
@@ -98,21 +106,21 @@ class Place(NamedTuple):
 
     learner: str
     sees: str
-    best: int  # games in which it is Pareto-best
+    best: int  # the number of games in which it is Pareto-best
     games: int
-    regret: float | None  # the middle one of its games
+    regret: float | None  # the median over its games
     violation: float
-    worst: float  # violation, in the game that it is worst in
+    worst: float  # its largest violation in a game
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """A line of the table over all games, in the order of `PLACES`."""
+        """The cells of a row of the table over all games, in the order of `PLACES`."""
         numbers = map(digits, (self.regret, self.violation, self.worst))
         return self.learner, self.sees, f"{self.best} of {self.games}", *numbers
 
 
 def places(every: Iterable[Standing]) -> list[Place]:
-    """Return the learners, those first that are best most often; in the order of the registry where it is as often."""
+    """Return the learners, sorted by how often they are best, then in the order of the registry."""
     by_learner: dict[str, list[Standing]] = {}
     for standing in every:
         by_learner.setdefault(standing.learner, []).append(standing)
@@ -127,12 +135,12 @@ def places(every: Iterable[Standing]) -> list[Place]:
 
 
 def digits(value: float | None) -> str:
-    """Return a number with three places behind the point: more than so few seeds tell."""
+    """Return a number with three decimals, which is more than few seeds can resolve."""
     return "-" if value is None else f"{value:.3f}"
 
 
 def markdown(every: list[Standing]) -> str:
-    """Return the table over all games, and below it one for each game: regret and violation a round, stars for the best."""
+    """Return the table over all games, and a table for each game: regret and violation per round, stars for the best."""
     parts = [f"# {TITLE}", CAPTION, markdown_table(PLACES, [row.cells for row in places(every)])]
     for game, group in groupby(every, key=lambda standing: standing.game):
         parts += [f"## {game}", markdown_table(STANDINGS, [standing.cells for standing in group])]

@@ -1,6 +1,6 @@
-"""The main job: every claim of the paper, ours about it, and what learners beyond it can do, measured against its bound.
+"""Measure every claim of the paper, our claims about it, and those about further learners, against their bounds.
 
-The studies are the files in `studies/`; claims.py says what is claimed of each, and rules.py how their runs decide.
+The studies are the files in `studies/`; claims.py has the claims, and rules.py the rules by which runs decide.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ def built_in(name: str) -> Study:
 
 
 def at_length(study: Study) -> Study:
-    """Return the study with longer games, its horizons as far apart as they were, and more seeds where it has several."""
+    """Return the study with longer games, the same ratio of horizons, and more seeds if it has several."""
     reacts = any(slow(game.name) for game in study.games)
     first, last, steps = study.rounds[0], study.rounds[-1], len(study.rounds) - 1
     rounds, most = list(study.rounds), FULL_REACTING if reacts else FULL
@@ -54,13 +54,13 @@ def at_length(study: Study) -> Study:
 
 
 def within(study: Study, longest: int) -> Study:
-    """Return the study up to this horizon, with at most two seeds: to try things out."""
+    """Return the study up to this horizon with at most two seeds, for quick trials."""
     rounds = [rounds for rounds in study.rounds if rounds <= longest] or [longest]
     return Study.model_validate({**study.model_dump(), "rounds": rounds, "seeds": study.seeds[:2]})
 
 
 def folder(full: bool) -> Path:
-    """Return where results go by default: a folder for each version, so that edited sources never meet older numbers."""
+    """Return the default folder for results, one for each version, so that edited sources never mix with older numbers."""
     texts = [json.dumps(versions()), *(built_in(name).text for name in STUDIES)]
     stamp = hashlib.sha256("".join(texts).encode()).hexdigest()[:8]
     return Path("results") / f"reproduce-{stamp}{'-full' if full else ''}"
@@ -74,7 +74,7 @@ class StudyTitle(TypedDict):
 
 
 class Reproduction(TypedDict):
-    """What verdicts.json holds; `lewa reproduce --json` prints it, with the path of the page."""
+    """The content of verdicts.json, which `lewa reproduce --json` prints, with the path of the page."""
 
     title: str
     lines: list[dict[str, object]]  # the fields of VerdictLine
@@ -93,10 +93,20 @@ def reproduce(
     longest: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> list[VerdictLine]:
-    """Run what is left of all studies into folders of `out`, judge every claim, and write `verdicts.json` and `.md` there.
+    """Run the unfinished runs of all studies, judge every claim, and write `verdicts.json` and `verdicts.md`.
 
-    The league of all learners in all games is one more study; what it came to is in `league.json` and `.md`. It runs as
-    `lewa.lab.run.run_study` does. `full` takes games to ten million rounds, and `longest` cuts them short.
+    The league of all learners in all games is one more study; its results are in `league.json` and `league.md`.
+
+    Parameters
+    ----------
+    out
+        The folder for the results.
+    executor, workers, cluster, progress
+        As for `lewa.lab.run.run_study`.
+    full
+        Whether to play up to ten million rounds.
+    longest
+        The longest horizon, for quick trials.
     """
     out, studies = Path(out), {name: built_in(name) for name in STUDIES}
     if full:
@@ -138,12 +148,12 @@ CAPTION = (
 
 
 def bound(line: VerdictLine) -> str:
-    """Return the bound, such as '<= 1,665', or the rate where there is no number."""
+    """Return the bound, such as '<= 1,665', or the rate if there is no number."""
     return f"{line.sense} {line.formula if line.bound is None else number(line.bound)}"
 
 
 def answer(line: VerdictLine) -> str:
-    """Return whether the claim holds; a NO is what a reader looks for."""
+    """Return "yes" or "NO": whether the claim holds."""
     return "yes" if line.holds else "NO"
 
 

@@ -1,16 +1,16 @@
-"""How the runs of a study decide what is claimed of it.
+"""The rules by which the runs of a study decide a claim.
 
-There are five rules, the same for all claims of one kind, and nothing else says whether a claim holds:
+There are five rules, the same for all claims of one kind, and only they decide whether a claim holds:
 
-- `AtMost`: a bound, at every horizon and in every game of the claim. A pathwise one binds every seed, one on an expectation
-  the mean over seeds up to three standard errors, and one that holds with probability 1 - epsilon may be exceeded by as many
-  seeds as a binomial test at 0.01 allows.
-- `AtLeast`: a lower bound on the mean over seeds, at every horizon. Of several settings each has to reach it, in some game.
-- `Grows`: O(T^a). Refuted where the slope of the log-log line has its whole interval above a + 0.05, in any game.
+- `AtMost`: an upper bound, at every horizon and in every game of the claim. A pathwise bound must hold for every seed, a
+  bound on an expectation for the mean over seeds up to three standard errors, and a bound with probability 1 - epsilon may
+  be exceeded by as many seeds as a binomial test at 0.01 allows.
+- `AtLeast`: a lower bound on the mean over seeds, at every horizon. Each of several settings must reach it in some game.
+- `Grows`: O(T^a). Refuted if the slope of the log-log line has its whole interval above a + 0.05, in any game.
 - `Attains`: the rate T^a itself. The slope is within 0.05 of a, or its interval contains a.
 - `Same`: two learners agree to the last bit, at all times.
 
-What is claimed of regret and of violation is judged apart and shown together.
+Claims about regret and about violation are judged separately and shown together.
 """
 
 from collections.abc import Callable
@@ -37,19 +37,31 @@ CHANCE = 0.01  # the level of the binomial test
 
 
 class RunBound(NamedTuple):
-    """A number, and in which sense it bounds."""
+    """A bound, and the sense in which it holds."""
 
     value: float
     kind: str = PATHWISE
     epsilon: float = 0.0  # the probability with which it may be exceeded
-    trivial: bool = False  # it says no more than regret <= T or violation <= floor T
+    trivial: bool = False  # whether it is no more than regret <= T or violation <= floor T
 
 
 Bounding: TypeAlias = Callable[[Run, str], RunBound | None]
 
 
 def proved_bound(run: Run, quantity: str, epsilon: float | None = None, assuming: bool = False) -> RunBound:
-    """Return what is proved of the learner in this game; `assuming` also uses the rewards' variation and Slater's gap."""
+    """Return the proved bound of the learner in this game.
+
+    Parameters
+    ----------
+    run
+        The run.
+    quantity
+        The quantity of the claim.
+    epsilon
+        The probability with which the bound may fail; None for an expectation.
+    assuming
+        Whether to use the rewards' variation and Slater's gap too.
+    """
     learner, game = run.build()
     setting = games.assumed(game, run.floor, run.rounds) if assuming else game.setting
     guarantee = applicable(learner.guarantees(game.actions, run.rounds, setting._replace(epsilon=epsilon))[0], setting)
@@ -65,7 +77,7 @@ def proved_bound(run: Run, quantity: str, epsilon: float | None = None, assuming
 
 
 class Finding(NamedTuple):
-    """The series that decides a claim, what was measured there at every horizon, and whether the claim holds."""
+    """The series that decides a claim, its values at every horizon, and whether the claim holds."""
 
     series: Series
     values: list[float]
@@ -84,11 +96,11 @@ class AtMost:
     formula: str
     exponent: float | None = None
     bound: Bounding = proved_bound
-    game: str = ""  # the only one it is about
+    game: str = ""  # the game of the claim; empty for all games
     learner: str = ""
 
     def judge(self, quantity: str, every: list[Series]) -> Finding:
-        """Judge every series at every horizon; show one that exceeds its bound, or else the one that comes nearest."""
+        """Judge every series at every horizon; return one that exceeds its bound, or else the nearest one."""
         pairs = [(series, [_required(self.bound(run, quantity)) for run in series.runs]) for series in every]
         broken = [pair for pair in pairs if _excess(quantity, *pair)]
         nearest, bounds = max(broken or pairs, key=lambda pair: _nearness(quantity, *pair))
@@ -99,10 +111,10 @@ class AtMost:
 
 
 def _excess(quantity: str, series: Series, bounds: list[RunBound]) -> str:
-    """Return where the bound was exceeded, 'it was more at T = 1000 and 10000'; nothing where it was not."""
+    """Return where the bound was exceeded, 'it was exceeded at T = 1000 and 10000', or an empty text."""
     each = zip(series.rounds, bounds, series.values(quantity), strict=True)
     where = [f"{T}" for T, bound, values in each if not _holds(bound, values, T)]
-    return f"it was more at T = {' and '.join(where)}" if where else ""
+    return f"it was exceeded at T = {' and '.join(where)}" if where else ""
 
 
 def _nearness(quantity: str, series: Series, bounds: list[RunBound]) -> float:
@@ -112,7 +124,7 @@ def _nearness(quantity: str, series: Series, bounds: list[RunBound]) -> float:
 
 def _required(bound: RunBound | None) -> RunBound:
     if bound is None:
-        raise ValueError("this bound is claimed in some games only, so no series may be held to it")
+        raise ValueError("the claim has a bound in some games only, and no series is of such a game")
     return bound
 
 
@@ -134,17 +146,17 @@ def _holds(bound: RunBound, values: Vector, rounds: int) -> bool:
 
 
 def _evidence(quantity: str, pairs: list[tuple[Series, list[RunBound]]]) -> str:
-    """Return how a bound was kept: 'every seed kept it at each of 7 horizons in each of 5 games'."""
+    """Return how a bound was kept: 'it held for every seed at each of 7 horizons in each of 5 games'."""
     each = [pair for series, bounds in pairs for pair in zip(bounds, series.values(quantity), strict=True)]
     single = [(bound, value) for bound, values in each if bound.kind == PROBABLE for value in values]
     over = sum(value > bound.value for bound, value in single)
     ways = {
-        PATHWISE: "every seed kept it",
-        EXPECTED: f"the mean over {len(each[0][1])} seeds, up to {MARGIN:.0f} standard errors, kept it",
+        PATHWISE: "it held for every seed",
+        EXPECTED: f"it held for the mean over {len(each[0][1])} seeds, up to {MARGIN:.0f} standard errors",
         PROBABLE: f"no more runs exceeded it ({over} of {len(single)}) than chance allows",
     }
     kinds = {bound.kind for bound, _ in each}
-    how = " or, where chance is at play, ".join(words for kind, words in ways.items() if kind in kinds)
+    how = " or, for random constraints, ".join(words for kind, words in ways.items() if kind in kinds)
     return f"{how} {_everywhere([series for series, _ in pairs])}"
 
 
@@ -156,7 +168,7 @@ def _everywhere(every: list[Series]) -> str:
 
 def _trivial_up_to(series: Series, bounds: list[RunBound]) -> str:
     trivial = [T for T, bound in zip(series.rounds, bounds, strict=True) if bound.trivial]
-    return f"; up to T = {trivial[-1]} the bound is the trivial one" if trivial else ""
+    return f"; up to T = {trivial[-1]} the bound is trivial" if trivial else ""
 
 
 @dataclass(frozen=True)
@@ -170,7 +182,7 @@ class AtLeast:
     learner: str = ""
 
     def judge(self, quantity: str, every: list[Series]) -> Finding:
-        """Judge every learner, each in the game where it fares worst of those that something is claimed in."""
+        """Judge every learner in the game of the claim with its worst result."""
         worst: dict[str, Reach] = {}
         for series in every:
             bounds = [bound.value for run in series.runs if (bound := self.bound(run, quantity)) is not None]
@@ -181,19 +193,19 @@ class AtLeast:
             reach = Reach(holds, means[-1] / bounds[-1], series, bounds[-1])
             worst[series.learner] = max(worst.get(series.learner, reach), reach, key=lambda entry: entry[:2])
         least = min(worst.values(), key=lambda entry: entry[:2])
-        each = "" if len(worst) == 1 else f", for each of {len(worst)} settings in the game where it fares worst,"
+        each = "" if len(worst) == 1 else f", for each of {len(worst)} settings in the game with its worst result,"
         why = f"the mean over seeds{each} {'was' if least.holds else 'was not'} at least that {_everywhere([least.series])}"
         means = least.series.means(quantity)
         return Finding(least.series, means, ">=", least.bound, self.formula, self.exponent, least.holds, why)
 
 
 class Reach(NamedTuple):
-    """How a series stands to a lower bound."""
+    """The relation of a series to a lower bound."""
 
-    holds: bool  # at every horizon
-    ratio: float  # at the longest
+    holds: bool  # whether the bound holds at every horizon
+    ratio: float  # measured value divided by the bound, at the longest horizon
     series: Series
-    bound: float  # there
+    bound: float  # the bound at the longest horizon
 
 
 @dataclass(frozen=True)
@@ -205,7 +217,7 @@ class Grows:
     learner: str = ""
 
     def judge(self, quantity: str, every: list[Series]) -> Finding:
-        """Fit a line to the means over seeds; where there is none, nothing may be left at the longest horizon."""
+        """Fit a line to the means over seeds; without a line, the value at the longest horizon must not be positive."""
         fits = {id(series): fit_rate(series.rounds, series.means(quantity)) for series in every}
         steep = [series for series in every if (fit := fits[id(series)]) and fit.low > self.exponent + TOLERANCE]
         largest = max(steep or every, key=lambda series: series.means(quantity)[-1])
@@ -230,7 +242,7 @@ class Attains:
     learner: str = ""
 
     def judge(self, quantity: str, every: list[Series]) -> Finding:
-        """Fit a line to the means over seeds, in the one game that the claim is about."""
+        """Fit a line to the means over seeds in the game of the claim."""
         (series,) = every
         means, rate = series.means(quantity), fraction(self.exponent)
         fit = fit_rate(series.rounds, means)
@@ -252,7 +264,7 @@ class Same:
     learner: str = ""
 
     def judge(self, quantity: str, every: list[Series]) -> Finding:
-        """Find the largest difference at any time that was written down, over all games, horizons and seeds."""
+        """Find the largest difference at any recorded time, over all games, horizons and seeds."""
         others = {series.game: series for series in every if series.learner.startswith(self.other)}
         firsts = [series for series in every if not series.learner.startswith(self.other)]
         gaps = {series.game: self._gaps(quantity, series, others[series.game]) for series in firsts}

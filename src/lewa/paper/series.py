@@ -1,4 +1,4 @@
-"""What a study measured, by game and learner: the series that claims are judged on."""
+"""The measures of a study by game and learner: the series on which claims are judged."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
@@ -21,7 +21,7 @@ READ = ("id", *dict.fromkeys(column for columns in QUANTITIES.values() for colum
 
 
 class Series(NamedTuple):
-    """One learner in one game, at every horizon from the shortest on: a run to build, and a row for each seed."""
+    """One learner in one game at all horizons, the shortest first: a run, and a row for each seed."""
 
     game: str
     learner: str
@@ -34,7 +34,7 @@ class Series(NamedTuple):
         return [run.rounds for run in self.runs]
 
     def values(self, quantity: str) -> list[Vector]:
-        """Return what each seed measured, for each horizon."""
+        """Return the value of each seed, for each horizon."""
         columns = QUANTITIES[quantity]
         return [np.array([max(float(np.max(row[column])) for column in columns) for row in rows]) for rows in self.rows]
 
@@ -61,5 +61,5 @@ def series(study: Study, rows: Iterable[Row]) -> list[Series]:
 
 
 def positive_part(quantity: str, value: float, rounds: int) -> float:
-    """Return of a violation what is above 0 by more than adding up so many numbers may lose; the value of anything else."""
+    """Return the positive part of a violation, up to rounding errors of its sum; return other quantities unchanged."""
     return 0.0 if quantity in ("violation", "positive violation") and value <= ROUNDING * rounds else value

@@ -1,4 +1,4 @@
-"""What is claimed, and the verdict on it: a line for each quantity."""
+"""Claims and their verdicts, with a line for each quantity."""
 
 from typing import NamedTuple
 
@@ -8,29 +8,29 @@ from lewa.paper.series import Series
 
 
 class VerdictLine(NamedTuple):
-    """What one claim says of one quantity, and what was measured: a line of the verdict table."""
+    """A line of the verdict table: the statement of a claim about one quantity, and the measurement."""
 
     claim: str
     quantity: str  # one of `series.QUANTITIES`
-    game: str  # the one that came nearest to the bound
-    learner: str  # with its settings
-    rounds: int  # the longest horizon: bound and measured are read there
+    game: str  # the game that is nearest to the bound
+    learner: str  # the learner with its settings
+    rounds: int  # the longest horizon, at which bound and measured are taken
     sense: str  # "<=", ">=" or "="
     bound: float | None
-    formula: str  # how the bound is written
+    formula: str  # the formula of the bound
     measured: float
-    ratio: float | None  # measured by bound
-    slope: float | None  # of the log-log line through all horizons; None where no line can be fitted
+    ratio: float | None  # measured divided by bound
+    slope: float | None  # the slope of the log-log line through all horizons; None if no line can be fitted
     low: float | None
     high: float | None
-    exponent: float | None  # the theorem's
+    exponent: float | None  # the exponent of the theorem
     holds: bool
     study: str
-    why: str  # how `holds` was decided
+    why: str  # the reason for `holds`
 
 
 class Claim(NamedTuple):
-    """What is claimed of each quantity, and the study that measures it."""
+    """The rule for each quantity, and the study that measures it."""
 
     title: str
     study: str
@@ -45,7 +45,7 @@ def verdict(claim: Claim, every: list[Series]) -> list[VerdictLine]:
 def _line(claim: Claim, quantity: str, rule: Rule, every: list[Series]) -> VerdictLine:
     about = [series for series in every if _named(series.game, rule.game) and _named(series.learner, rule.learner)]
     if not about:
-        raise ValueError(f"{claim.title}: the study {claim.study} has no run that it is about")
+        raise ValueError(f"{claim.title}: the study {claim.study} has no run for this claim")
     finding = rule.judge(quantity, about)
     series, measured = finding.series, finding.values[-1]
     fit = fit_rate(series.rounds, finding.values)

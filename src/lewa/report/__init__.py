@@ -1,1 +1,1 @@
-"""How results look: plain numbers, and tables for people."""
+"""Present results: plain numbers, tables, figures and pages."""

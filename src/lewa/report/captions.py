@@ -1,4 +1,4 @@
-"""The sentences of a report: what was run, what holds, and what tables and figures show."""
+"""The sentences of a report: the runs, the verdicts, and the captions of tables and figures."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from lewa.report.results import Result, StudyFolder
 
 SENSES = {"<=": "at most ", ">=": "at least ", "=": ""}  # in a sentence
 LEVEL = 0.95  # of the intervals
-TABLE = "Mean \N{PLUS-MINUS SIGN} standard deviation over seeds; a dash: not proved, not measured, or runs cannot tell."
+TABLE = "Mean \N{PLUS-MINUS SIGN} standard deviation over seeds. A dash: not proved, not measured, or undecided."
 SLOPES = f" Slopes on log-log scales over all horizons, with {LEVEL:.0%} intervals."
 CLAIMS = (
     "Bound and measured are read at the longest horizon; slopes on log-log scales over all horizons, with intervals. "
-    "Of several games the one that comes nearest to the bound is shown."
+    "If a claim has several games, the table shows the one nearest to the bound."
 )
 FAILURE = (
     "Measured means over seeds at each horizon, on log-log axes, and the line fitted to them. "
@@ -26,19 +26,19 @@ GROWTH = (
 
 
 def judgement(results: Sequence[Result]) -> str:
-    """Say how many guarantees were kept."""
+    """Return a sentence on how many guarantees held."""
     judged = [result for result in results if result.holds() is not None]
     failed = [result for result in judged if result.holds() is False]
     if not judged:
-        return "No guarantee that these runs can judge."
+        return "These runs cannot decide any guarantee."
     if not failed:
-        return f"All {len(judged)} guarantees that these runs can judge hold."
+        return f"All {len(judged)} guarantees that these runs can decide hold."
     names = "; ".join(f"{result.learner} in {result.game} at T = {result.rounds:,}" for result in failed)
-    return f"{len(failed)} of {len(judged)} guarantees that these runs can judge do not hold: {names}."
+    return f"{len(failed)} of {len(judged)} guarantees that these runs can decide do not hold: {names}."
 
 
 def facts(study: StudyFolder) -> str:
-    """Say what was run, in a line."""
+    """Return a line about the runs."""
     results = study.results
     horizons = sorted({result.rounds for result in results})
     seeds = len({row["seed"] for result in results for row in result.rows})
@@ -54,7 +54,7 @@ def facts(study: StudyFolder) -> str:
 
 
 def count(lines: Sequence[VerdictLine], studies: int) -> str:
-    """Say how many claims hold."""
+    """Return a sentence on how many claims hold."""
     claims = {line.claim: all(other.holds for other in lines if other.claim == line.claim) for line in lines}
     failing = len(claims) - sum(claims.values())
     start = f"{sum(claims.values())} of {len(claims)} claims hold" + (f", {failing} fail." if failing else ".")
@@ -62,7 +62,7 @@ def count(lines: Sequence[VerdictLine], studies: int) -> str:
 
 
 def failure(lines: Sequence[VerdictLine]) -> str:
-    """Say in one sentence what a claim states and what was measured instead."""
+    """Return a sentence with the statement of a claim and the value measured instead."""
     text = "; ".join(map(_failed, lines))
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -74,29 +74,29 @@ def _failed(line: VerdictLine) -> str:
 
 
 def reason(line: VerdictLine) -> str:
-    """Say where a verdict comes from."""
+    """Return the runs behind a verdict."""
     where = f"{line.learner} in {line.game}, T = {line.rounds:,}"
     return f"{where}: {line.why}." if line.why else f"{where}."
 
 
 def on_action(results: Sequence[Result]) -> str:
-    """Say which learners are measured on the action drawn."""
+    """Return a sentence that names the learners measured on the action drawn."""
     names = dict.fromkeys(result.learner for result in results if result.rows[0]["measured_on"] == "action")
     return f" Measured on the action drawn: {', '.join(names)}." if names else ""
 
 
 def over_rounds(seeds: int, rounds: int) -> str:
-    """Say what the figure over rounds shows."""
+    """Return the caption of the figure over rounds."""
     over = "Mean over seeds; the band goes from the lowest seed to the highest" if seeds > 1 else "One seed"
     return f"{over}, T = {rounds:,}. Dashed: the proved bound at the last round."
 
 
 def differences(first: str, seeds: int, rounds: int) -> str:
-    """Say what the figure of differences shows."""
+    """Return the caption of the figure of differences."""
     start = f"Difference to {first} on the same seeds at T = {rounds:,}: mean and {LEVEL:.0%} interval "
     return f"{start}(Student's t, {seeds} seeds)."
 
 
 def inside(seeds: int, rounds: int) -> str:
-    """Say what the figure of multipliers and plays shows."""
+    """Return the caption of the figure of multipliers and plays."""
     return f"Mean over seeds, T = {rounds:,}." if seeds > 1 else f"One seed, T = {rounds:,}."

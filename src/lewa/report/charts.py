@@ -1,7 +1,7 @@
-"""Figures: a grid of panels with direct labels, as SVG, PNG and PDF fit for a paper; panels.py has the panels.
+"""Draw figures: a grid of panels with direct labels, as SVG, PNG and PDF; panels.py has the panels.
 
-Every label stands at the end of its line, in its colour; labels that would overlap are moved apart; there are no legends.
-Nothing in a file depends on the day, the machine's settings or its fonts: the same numbers give the same bytes.
+Every label is at the end of its line, in its colour; labels that would overlap are moved apart; there are no legends.
+The files do not depend on the date, the machine's settings or its fonts: the same numbers give the same bytes.
 """
 
 import io
@@ -38,17 +38,17 @@ Label: TypeAlias = tuple[str, str, float]  # what it says, its colour, and the v
 
 
 class Panel(Protocol):
-    """One of the drawings below."""
+    """A panel of a figure."""
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """The title."""
 
     def height(self) -> float:
-        """Points that the axes need."""
+        """Return the height of the axes in points."""
 
     def margins(self) -> tuple[float, float]:
-        """Points left and right of the axes."""
+        """Return the space left and right of the axes in points."""
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
         """Draw into axes of this size in points."""
@@ -58,14 +58,14 @@ class Panel(Protocol):
 
 
 def short(value: float, digits: int = 3) -> str:
-    """Return a number for a scale: 1k, 25k, 1.5M, 0.02."""
+    """Return a number as a label of a scale, such as 1k, 25k, 1.5M, 0.02."""
     size, letter = next(((size, letter) for size, letter in SIZES if abs(value) >= 0.9995 * size), (1.0, ""))
     text = f"{value / size:.{digits}g}" if abs(value / size) < 99.5 or digits > 3 else f"{value / size:.0f}"
     return (text + letter).replace("-", "\N{MINUS SIGN}")
 
 
 def wrapped(name: str) -> str:
-    """Return a label in lines that fit beside a panel."""
+    """Return a label, wrapped to fit beside a panel."""
     name = printable_text(name)
     return "\n".join(textwrap.wrap(name, WRAP, break_long_words=False, break_on_hyphens=False)) or name
 
@@ -86,7 +86,17 @@ def tall(label: str) -> float:
 
 
 def apart(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    """Return the middles of labels of these heights, as near to where they are wanted as they fit without overlapping."""
+    """Return positions of labels that do not overlap, as near as possible to the wanted positions.
+
+    Parameters
+    ----------
+    wanted
+        The wanted middle of each label.
+    heights
+        The height of each label.
+    low, high
+        The ends of the axis.
+    """
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(wanted, kind="stable")
@@ -99,7 +109,7 @@ def apart(wanted: Sequence[float], heights: Sequence[float], low: float, high: f
 
 
 def bend(sizes: Sequence[float]) -> float | None:
-    """Return how wide the straight part of a bent scale is, a power of ten; None where a straight scale will do."""
+    """Return the width of the linear part of a symmetric log scale, a power of ten; None if a linear scale is enough."""
     typical = sorted(sizes)[(len(sizes) - 1) // 2]
     if not 0 < BENT * typical < max(sizes):
         return None
@@ -107,12 +117,22 @@ def bend(sizes: Sequence[float]) -> float | None:
 
 
 def entitle(axes: "Axes", title: str, size: tuple[float, float]) -> None:
-    """Write what the panel shows above it."""
+    """Write the title above the panel."""
     axes.text(0, 1 + 9 / size[1], figure_text(title), transform=axes.transAxes, color=INK, size=SIZE + 1.5)
 
 
 def rounds_axis(axes: "Axes", first: float, last: float, name: str = "round") -> None:
-    """Make the horizontal axis one of rounds, on a logarithmic scale."""
+    """Set the horizontal axis to rounds, on a logarithmic scale.
+
+    Parameters
+    ----------
+    axes
+        The axes of the panel.
+    first, last
+        The first and the last round.
+    name
+        The label of the axis.
+    """
     axes.set_xscale("log")
     axes.set_xlim(first, max(last, 2 * first))
     log_ticks(axes.xaxis)
@@ -120,7 +140,7 @@ def rounds_axis(axes: "Axes", first: float, last: float, name: str = "round") ->
 
 
 def log_ticks(axis: "Axis") -> None:
-    """Set the ticks of a logarithmic scale: powers of ten, or more where there are too few of them."""
+    """Set the ticks of a logarithmic scale: powers of ten, and further ones if these are too few."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     low, high = axis.get_view_interval()
@@ -131,11 +151,11 @@ def log_ticks(axis: "Axis") -> None:
 
 
 def ticks(axis: "Axis", most: int) -> None:
-    """Set the ticks of a straight scale, not more than these."""
+    """Set at most this many ticks on a linear scale."""
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     def digits() -> int:
-        """As many as tell the ticks apart."""
+        """Return the number of digits that distinguishes the ticks."""
         ticks = axis.get_majorticklocs()
         return next((n for n in range(3, 9) if len({short(tick, n) for tick in ticks}) == len(ticks)), 9)
 
@@ -144,7 +164,7 @@ def ticks(axis: "Axis", most: int) -> None:
 
 
 def bent_ticks(limits: tuple[float, float], bent: float, most: int = 7) -> tuple[list[float], list[str]]:
-    """Return the ticks of a bent scale and their labels: zero and powers of ten, not more than a few."""
+    """Return the ticks of a symmetric log scale and their labels: zero and a few powers of ten."""
     top = max(abs(limits[0]), abs(limits[1]))
     powers = [bent * 10.0**n for n in range(round(np.log10(top / bent)) + 1)]
     powers = powers[1:] if len(powers) > 2 else powers  # the first is close to zero
@@ -159,7 +179,7 @@ def bent_ticks(limits: tuple[float, float], bent: float, most: int = 7) -> tuple
 
 
 def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> None:
-    """Write labels at the right of the axes, each beside the end of its line, or joined to it where it had to be moved."""
+    """Write labels at the right of the axes, each beside the end of its line, or joined to it if it had to be moved."""
     if not labels:
         return
     width, height = size
@@ -186,7 +206,7 @@ def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> 
 
 
 class Drawing(NamedTuple):
-    """A figure in three formats, and where its panels are in the SVG: left, top, width, height."""
+    """A figure in three formats, and the position of its panels in the SVG: left, top, width, height."""
 
     svg: str
     png: bytes
@@ -195,9 +215,18 @@ class Drawing(NamedTuple):
 
 
 def draw(panels: Sequence[Panel], name: str, files: bool = True, title: str = "") -> Drawing:
-    """Draw the panels two by two; `name` makes the names inside the SVG unique, so that many can stand on one page.
+    """Draw the panels in two columns.
 
-    Without `files` the PNG and the PDF, which take longest, are left empty. A `title` stands above all panels.
+    Parameters
+    ----------
+    panels
+        The panels.
+    name
+        A prefix that makes the names inside the SVG unique, so that one page can have several figures.
+    files
+        Whether to draw the PNG and the PDF too, which take longest; otherwise they are empty.
+    title
+        A title above all panels.
     """
     with _settings(name):
         return _draw(panels, files, title)

@@ -1,4 +1,4 @@
-"""What the page of `lewa reproduce` opens with: the claims that fail, in one sentence each, with a picture."""
+"""The first part of the page of `lewa reproduce`: the claims that fail, each with a sentence and a picture."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby

@@ -1,4 +1,4 @@
-"""A frontier on a terminal, as rows for a spreadsheet, and in files."""
+"""Print a frontier on a terminal, and write it to files."""
 
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,7 +19,7 @@ KINDS = (".svg", ".png", ".pdf", ".json", ".csv")
 
 
 def print_frontier(frontier: Frontier, console: Console) -> None:
-    """Print the tables and notes of a frontier; the user's names stay as they are, but for control characters."""
+    """Print the tables and notes of a frontier; control characters are removed from the user's names."""
     for n, each in enumerate(tables(frontier)):
         if n:
             console.print()
@@ -38,7 +38,7 @@ def _text(text: str, style: str = "") -> Text:
 
 
 def spreadsheet(frontier: Frontier) -> str:
-    """Return CSV with a row for each line and each play or learner that is shown there."""
+    """Return CSV with a row for each limit and each play or learner."""
     names = [quantity.name for quantity in frontier.constraints]
     head = [frontier.across, "who", *(f"{name} price" for name in names)]
     head += [f"{name}{end}" for name in (frontier.reward.name, *names) for end in ("", " low", " high")]
@@ -67,7 +67,7 @@ def _spreadsheet_rows(frontier: Frontier, point: Point, names: list[str]) -> lis
 
 
 def write_frontier(frontier: Frontier, path: Path) -> None:
-    """Write the figure (.svg, .png, .pdf), the numbers (.json) or a spreadsheet (.csv), by the file's name."""
+    """Write a figure (.svg, .png, .pdf), the numbers (.json) or a spreadsheet (.csv); the file's suffix decides."""
     if path.suffix == ".json":
         path.write_text(json_text(frontier.plain()) + "\n")
     elif path.suffix == ".csv":
@@ -78,7 +78,7 @@ def write_frontier(frontier: Frontier, path: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a file that could not be written, before anything is computed."""
+    """Raise ValueError, before anything is computed, if the file could not be written."""
     if path.suffix not in KINDS:
         raise ValueError(f"a frontier needs a file that ends in {', '.join(KINDS)}, got {path.name}")
     if not path.parent.is_dir() or path.is_dir():

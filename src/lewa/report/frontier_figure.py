@@ -1,4 +1,4 @@
-"""The figure of a frontier: reward, price, and what is kept or missed, against budget."""
+"""The figure of a frontier: reward, price and violation against budget."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,15 +41,15 @@ class Strand(NamedTuple):
     x: Vector
     y: Vector
     interval: tuple[Vector, Vector] | None = None
-    proved: tuple[Vector, Vector] | None = None  # a wider interval, drawn as a thinner bar
-    is_band: bool = False  # the interval is a band along the line; else it is a bar at each point
+    proved: tuple[Vector, Vector] | None = None  # the proved interval, drawn as a thinner bar
+    is_band: bool = False  # whether the interval is a band along the line; otherwise it is a bar at each point
     dashed: bool = False
-    steps: str = ""  # "pre" or "post", where it is made of steps: a value holds before its point, or after it
-    flat: str = ""  # "left" or "right": the side on which it stays as it is
+    steps: str = ""  # "pre" or "post" for a line of steps: a value holds before its point, or after it
+    flat: str = ""  # "left" or "right": the side on which the line continues horizontally
 
 
 class BudgetPanel(NamedTuple):
-    """Something against budget, and single actions as points."""
+    """A quantity against budget, with single actions as points."""
 
     title: str
     across: str
@@ -60,11 +60,11 @@ class BudgetPanel(NamedTuple):
         return [(wrapped(strand.name), strand.colour, float(strand.y[-1])) for strand in self.strands if strand.name]
 
     def height(self) -> float:
-        """Return the points that the axes need."""
+        """Return the height of the axes in points."""
         return max(HEIGHT, sum(tall(label[0]) for label in self._labels()))
 
     def margins(self) -> tuple[float, float]:
-        """Return the points left and right of the axes."""
+        """Return the space left and right of the axes in points."""
         return LEFT, 14 + max((wide(label[0]) for label in self._labels()), default=0.0)
 
     def draw(self, axes: "Axes", size: tuple[float, float]) -> None:
@@ -131,7 +131,7 @@ def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float,
 
 
 def figure_title(frontier: Frontier) -> str:
-    """Return what the figure is about: the data, and how often learners played."""
+    """Return the title of the figure: the data, and the number of seeds."""
     rows = f"{frontier.rounds:,} {'rounds' if frontier.kind == 'table' else 'rows'}"
     seeds = f", {frontier.seeds} seeds" if frontier.seeds > 1 else ""
     of = f"{frontier.source}: " if frontier.source else ""
@@ -139,7 +139,7 @@ def figure_title(frontier: Frontier) -> str:
 
 
 def panels(frontier: Frontier) -> list[Panel]:
-    """Return reward and price; then for each constraint what was missed of it, or for a log what is held out, and shares."""
+    """Return the panels: reward and price, the violation of each constraint or, for a log, held-out values, and shares."""
     price_of = "extra unit" if frontier.varied_quantity.sense == "at most" else "unit less"
     price_title = f"{frontier.reward.name} gained per {price_of} of {frontier.varied}"
     drawing: list[Panel] = [_reward(frontier), BudgetPanel(price_title, frontier.across, (_price(frontier),))]
@@ -199,7 +199,7 @@ def _context(frontier: Frontier) -> list[Strand]:
         np.array([getattr(each, name) for each in frontier.context]) for name in ("policy", "low", "high", "gain")
     )
     strands = [Strand("with context", COLOURS[2], x, policy, (policy + low - gain, policy + high - gain), is_band=True)]
-    for name, field in (("per group", "by_group"), ("per row, out of reach", "ceiling")):
+    for name, field in (("per group", "by_group"), ("per row, not achievable", "ceiling")):
         values = [getattr(each, field) for each in frontier.context]
         if None not in values:
             strands.append(Strand(name, MUTED, x, np.array(values), dashed=True))

@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing else: tables that sort, figures that follow light and dark, no network."""
+"""A self-contained HTML page: tables that sort, figures for light and dark mode, no network."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,17 +19,17 @@ LONG = 46  # characters: a cell's text that is as long may be broken into lines 
 
 
 class Cell(NamedTuple):
-    """What a table shows in one place."""
+    """A cell of a table."""
 
     text: str
-    value: float | None = None  # what it is sorted by, if it is a number
-    note: str = ""  # below it, smaller
-    link: str = ""  # a section's name
-    mark: str = ""  # "yes" or "no"
+    value: float | None = None  # the number by which the column is sorted
+    note: str = ""  # a smaller line below the text
+    link: str = ""  # the name of a section to link to
+    mark: str = ""  # "yes" or "no", for a coloured mark
 
 
 class Table(NamedTuple):
-    """Rows under headings that sort them; `numeric` says which columns are numbers."""
+    """A table whose headings sort its rows; `numeric` marks the columns of numbers."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
@@ -38,15 +38,15 @@ class Table(NamedTuple):
 
 
 class Picture(NamedTuple):
-    """A figure: its panels side by side where there is room, and its files."""
+    """A figure, whose panels are side by side if there is room, and its files."""
 
     name: str
-    titles: tuple[str, ...]  # of the panels, for those who cannot see them
+    titles: tuple[str, ...]  # the titles of the panels, for screen readers
     caption: str
 
 
 class Text(NamedTuple):
-    """A paragraph; or, word for word, a file."""
+    """A paragraph, or the text of a file."""
 
     text: str
     verbatim: bool = False
@@ -59,7 +59,7 @@ class Heading(NamedTuple):
 
 
 class Folded(NamedTuple):
-    """What is shown when its summary is clicked."""
+    """A part that is shown after a click on its summary."""
 
     summary: str
     parts: "tuple[Part, ...]"
@@ -69,7 +69,7 @@ Part: TypeAlias = Table | Picture | Text | Heading | Folded
 
 
 class Section(NamedTuple):
-    """A part of the page with a name of its own in the contents."""
+    """A section of the page with an entry in the contents."""
 
     slug: str
     title: str
@@ -79,9 +79,20 @@ class Section(NamedTuple):
 def page(
     title: str, lead: Sequence[str], first: Sequence[Part], sections: Sequence[Section], drawings: Mapping[str, Drawing]
 ) -> str:
-    """Return the page: title, sentences, what comes first, and the sections, with a list of contents if there are several.
+    """Return the page as HTML.
 
-    `drawings` has the figures by name.
+    Parameters
+    ----------
+    title
+        The title.
+    lead
+        The sentences below the title.
+    first
+        The parts before the sections.
+    sections
+        The sections; several sections get a list of contents.
+    drawings
+        The figures by name.
     """
     here = Path(__file__)
     colours = "; ".join(f"{name}: {colour}" for colour, name in NAMED.items())
@@ -119,22 +130,22 @@ def page(
 
 
 def escape(text: str) -> str:
-    """Return a text that a page shows as it is, without control characters but the ends of lines."""
+    """Return a text with HTML escaped and without control characters other than line ends."""
     return escape_marks("\n".join(map(formatting.printable_text, text.split("\n"))))
 
 
 def markup(text: str) -> str:
-    """Return text as HTML, with powers and roots as they are written: T^(-1/3), sqrt(T)."""
+    """Return text as HTML, with powers and roots typeset: T^(-1/3), sqrt(T)."""
     return POWER.sub(r"<sup>\1\2</sup>", escape(text).replace("sqrt(", "\N{SQUARE ROOT}("))
 
 
 def number(value: float | None) -> str:
-    """Return four digits that fit a column; a dash where there is no number."""
+    """Return a number with four digits, or a dash for None."""
     return formatting.number(value, "\N{EN DASH}").replace("-", "\N{MINUS SIGN}")
 
 
 def slug(text: str) -> str:
-    """Return a name for a link and a file."""
+    """Return a name that is valid in links and files."""
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:90] or "figure"
 
 
@@ -208,7 +219,7 @@ ROUND = re.compile(r"-?\d+\.\d\d+")
 
 
 def inline(drawing: Drawing, titles: Sequence[str]) -> list[str]:
-    """Return the panels of a figure as pieces of HTML, each an image by itself; colours become the page's."""
+    """Return each panel of a figure as an image in HTML, with the colours of the page."""
     root = ElementTree.fromstring(drawing.svg)
     groups = {group.get("id"): group for group in root.iter(f"{SVG}g")}
     shared = "".join(_plain(child) for child in root if child.tag == f"{SVG}defs" and child.find(f"{SVG}style") is None)

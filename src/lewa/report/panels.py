@@ -1,4 +1,4 @@
-"""The panels of figures: something over rounds, over horizons, against another learner, or as shares."""
+"""The panels of figures: quantities over rounds, over horizons, against another learner, or as shares."""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -51,7 +51,7 @@ class Curve(NamedTuple):
 
 
 class Level(NamedTuple):
-    """What is proved at the last round."""
+    """The proved bound at the last round."""
 
     name: str
     colour: str
@@ -59,16 +59,16 @@ class Level(NamedTuple):
 
 
 class Point(NamedTuple):
-    """A value at each horizon, and the line fitted to them: there is none where one is not positive."""
+    """A value at each horizon, and the line fitted to the values, if all are positive."""
 
     name: str
     colour: str
     rounds: tuple[int, ...]
     values: tuple[float, ...]
     fit: RateFit | None
-    beside: str = ""  # the exponent that theory has for it
-    bounds: tuple[tuple[int, float], ...] = ()  # what is proved, by horizon
-    intervals: tuple[tuple[float, float], ...] = ()  # of the means over seeds; none for a single seed
+    beside: str = ""  # the exponent in theory
+    bounds: tuple[tuple[int, float], ...] = ()  # the proved bounds by horizon
+    intervals: tuple[tuple[float, float], ...] = ()  # the intervals of the means over seeds; empty for a single seed
 
 
 class Difference(NamedTuple):
@@ -82,7 +82,7 @@ class Difference(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """Something over rounds, a line for each learner."""
+    """A quantity over rounds, with a line for each learner."""
 
     title: str
     curves: tuple[Curve, ...]
@@ -154,11 +154,11 @@ class Curves(NamedTuple):
 
 
 class Growths(NamedTuple):
-    """Something at several horizons, on logarithmic scales: straight lines whose slopes are exponents."""
+    """A quantity at several horizons, on logarithmic scales: the slopes of lines are exponents."""
 
     title: str
     points: tuple[Point, ...]
-    across: str = ""  # what the vertical scale measures
+    across: str = ""  # the label of the vertical scale
 
     def _labels(self) -> list[Label]:
         labels = []
@@ -219,7 +219,7 @@ class Growths(NamedTuple):
 
 
 class Differences(NamedTuple):
-    """Learners that met the same nature, against one of them."""
+    """The differences of learners to one learner, on the same rounds."""
 
     title: str
     rows: tuple[Difference, ...]
@@ -259,7 +259,7 @@ class Differences(NamedTuple):
 
 
 class Shares(NamedTuple):
-    """A play over time: how much of it each action has."""
+    """A play over time: the share of each action."""
 
     title: str
     rounds: Indices  # (n,)

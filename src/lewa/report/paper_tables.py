@@ -16,7 +16,7 @@ from lewa.report.tables import Sheet, table
 
 
 def verdict_table(lines: list[VerdictLine]) -> Sheet:
-    """Return the verdict table: the lines of a claim one below the other."""
+    """Return the verdict table; the lines of a claim are adjacent."""
     rows: list[tuple[str | Text, ...]] = []
     for claim, group in groupby(lines, key=lambda line: line.claim):
         if claim == BEYOND[0].title:

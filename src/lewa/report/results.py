@@ -1,4 +1,4 @@
-"""What is read: the folder of a study or of `lewa reproduce`, and its results in groups that are drawn together."""
+"""Read the folder of a study or of `lewa reproduce`, and group its results for figures."""
 
 import tomllib
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ World: TypeAlias = tuple[str, tuple[float, ...]]  # a game and a floor
 
 
 class Result(NamedTuple):
-    """What a learner did in a game at one floor and horizon: a row for each seed."""
+    """The results of a learner in a game at one floor and horizon, with a row for each seed."""
 
     game: str
     floor: tuple[float, ...]
     rounds: int
-    learner: str  # with the settings that are not usual
+    learner: str  # the name, with the settings that differ from the defaults
     rows: list[Row]
 
     @property
@@ -39,24 +39,24 @@ class Result(NamedTuple):
 
     @property
     def kind(self) -> str | None:
-        """How the guarantee holds; None where there is none, or not for every seed."""
+        """How the guarantee holds; None unless every seed has a guarantee."""
         kinds = [row["guarantee_kind"] for row in self.rows]
         return None if None in kinds else str(kinds[0])
 
     def each(self, measure: str) -> Array | None:
-        """Return the measure of every seed; None where it was not measured."""
+        """Return the measure of every seed, or None if it was not measured."""
         values = [row[measure] for row in self.rows]
         return None if any(value is None for value in values) else np.array(values, dtype=np.float64)
 
     def mean(self, measure: str, constraint: int = 0) -> float | None:
-        """Return the mean over seeds of a measure, or of one constraint's; None where it was not measured."""
+        """Return the mean over seeds of a measure, or of its value for one constraint; None if it was not measured."""
         values = self.each(measure)
         if values is None:
             return None
         return float(values.mean() if values.ndim == 1 else values[:, constraint].mean())
 
     def bounds(self, measure: str) -> list[float] | None:
-        """Return what is proved, one number or one per constraint, if it is proved for every seed.
+        """Return the bound, one number or one per constraint, if there is one for every seed.
 
         A seed whose floor no play meets has no guarantee.
         """
@@ -64,7 +64,7 @@ class Result(NamedTuple):
         return None if any(value is None for value in values) else np.atleast_1d(values[0]).tolist()
 
     def holds(self) -> bool | None:
-        """Return whether the guarantee was kept; None where runs cannot tell."""
+        """Return whether the guarantee held; None if runs cannot decide."""
         regret, shortfall, positive = map(self.each, ("regret", "shortfall", "positive_violation"))
         bounds = self.bounds("regret")
         if bounds is None or regret is None or shortfall is None or positive is None:
@@ -80,16 +80,16 @@ class Result(NamedTuple):
 
 
 class StudyFolder(NamedTuple):
-    """A study's folder."""
+    """The content of a study's folder."""
 
     name: str
-    text: str  # study.toml
+    text: str  # the text of study.toml
     versions: dict[str, str]
     results: list[Result]  # in the study's order
 
 
 def read_study(folder: Path) -> StudyFolder:
-    """Read the study in this folder, if it is there, finished and whole; otherwise refuse in a sentence."""
+    """Read the finished study in this folder; raise ValueError if it is missing, unfinished or damaged."""
     file = folder / "measures.parquet"
     try:
         text = (folder / "study.toml").read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def _results(file: Path) -> list[Result]:
 
 
 def read_reproduction(file: Path) -> tuple[Reproduction, list[VerdictLine]]:
-    """Read the verdicts that `lewa reproduce` wrote, or refuse them in a sentence."""
+    """Read the verdicts that `lewa reproduce` wrote; raise ValueError if the file is damaged."""
     report: Reproduction = read_json(file)
     wrong = mismatch(report, Reproduction) or mismatch(report["lines"], list[VerdictLine], "it['lines']")
     if wrong:
@@ -142,7 +142,7 @@ def read_reproduction(file: Path) -> tuple[Reproduction, list[VerdictLine]]:
 
 
 def read_league(file: Path) -> list[Standing]:
-    """Read the standings of the league, or refuse them in a sentence."""
+    """Read the standings of the league; raise ValueError if the file is damaged."""
     rows = read_json(file)
     wrong = mismatch(rows, list[Standing])
     if wrong:
@@ -162,15 +162,15 @@ class Strand(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Lines that are drawn together: the learners of one game and floor; or, of one learner alone, all its games."""
+    """Lines of one figure: the learners of one game and floor, or, if there is one learner, all of its games."""
 
     title: str
     strands: list[Strand]
-    learners: bool  # whether lines are learners: they met the same nature
+    learners: bool  # whether the lines are learners, which then played the same rounds
 
 
 def group(results: Sequence[Result]) -> list[Group]:
-    """Return the results in groups that are drawn together."""
+    """Return the results, grouped by figure."""
     learners = list(dict.fromkeys(result.learner for result in results))
     worlds = list(dict.fromkeys(result.world for result in results))
     if len(learners) == 1:

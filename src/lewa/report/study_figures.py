@@ -1,4 +1,4 @@
-"""The figures of a report: which panels are drawn for a group of results."""
+"""The figures of a report: the panels for each group of results."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
@@ -25,7 +25,7 @@ Exponents: TypeAlias = dict[tuple[str, str, str], list[float]]  # what claims sa
 
 
 class Constraint(NamedTuple):
-    """A constraint that has panels: its number, what their titles add, and the strands that have it."""
+    """A constraint with panels: its number, the addition to their titles, and the lines that have it."""
 
     number: int
     title: str
@@ -43,7 +43,19 @@ def exponents(lines: Sequence[VerdictLine]) -> Exponents:
 
 
 def pictures(group: Group, title: str, stated: Exponents, plans: Plans) -> Iterator[Part]:
-    """Yield the figures of a group; what they show is put into `plans` under their names."""
+    """Yield the figures of a group.
+
+    Parameters
+    ----------
+    group
+        The lines that are drawn together.
+    title
+        The title of the figures.
+    stated
+        The exponents that claims state.
+    plans
+        Gets the panels of each figure by name.
+    """
     strands = group.strands
     last = strands[0].results[-1]
     seeds, T = len(last.rows), last.rounds

@@ -1,4 +1,4 @@
-"""Write what a study, or the reproduction of the paper, came to: one HTML page, and its figures as files fit for a paper."""
+"""Write the results of a study, or of the reproduction of the paper: an HTML page, and figures and tables as files."""
 
 import os
 from pathlib import Path
@@ -20,9 +20,9 @@ MANY = 24  # figures that are drawn by several processes
 
 
 def write_report(folder: str | Path) -> Path:
-    """Write `index.html`, `figures/` and `tables/` into a study's folder, or into that of `lewa reproduce`; return the page.
+    """Write `index.html`, `figures/` and `tables/` into the folder of a study or of `lewa reproduce`; return the page.
 
-    A script that calls it needs the usual `if __name__ == "__main__":`, for many figures are drawn by several processes.
+    A script that calls this function needs the usual `if __name__ == "__main__":`, because processes draw the figures.
     """
     try:
         import pyarrow  # noqa: F401 (so that a sentence says what is missing)
@@ -37,7 +37,7 @@ def write_report(folder: str | Path) -> Path:
     elif (folder / "study.toml").is_file():
         contents = _study(folder)
     else:
-        raise ValueError(f"{folder} holds no study: it has neither study.toml nor verdicts.json")
+        raise ValueError(f"{folder} has no study: it has neither study.toml nor verdicts.json")
     drawings = _draw_all(contents.plans)
     (folder / "figures").mkdir(exist_ok=True)
     for name, drawing in drawings.items():
@@ -61,11 +61,11 @@ class Contents(NamedTuple):
     """A page, before its figures are drawn."""
 
     title: str
-    lead: list[str]  # sentences below the title
+    lead: list[str]  # the sentences below the title
     first: list[Part]
     sections: list[Section]
     plans: Plans
-    results: dict[str, list[Result]]  # of each study, by the folder that its tables are written to
+    results: dict[str, list[Result]]  # the results of each study, by the folder of its tables
 
 
 def _study(folder: Path) -> Contents:

@@ -1,4 +1,4 @@
-"""The tables of a report: what was measured beside what is proved, the verdicts on claims, and the league."""
+"""The tables of a report: measurements and proved bounds, the verdicts on claims, and the league."""
 
 from collections.abc import Callable, Sequence
 from itertools import groupby
@@ -23,7 +23,7 @@ SENSES = {"<=": "\N{LESS-THAN OR EQUAL TO}", ">=": "\N{GREATER-THAN OR EQUAL TO}
 
 
 def results_table(results: Sequence[Result], all_horizons: Sequence[Result], links: dict[int, str]) -> Table:
-    """Return regret and violation beside what is proved; with slopes over all horizons, where these are given."""
+    """Return a table of regret and violation beside their bounds, with slopes if `all_horizons` is given."""
     columns: dict[str, list[Cell]] = {
         "game": [Cell(result.game, link=links.get(id(result), "")) for result in results],
         "floor": [Cell(short(result.floor), result.floor[0]) for result in results],
@@ -55,12 +55,12 @@ def results_table(results: Sequence[Result], all_horizons: Sequence[Result], lin
 
 
 def slope_of(result: Result, measure: str, all_horizons: Sequence[Result]) -> RateFit | None:
-    """Return the line through the means at all horizons of this learner in this game."""
+    """Return the line fitted to the means at all horizons of this learner in this game."""
     return fit([other for other in all_horizons if (other.world, other.learner) == (result.world, result.learner)], measure)
 
 
 def fit(results: Sequence[Result], measure: str, constraint: int = 0) -> RateFit | None:
-    """Return the line through the means over seeds; None where one is missing or not positive."""
+    """Return the line fitted to the means over seeds; None if a mean is missing or not positive."""
     means = [mean for result in results if (mean := result.mean(measure, constraint)) is not None]
     return fit_rate([result.rounds for result in results], means, LEVEL) if len(means) == len(results) else None
 
@@ -69,7 +69,7 @@ def fit(results: Sequence[Result], measure: str, constraint: int = 0) -> RateFit
 
 
 def claims_table(lines: Sequence[VerdictLine], reasons: bool = False) -> Table:
-    """Return the lines of verdicts.json; with the reasons below them, or with links to where these are."""
+    """Return a table of the lines of verdicts.json, with the reasons below them or with links to the reasons."""
     columns = ("claim", "quantity", "holds", "stated", "bound", "measured", "ratio", "slope", "theory")
     numeric = tuple(name not in ("claim", "quantity", "stated", "holds") for name in columns)
     rows = tuple(
@@ -93,7 +93,7 @@ def claims_table(lines: Sequence[VerdictLine], reasons: bool = False) -> Table:
 
 
 def league_section(standings: Sequence[Standing]) -> Section:
-    """Return all learners in all games: a line for each learner, and folded a table for each game."""
+    """Return the section of the league: a row for each learner, and a folded table for each game."""
     overall = [
         (Cell(row.learner), Cell(row.sees), Cell(f"{row.best} of {row.games}", row.best), *_digits(*row[4:]))
         for row in league.places(standings)

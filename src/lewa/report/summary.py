@@ -1,4 +1,4 @@
-"""What a play or a replay comes to, as the plain numbers that `--json` prints and the tables show."""
+"""Summarise a play or a replay, as the plain numbers that `--json` prints and tables show."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,7 +17,7 @@ UNIT = ", of rewards and constraints scaled to [0, 1]"  # what is added to a rea
 
 
 def summary(traces: Mapping[str, Trace]) -> Summary:
-    """Return what learners came to that played the same game, rounds, seeds and floor: regret and violation together."""
+    """Return the regret and the violation of learners that played the same game, rounds, seeds and floor."""
     first = next(iter(traces.values()))
     best = hindsight(first)
     return {
@@ -49,7 +49,7 @@ def _learner(trace: Trace) -> LearnerSummary:
 
 
 def guarantee_of(guarantee: Guarantee) -> schema.Guarantee:
-    """Return a guarantee as plain numbers; what is not proved is None, with the reason."""
+    """Return a guarantee as plain numbers; a bound that does not exist is None, with the reason."""
     return {
         "regret": guarantee.regret,
         "violation": None if guarantee.violation is None else list(guarantee.violation),
@@ -63,12 +63,12 @@ def guarantee_of(guarantee: Guarantee) -> schema.Guarantee:
 
 
 def spread(values: Vector) -> Spread:
-    """Return mean and largest over seeds, and every seed."""
+    """Return the mean and the largest value over seeds, and the value of every seed."""
     return {"mean": float(values.mean()), "max": float(values.max()), "per_seed": values.tolist()}
 
 
 def spreads(values: Matrix) -> Spreads:
-    """Return the same of (seeds, m), a list over constraints each."""
+    """Return the same for values (seeds, m), each as a list over constraints."""
     return {"mean": values.mean(axis=0).tolist(), "max": values.max(axis=0).tolist(), "per_seed": values.tolist()}
 
 
@@ -76,11 +76,11 @@ def spreads(values: Matrix) -> Spreads:
 
 
 def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: int, floor: Vector) -> Summary:
-    """Return the same for a bandit log, which does not show what other actions would have earned: no hindsight, no regret.
+    """Return the summary for a bandit log, without regret, because the rewards of other actions are unknown.
 
-    Learners are compared over the same number of rounds, the fewest that counted for any of them.
+    Learners are compared over the same number of rounds, the smallest number that counted for a learner.
     """
-    reason = "a log has one action per row; nothing is proved for a learner replayed on it"
+    reason = "no bound is proved for a learner that is replayed on a log, which has one action per row"
     rounds = min(run.rounds for run in replays.values())
     learners: dict[str, LearnerSummary] = {}
     for name, run in replays.items():
@@ -105,7 +105,7 @@ def summary_of_log(replays: Mapping[str, LogReplay | StreamedReplay], actions: i
 
 
 def averages_on_log(replays: Mapping[str, LogReplay | StreamedReplay], floor: Vector) -> dict[str, list[float]]:
-    """Return the average of each constraint in the rounds that count, in the mean over seeds, by learner."""
+    """Return, by learner, the average of each constraint in the rounds that count, as a mean over seeds."""
     rounds = min(run.rounds for run in replays.values())
     short = {name: run.totals(rounds).shortfall.mean(axis=0) / rounds for name, run in replays.items()}
     return {name: (floor - each).tolist() for name, each in short.items()}
@@ -115,7 +115,7 @@ def averages_on_log(replays: Mapping[str, LogReplay | StreamedReplay], floor: Ve
 
 
 def in_units(result: Summary, reward: Scale, constraints: Sequence[Scale]) -> Summary:
-    """Return a summary in the user's units: rewards by their scale, what is about each constraint by that one's."""
+    """Return a summary in the user's units, with the scales of the reward and of each constraint."""
     sizes = [abs(scale.span) for scale in constraints]
     prices = [reward.span / size for size in sizes]
     best = result["hindsight"]

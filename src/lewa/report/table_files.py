@@ -1,7 +1,7 @@
-"""The results of a study as tables for a paper and a spreadsheet: CSV, and LaTeX with booktabs.
+"""Write the results of a study as tables: CSV for a spreadsheet, and LaTeX with booktabs for a paper.
 
-A cell has the mean over seeds and half of its 95 % Student interval. Names of the user's are harmless: in LaTeX every
-special character is escaped, in CSV no cell is taken for a formula.
+A cell has the mean over seeds and the half-width of its 95 % Student interval. The user's names are escaped: LaTeX prints
+every special character, and a spreadsheet takes no cell for a formula.
 """
 
 from collections.abc import Sequence
@@ -47,7 +47,7 @@ def write_tables(folder: Path, results: Sequence[Result]) -> None:
 
 
 def csv_table(results: Sequence[Result]) -> str:
-    """Return a row for each learner, game, floor and horizon; one column of mean, low and high for each constraint."""
+    """Return a row for each learner, game, floor and horizon, with columns of mean, low and high for each constraint."""
     columns = _columns(results)
     head = ["game", "floor", "rounds", "learner", "seeds"]
     head += [f"{name}{end}" for name, _, _ in columns for end in ("", " low", " high")]
@@ -65,7 +65,7 @@ def latex_table(results: Sequence[Result]) -> str:
     """Return a `tabular` with booktabs rules, to be read by \\input."""
     columns = _columns(results)
     lines = [
-        "% \\usepackage{booktabs}; mean over seeds, and half of its 95 % Student interval",
+        "% \\usepackage{booktabs}; mean over seeds, and the half-width of its 95 % Student interval",
         f"\\begin{{tabular}}{{llrl{'r' * len(columns)}}}",
         "\\toprule",
         " & ".join(["game", "floor", "$T$", "learner", *(latex_text(name) for name, _, _ in columns)]) + r" \\",
@@ -79,7 +79,7 @@ def latex_table(results: Sequence[Result]) -> str:
 
 
 def latex_text(text: str) -> str:
-    """Return a text that LaTeX prints as it is, without control characters."""
+    """Return a text with LaTeX escaped and without control characters."""
     return "".join(LATEX.get(mark, mark) for mark in printable_text(text))
 
 

@@ -1,4 +1,4 @@
-"""The same numbers as tables for people."""
+"""Print summaries as tables on a terminal."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from lewa.formatting import numbers as numbers
 from lewa.schema import Hindsight, LearnerSummary, Summary
 
 COLUMNS = ("learner", "reward", "regret", "proved: at most", "violation", "proved: at most", "positive violation", "holds")
-CAPTION = "means over seeds; a dash: nothing is proved, or runs cannot tell"
+CAPTION = "means over seeds; a dash: no bound is proved, or runs cannot decide"
 IN_CONTEXT = (
     "regret is relative to the best fixed play; for a learner that uses the context, its bound and whether it holds are "
     "relative to policies on the context"
@@ -31,7 +31,7 @@ class Line(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """A plain table: the first column names, the others numbers. Where it is too wide, lines break between words."""
+    """A plain table with names in the first column and numbers in the others; long lines break between words."""
 
     title: str
     columns: tuple[Text, ...]
@@ -63,7 +63,19 @@ class Sheet(NamedTuple):
 
 
 def table(title: str, *columns: str | Text, rows: Sequence[tuple[str | Text, ...]], caption: str | None = None) -> Sheet:
-    """Return a plain table; texts are shown as they are."""
+    """Return a plain table, in which texts have no markup.
+
+    Parameters
+    ----------
+    title
+        The line above the table.
+    columns
+        The names of the columns.
+    rows
+        The cells, row by row.
+    caption
+        The text below the table.
+    """
     return Sheet(title, tuple(map(_text, columns)), tuple(tuple(map(_text, row)) for row in rows), caption)
 
 
@@ -72,9 +84,18 @@ def _text(cell: str | Text) -> Text:
 
 
 def print_summary(result: Summary, console: Console, lines: Sequence[Line] = (), in_context: bool = False) -> None:
-    """Print regret and violation of each learner, side by side, beside what is proved; `lines` name the constraints.
+    """Print the regret and the violation of each learner beside their bounds.
 
-    `in_context` says that there is a context, which regret knows nothing of.
+    Parameters
+    ----------
+    result
+        The summary.
+    console
+        Prints the tables.
+    lines
+        The names of the constraints and their limits.
+    in_context
+        Whether there is a context, which the regret does not use.
     """
     m = len(result["floor"])
     names = [line.name for line in lines] or [f"c{j + 1}" for j in range(m)]
@@ -129,7 +150,21 @@ def _cells(learner: LearnerSummary, names: Sequence[str]) -> tuple[str, ...]:
 def print_log_summary(
     result: Summary, averages: dict[str, list[float]], rows: int, lines: Sequence[Line], console: Console
 ) -> None:
-    """Print what learners came to on a log of so many rows, per round: `averages` has that of each constraint."""
+    """Print the results of learners on a log, per round.
+
+    Parameters
+    ----------
+    result
+        The summary.
+    averages
+        The average of each constraint, by learner.
+    rows
+        The number of rows of the log.
+    lines
+        The names of the constraints and their limits.
+    console
+        Prints the tables.
+    """
     T, names = result["rounds"], [line.name for line in lines]
     title = f"{T:,} of {rows:,} rows count: those in which the learner draws the action of the log\n"
     title += f"{result['actions']} actions, {result['seeds']} seeds; per round"

@@ -1,1 +1,1 @@
-"""The decision service: agents behind HTTP, with a journal on disk. It takes the extra `serve`."""
+"""The decision service: agents behind HTTP, with a journal on disk. It needs the extra `serve`."""

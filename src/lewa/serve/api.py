@@ -1,4 +1,4 @@
-"""The verbs over HTTP. Bodies are validated by the types of `schema`; a bad entry of a list spoils no other."""
+"""The calls over HTTP. Bodies are validated by the types of `schema`; a bad entry of a list does not affect the others."""
 
 import re
 from typing import Any, TypeVar
@@ -61,7 +61,7 @@ def _entry(raw: Raw, kind: Any) -> Any:
 def _check_length(call: Call, length: int) -> None:
     most = call.service.host.limits.entries
     if length > most:
-        raise RequestError(413, f"a list has at most {most} entries, got {length}")
+        raise RequestError(413, f"a list must have at most {most} entries, got {length}")
 
 
 # Agents ------------------------------------------------------------------------------------------------------------------
@@ -94,7 +94,7 @@ async def change_agent(call: Call) -> Response:
 
 
 async def retire_agent(call: Call) -> Response:
-    """Retire one agent: it decides nothing any more, open decisions may still be answered."""
+    """Retire one agent: it makes no more decisions, but open decisions may still be answered."""
     served = await call.served()
     if not served.hosted.retired:
         match = call.request.headers.get("if-match") or str(served.hosted.version)
@@ -127,7 +127,7 @@ async def decide(call: Call) -> Decided | DecidedList:
 
 
 async def feedback(call: Call) -> ToldList:
-    """Tell what became known of decisions."""
+    """Report values of decisions."""
     served = await call.served()
     answers: list[Any] = []
     number = call.service.number
@@ -137,17 +137,17 @@ async def feedback(call: Call) -> ToldList:
             continue
         decision = values.pop("decision", None)
         if not isinstance(decision, str):
-            answers.append((None, 0, "an entry names its decision by a text, as decide gave it"))
+            answers.append((None, 0, "an entry must have its decision as a text, from decide"))
         elif str in map(type, values.values()):
             word = next(name for name, value in values.items() if isinstance(value, str))
-            answers.append((decision, 0, f"the {word} of a decision is a number, got a text"))
+            answers.append((decision, 0, f"the {word} of a decision must be a number, got a text"))
         else:
             answers.append((decision, number(served, decision), values))
     return ToldList(await call.service.feedback(served, answers))
 
 
 async def close(call: Call) -> ToldList:
-    """Say that no more will be told of decisions."""
+    """Close decisions without further answers."""
     served = await call.served()
     entries_read = entries(call, msgspec.json.Decoder(list[Close]), Close)
     answers = [
@@ -158,7 +158,7 @@ async def close(call: Call) -> ToldList:
 
 
 async def observe(call: Call) -> ObservedList:
-    """Take over decisions made elsewhere."""
+    """Record decisions made elsewhere."""
     entries_read = entries(call, msgspec.json.Decoder(list[Observation]), Observation)
     return ObservedList(await call.service.observe(await call.served(), entries_read))
 
@@ -176,7 +176,7 @@ def _whole(call: Call, name: str, default: int | None) -> int | None:
 
 
 async def status(call: Call) -> dict[str, Any]:
-    """Return how an agent stands, now or after a record."""
+    """Return the status of an agent, now or after a record."""
     return await call.service.status(await call.served(), _whole(call, "at", None))
 
 
@@ -213,7 +213,7 @@ async def journal(call: Call) -> Response:
 
 
 async def what_if(call: Call) -> dict[str, Any]:
-    """Return what other lines would have been worth, by the journal."""
+    """Return the estimated rewards at other limits, by the journal."""
     wanted = msgspec.json.decode(call.body, type=WhatIf) if call.body else WhatIf()
     served = await call.served()
     await call.service.host.writer.barrier()
@@ -283,7 +283,7 @@ ROUTES = [
     Route("GET", f"{AGENT}/decisions/{{id}}", "read", story, "One decision", None, Story),
     Route(
         *("GET", f"{AGENT}/journal", "read", journal, "The journal", None, str, 200, False),
-        (_query("after", "Records after this one"), _query("limit", "At most so many"), FORM),
+        (_query("after", "Records after this one"), _query("limit", "The largest number of records"), FORM),
     ),
     Route("POST", f"{AGENT}/what-if", "read", what_if, "Estimate rewards at other limits", WhatIf, dict),
 ]

@@ -37,7 +37,7 @@ COOKIE = "lewa_key"
 CALLS = "/v1/agents/{name}/"
 MARK = FORWARDED.encode()
 HEADERS = "lewa.headers"  # in the scope of a request
-NO_KEY = "this needs a key: Authorization: Bearer KEY"
+NO_KEY = "this request needs a key: Authorization: Bearer KEY"
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -123,7 +123,7 @@ class App:
         most = self.host.limits.body
         length = _headers(request).get(b"content-length", b"")
         if length.isdigit() and (len(length) > 18 or int(length) > most):
-            raise RequestError(413, f"a body has at most {most} bytes, got {length.decode():.40}")
+            raise RequestError(413, f"a body must have at most {most} bytes, got {length.decode():.40}")
         body = b""
         while True:
             message = await request.receive()
@@ -132,7 +132,7 @@ class App:
             part: bytes = message.get("body", b"")
             body = body + part if body else part
             if len(body) > most:
-                raise RequestError(413, f"a body has at most {most} bytes")
+                raise RequestError(413, f"a body must have at most {most} bytes")
             if not message.get("more_body"):
                 return body
 
@@ -149,7 +149,7 @@ class App:
                 body = await self.read(request)
                 if route.writes and host.writer.lag() > host.limits.lag:
                     host.meters.shed.inc()
-                    raise UnavailableError("commits are behind by more than a second")
+                    raise UnavailableError("commits are more than a second behind; send the request again")
                 call = Call(self.service, request, caller, body, MARK in _headers(request))
                 try:
                     result = await route.handler(call)
@@ -212,7 +212,7 @@ def refusal(error: Exception, request: Request) -> Response:
     elif isinstance(error, msgspec.MsgspecError | UnicodeDecodeError):
         status, sentence = 400, f"the body does not fit: {in_words(error)}"
     elif isinstance(error, RecursionError):
-        status, sentence = 400, "the body is nested too deep"
+        status, sentence = 400, "the body is nested too deeply"
     elif isinstance(error, StoreError):
         status, sentence, retry = 503, str(error), 1.0
     elif isinstance(error, ValueError):
@@ -221,7 +221,7 @@ def refusal(error: Exception, request: Request) -> Response:
         status, sentence = 400, "the caller went away"
     else:
         number = secrets.token_hex(4)
-        status, sentence = 500, f"this is a bug, number {number} in the log"
+        status, sentence = 500, f"this is a bug; the log has it as number {number}"
         log("bug", number=number, path=request.url.path, traceback=traceback.format_exc())
     headers = {} if retry is None else {"Retry-After": str(max(1, round(retry)))}
     if status == 401:
@@ -233,7 +233,7 @@ def refusal(error: Exception, request: Request) -> Response:
 
 async def _http_error(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 500
-    sentences = {404: "there is nothing here", 405: f"this does not take {request.method}"}
+    sentences = {404: "there is nothing at this address", 405: f"this address does not accept {request.method}"}
     return json_response({"error": sentences.get(status, "this was refused")}, status)
 
 

@@ -15,7 +15,7 @@ from lewa.serve.store import Store
 
 
 class Verdict(NamedTuple):
-    """What a replay found."""
+    """The result of a replay."""
 
     agent: str
     records: int
@@ -26,7 +26,7 @@ class Verdict(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether everything fits."""
+        """Return whether the replay found no problem."""
         return self.problem is None
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
     for row in store.rows(agent.id):
         try:
             if row.seq != seq + 1:
-                raise ValueError(f"after record {seq} comes {row.seq}")
+                raise ValueError(f"records must be consecutive, got record {row.seq} after record {seq}")
             if hosted is None:
                 hosted = Hosted.begin(row)
             else:
@@ -61,7 +61,7 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
         if seq in expected:
             compared += 1
             if not _same_state(hosted, expected[seq]):
-                problem = _other_way(ways) or f"the snapshot after record {seq} is not what the records give"
+                problem = _other_way(ways) or f"the snapshot after record {seq} differs from the replay of the records"
                 break
     if hosted is None:
         return Verdict(agent.name, 0, 0, 0, "", problem or "there are no records")

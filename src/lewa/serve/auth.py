@@ -33,7 +33,7 @@ def _digest(secret: str) -> str:
 
 
 class Caller:
-    """Who calls: a key and its token bucket."""
+    """The caller of a request: a key and its token bucket."""
 
     __slots__ = ("_filled", "_tokens", "agents", "id", "label", "rate", "scopes", "sha256")
 
@@ -49,15 +49,15 @@ class Caller:
         self._filled = now
         if self._tokens < 1:
             wait = (1 - self._tokens) / self.rate
-            raise RequestError(429, f"this key may send {self.rate:g} requests a second", wait)
+            raise RequestError(429, f"this key may send at most {self.rate:g} requests per second", wait)
         self._tokens -= 1
 
     def may(self, scope: str, agent: str | None = None) -> bool:
-        """Whether the key allows that; admin allows everything of its agents."""
+        """Return whether the key has the scope for this agent; admin includes every scope."""
         return (scope in self.scopes or "admin" in self.scopes) and (agent is None or fnmatchcase(agent, self.agents))
 
     def need(self, scope: str, agent: str | None = None) -> None:
-        """Refuse what the key does not allow."""
+        """Raise an error unless the key has the scope."""
         if not self.may(scope, agent):
             of = "" if agent is None else f" of {agent}"
             raise RequestError(403, f"this key does not have the scope {scope}{of}")
@@ -80,7 +80,7 @@ class Keys:
                 self._callers[key.id] = same if same is not None and same.sha256 == key.sha256 else Caller(key)
 
     def in_force(self, caller: Caller) -> bool:
-        """Whether the key of a caller was not revoked meanwhile."""
+        """Return whether the key of a caller is still valid."""
         return self._callers.get(caller.id) is caller
 
     def find(self, token: str) -> Caller | None:

@@ -1,4 +1,4 @@
-"""What rows of the journal hold, and values on their way between JSON and the agent."""
+"""The bodies of journal rows, and the conversion of values between JSON and the agent."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -76,7 +76,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             learn="close" if setup.answers.learn == "at close" else "answer",
             expire_after=NEVER if setup.answers.learn == "at close" else None,  # the service closes by the clock
             expected=setup.answers.expected,
-            context=setup.context or None,  # type: ignore[arg-type]  # columns as JSON has them
+            context=setup.context or None,  # type: ignore[arg-type]  # columns as plain data for JSON
             keep_context=setup.keep_context and bool(setup.context or setup.policies),
             policies=setup.policies or None,
             safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both
@@ -97,9 +97,7 @@ def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:
     """Refuse what cannot be reserved."""
     for name, value in reserve.items():
         if name not in fields[1:] or not 0 <= value < float("inf"):
-            raise ValueError(
-                f"a decision reserves a number that is at least 0 of {', '.join(fields[1:])}, got {name}={value}"
-            )
+            raise ValueError(f"reserve must map {', '.join(fields[1:])} to numbers of at least 0, got {name}={value}")
 
 
 def play_elsewhere(seen: Observation, actions: Sequence[str], reader: str | None) -> tuple[float, ...]:

@@ -1,8 +1,8 @@
-"""Hard caps: what the decisions of one period may come to. A line paces, a cap stops.
+"""Hard caps: limits on the total of the decisions of one period. A constraint limits an average; a cap limits a total.
 
-A decision belongs to the period in which it was made. Until its bill is told it counts as the worst that it can cost, so the
-bills of a period never come to more than the total, as long as none is larger than its worst and the fallback costs nothing.
-Everything is computed from the records of the journal.
+A decision belongs to the period in which it was made. Until its bill is reported it counts at its largest possible cost. So
+the bills of a period never exceed the total, if no bill is larger than that and the fallback costs nothing. Everything is
+computed from the records of the journal.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ class Spending:
         return self.cap.worst.get(str(agent.setup.actions[action]), high)
 
     def fits(self, worst: float, at: int) -> bool:
-        """Whether a decision that may cost so much still fits."""
+        """Return whether a decision with this largest cost still fits."""
         used = self.spent + self.reserved if self.period_of(at) <= self.period else 0.0
         return used + worst <= self.cap.total * (1 + 1e-12)
 
@@ -75,27 +75,27 @@ class Spending:
         }
 
     def plain(self) -> list[Any]:
-        """Return the state as JSON has it."""
+        """Return the state as plain data for JSON."""
         return [self.period, self.spent, self.reserved, [[n, action, worst] for n, (action, worst) in self.waiting.items()]]
 
     def restore(self, plain: list[Any]) -> None:
-        """Take over what `plain` wrote."""
+        """Restore what `plain` wrote."""
         self.period, self.spent, self.reserved, waiting = plain
         self.waiting = {number: (action, worst) for number, action, worst in waiting}
 
 
 def check_caps(caps: list[Cap], agent: Agent) -> None:
-    """Refuse caps that cannot be kept."""
+    """Raise an error for caps that cannot be met."""
     senses = {line.name: line.sense for line in agent.setup.constraints}
     for cap in caps:
         if senses.get(cap.line) != "at most":
             there = ", ".join(name for name, sense in senses.items() if sense == "at most") or "none"
-            raise ValueError(f"a cap must be on a line with at_most, got {cap.line!r}: there are {there}")
+            raise ValueError(f"a cap must name a line with at_most, one of {there}, got {cap.line!r}")
         unknown = sorted(set(cap.worst) - set(map(str, agent.setup.actions)))
         if unknown:
             raise ValueError(f"there is no action {unknown[0]!r} for the cap on {cap.line}")
     if caps and agent.exposure.fallback is None:
-        raise ValueError("a cap needs a fallback action, which is played when it is spent: safety.fallback names it")
+        raise ValueError("a cap needs safety.fallback, the action that is taken when the cap is spent")
 
 
 def within(spendings: list[Spending], agent: Agent, wanted: tuple[list[int], dict[str, float] | None], at: int) -> list[int]:

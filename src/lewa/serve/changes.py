@@ -43,7 +43,9 @@ def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
         raise ValueError(f"there is no line {line.name!r}: there are {names}")
     limit, other = (line.at_most, line.at_least) if old.sense == "at most" else (line.at_least, line.at_most)
     if other is not UNSET:
-        raise ValueError(f"the line {line.name} is {old.sense} {old.limit:g}; it keeps its side")
+        raise ValueError(
+            f"a change cannot turn at_most into at_least or the reverse: the line {line.name} is {old.sense} {old.limit:g}"
+        )
     steps: list[Callable[[], Change]] = []
     if limit is not UNSET:
         steps.append(lambda: agent.set_limit(line.name, limit, who=who, why=why))
@@ -53,7 +55,7 @@ def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
         if ends[0] <= old.limit <= ends[1]:
             steps.reverse()  # the new limit may lie in the new range only
     if not steps:
-        raise ValueError(f"a change of the line {line.name} names a limit or a range, got neither")
+        raise ValueError(f"a change of the line {line.name} needs a limit or a range, got neither")
     return [step() for step in steps]
 
 
@@ -107,7 +109,7 @@ def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
 
 
 def check_watchdog(rules: list[Watch], agent: Agent) -> None:
-    """Refuse rules that can never be applied."""
+    """Raise an error for rules that can never apply."""
     names = [line.name for line in agent.setup.constraints]
     for rule in rules:
         if rule.line not in names:
@@ -115,7 +117,7 @@ def check_watchdog(rules: list[Watch], agent: Agent) -> None:
         if (rule.band is None) == (rule.debt is None):
             raise ValueError(f"the watch on {rule.line} needs one of band and debt")
     if rules and agent.exposure.fallback is None:
-        raise ValueError("a watchdog needs a fallback action, which it switches to: safety.fallback names it")
+        raise ValueError("a watchdog needs safety.fallback, the action to which it switches")
 
 
 def alarm(rules: list[Watch], agent: Agent) -> tuple[Watch, str] | None:
@@ -133,5 +135,5 @@ def alarm(rules: list[Watch], agent: Agent) -> tuple[Watch, str] | None:
         under = line.high is not None and line.high < rule.band
         if over if line.sense == "at most" else under:
             band = f"{line.low} to {line.high}"
-            return rule, f"watchdog: all of the band of {rule.line}, {band}, is beyond {rule.band:g}"
+            return rule, f"watchdog: the whole band of {rule.line}, {band}, is beyond {rule.band:g}"
     return None

@@ -81,7 +81,7 @@ def main(folder: Path = Path("build/demo"), port: int = 8000, decisions: int = 6
         print(f"The traffic is over. The page stays for {open_for / 60:g} minutes, or until Ctrl-C.", flush=True)
         server.wait(open_for)
     except KeyboardInterrupt:
-        print("\nThe demonstration is ended.")
+        print("\nThe demonstration has ended.")
     except subprocess.TimeoutExpired:
         print("The demonstration is over.")
     finally:

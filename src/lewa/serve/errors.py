@@ -2,7 +2,7 @@
 
 
 class RequestError(Exception):
-    """A request that is refused. `retry_after` are seconds."""
+    """An invalid request. `retry_after` is in seconds."""
 
     def __init__(self, status: int, sentence: str, retry_after: float | None = None) -> None:
         super().__init__(sentence)
@@ -10,7 +10,7 @@ class RequestError(Exception):
 
 
 class UnavailableError(RequestError):
-    """Nothing is wrong with the request; it should be sent again in a moment."""
+    """A valid request that should be sent again in a moment."""
 
     def __init__(self, sentence: str, retry_after: float = 1.0) -> None:
         super().__init__(503, sentence, retry_after)

@@ -1,4 +1,4 @@
-"""What the page draws: once a second a point for each agent that moved, kept for a while and sent to those who listen."""
+"""The events of the page: once per second a point for each agent that changed, stored for a while and sent to listeners."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -72,7 +72,7 @@ class Events:
                 listener.put_nowait(event)
 
     def point(self, served: Served) -> Point:
-        """Return how an agent stands, as the page draws it."""
+        """Return the status of an agent, as the page draws it."""
         return point_of(served.hosted, self._statuses.of(served), self._host.now())
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
@@ -139,7 +139,7 @@ class Events:
 def stream(events: Events, request: Request, caller: Caller) -> StreamingResponse:
     """Return the stream of events for a caller."""
     if events.listeners >= events.most:
-        raise RequestError(429, f"at most {events.most} streams are open at a time", 10)
+        raise RequestError(429, f"at most {events.most} streams may be open at a time", 10)
     only = request.query_params.get("agent")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)

@@ -77,7 +77,7 @@ def table(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) ->
             for name, value in json.loads(row.body).items():
                 columns[name][places[row.decision]] = value
         if len(columns["decision"]) > ROWS:
-            raise RequestError(413, f"a table holds at most {ROWS} decisions; take the journal as NDJSON")
+            raise RequestError(413, f"a table can have at most {ROWS} decisions; use the journal as NDJSON")
     return columns
 
 
@@ -109,7 +109,7 @@ def what_if(store: Store, agent: int, hosted: Hosted, wanted: WhatIf) -> dict[st
     ]
     log = {name: [columns[name][n] for n in whole] for name in ("action", "propensity", *hosted.fields)}
     if len(whole) < 2:
-        raise RequestError(409, f"the journal has {len(whole)} decisions answered whole, at least 2 are needed")
+        raise RequestError(409, f"the journal must have at least 2 decisions with complete answers, got {len(whole)}")
     lines = {line.name: line for line in hosted.setup.lines}
     varied = wanted.line or hosted.fields[1]
     unknown = sorted({varied, *wanted.lines} - set(lines))

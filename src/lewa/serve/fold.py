@@ -64,7 +64,7 @@ class Fold:
     def begin(cls, row: Row) -> Self:
         """Return the agent that the first row of a journal says."""
         if row.kind != "set" or row.seq != 1:
-            raise ValueError(f"a journal begins with a set record, got {row.kind} {row.seq}")
+            raise ValueError(f"a journal must begin with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
         fold = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
         fold.compiled, fold.source = plain.get("compiled"), plain.get("source")
@@ -177,7 +177,7 @@ class Fold:
         return {n for n in numbers if n not in known and n not in finished and 1 <= n <= self.decisions}
 
     def plain(self) -> dict[str, Any]:
-        """Return the whole state as JSON has it."""
+        """Return the whole state as plain data for JSON."""
         waiting = [[number, decision.at, decision.action, decision.values] for number, decision in self.open.items()]
         counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
         counters |= {} if self.compiled is None else {"compiled": self.compiled}
@@ -210,10 +210,10 @@ class Fold:
     def restore(cls, snapshot: Snapshot) -> Self:
         """Return the agent that a snapshot was taken of; a damaged one is refused."""
         if hashlib.sha256(snapshot.body).hexdigest() != snapshot.sha256:
-            raise ValueError(f"the snapshot after record {snapshot.seq} is damaged: its checksum does not fit")
+            raise ValueError(f"the snapshot after record {snapshot.seq} is damaged: its checksum does not match")
         plain = json.loads(zlib.decompress(snapshot.body))
         if plain.get("format") != FORMAT:
-            raise ValueError(f"snapshots of format {FORMAT} can be read, got {plain.get('format')!r}")
+            raise ValueError(f"a snapshot must have format {FORMAT}, got {plain.get('format')!r}")
         hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
         hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
         hosted.late, hosted.compiled, hosted.source = plain["late"], plain.get("compiled"), plain.get("source")

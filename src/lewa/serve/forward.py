@@ -45,7 +45,7 @@ class Forwarder:
                 request.method, _url(address, request), content=body, headers=_headers(request), timeout=timeout
             )
         except httpx2.HTTPError as error:
-            raise UnavailableError(f"the replica that has this agent does not answer: {type(error).__name__}") from None
+            raise UnavailableError(f"the replica that serves this agent does not answer: {type(error).__name__}") from None
         headers = {name: value for name, value in answer.headers.items() if name in PASSED}
         return Response(answer.content, answer.status_code, headers)
 

@@ -1,4 +1,4 @@
-"""What the page draws of an agent's past: points in time and marks of changes. It is no part of the agent's state.
+"""The history of an agent for the page: points in time and marks of changes. It is not part of the agent's state.
 
 It is kept with each snapshot; what came after that, the records of the journal give again when they are replayed.
 """
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 POINTS = 600  # in memory; then every second one goes
 STORED = 200  # with a snapshot
 MARKS = 50  # changes that the page shows
-Point = dict[str, Any]  # as JSON has it
+Point = dict[str, Any]  # as plain data for JSON
 LINE = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
 
 
@@ -47,11 +47,11 @@ class History:
             item["at"] = min(item["at"], now / 1e6)
 
     def plain(self) -> Point:
-        """Return the marks and some of the points, as JSON has them."""
+        """Return the marks and some of the points, as plain data for JSON."""
         return {"points": self.points[:: 1 + len(self.points) // STORED], "marks": self.marks}
 
     def restore(self, plain: Point) -> None:
-        """Take over what `plain` returned."""
+        """Restore what `plain` returned."""
         self.points, self.marks = list(plain["points"]), list(plain["marks"])
 
 
@@ -61,7 +61,7 @@ def _words(change: Point) -> str:
 
 
 def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
-    """Return how an agent stands, as the page draws it."""
+    """Return the status of an agent, as the page draws it."""
     return {
         "at": at / 1e6,
         "version": hosted.version,
@@ -89,4 +89,4 @@ def _guarantee(status: Point) -> str:
         *parts, source = promise
         return "Proved: " + "; ".join(parts) + f" (by {source})"
     reason = (status.get("guarantee") or {}).get("reason") or "no round was answered yet"
-    return f"Nothing is proved: {reason}"
+    return f"No guarantee: {reason}"

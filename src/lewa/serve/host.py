@@ -24,7 +24,7 @@ from lewa.serve.writer import Writer
 
 T = TypeVar("T")
 TICK = 0.25  # seconds between looks at the clock
-LOST = "another replica has this agent now; send the call again"
+LOST = "another replica serves this agent now; send the request again"
 
 
 class ElsewhereError(Exception):
@@ -146,7 +146,7 @@ class Host:
         if served is not None:
             return served
         if not self.available:
-            raise UnavailableError("the service is not ready: it reads its journal")
+            raise UnavailableError("the service is not ready: it is reading its journal")
         if name in self.broken:
             raise UnavailableError(self.broken[name], 60)
         if not self.store.shared:
@@ -245,7 +245,7 @@ class Host:
             log("no snapshot", agent=served.name, why=str(error))
 
     def _failed(self, error: Exception) -> None:
-        log("commit failed, memory is dropped", why=str(error))
+        log("commit failed; agents are read from the journal again", why=str(error))
         self.meters.failures.inc()
         self.available = False
         self._drops += 1
@@ -276,7 +276,7 @@ class Host:
                 before = self._drops
                 await self._load_all()
             except Exception as error:
-                log("the store is not back", why=str(error))
+                log("the store is still unavailable", why=str(error))
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, 2.0)
             else:

@@ -49,7 +49,7 @@ class Hosted(Fold):
         """Make an agent, and the first entry of its journal: the set-up, and the agent it gave, learner and all."""
         names = [line.name for line in setup.lines]
         if "decision" in names:
-            raise ValueError("a line needs a name that is not 'decision': that word is taken in feedback")
+            raise ValueError("a line must not be called 'decision', which is a key of feedback")
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_answers(setup.answers)
@@ -112,7 +112,7 @@ class Hosted(Fold):
         if query.reserve is not None:
             check_reserve(query.reserve, self.fields)
         if query.if_unused is not None and self.agent.setup.unanswered is not None:
-            raise ValueError('if_unused: "forget" needs an agent with answers.unanswered "expire", which forgets all such')
+            raise ValueError('if_unused "forget" needs an agent with answers.unanswered "expire"')
         available, by = self._affordable(query, at)
         drawn = self.agent.pull(available, context=self._looked_at(query.context), advice=query.advice)
         body = self._body(drawn, query, by)
@@ -173,7 +173,7 @@ class Hosted(Fold):
         if context and not self.setup.keep_context:
             names = ", ".join(list(context)[:3])
             raise ValueError(
-                f"this agent has no context: declare its columns, or make it with keep_context, got {names:.100}"
+                f"a context must be declared when the agent is made, by context or keep_context, got {names:.100}"
             )
         return None
 
@@ -217,7 +217,7 @@ class Hosted(Fold):
         return entries, number
 
     def tell(self, number: int, values: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
-        """Take over what became known of a decision: the result, why, and the entry if something changed."""
+        """Apply the reported values of a decision: the result, why, and the entry if something changed."""
         if not 1 <= number <= self.decisions:
             return "unknown", f"this agent has made {self.decisions} decisions", None
         known = self.open.get(number)
@@ -247,7 +247,7 @@ class Hosted(Fold):
         return result, None, Entry(kind, number, encode(fresh).decode())
 
     def tell_many(self, answers: Sequence[tuple[int, Mapping[str, Number]]]) -> list[tuple[str, str | None, Entry | None]]:
-        """Take over what became known of decisions: the same as one after the other."""
+        """Apply the reported values of decisions: the same as one after the other."""
         results: list[tuple[str, str | None, Entry | None]] = []
         bulk: dict[int, dict[str, float]] = {}
         for number, values in answers:
@@ -318,10 +318,10 @@ class Hosted(Fold):
 
     def _check_value(self, name: str, value: Number) -> None:
         if name not in self.fields:
-            raise ValueError(f"there is no {name!r} here: an answer has {', '.join(self.fields)}")
+            raise ValueError(f"an answer must have values of {', '.join(self.fields)}, got {name!r}")
         wanted = len(self.actions) if self._observes_all else None
         if (len(value) if isinstance(value, list | tuple) else None) != wanted:
-            raise ValueError(f"{name} is {'one number' if wanted is None else f'{wanted} numbers, one per action'}")
+            raise ValueError(f"{name} must be {'one number' if wanted is None else f'{wanted} numbers, one per action'}")
 
     # Reading -------------------------------------------------------------------------------------------------------------
 
@@ -344,7 +344,7 @@ class Hosted(Fold):
         )
 
     def status(self) -> dict[str, Any]:
-        """Return how the agent stands, and what was told too late for it."""
+        """Return the status of the agent, and what was told too late for it."""
         return self._describe(self.agent.status())
 
     def look(self) -> dict[str, Any]:

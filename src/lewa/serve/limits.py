@@ -1,10 +1,10 @@
-"""How much of everything a server takes."""
+"""The limits of a server."""
 
 from typing import NamedTuple
 
 
 class Limits(NamedTuple):
-    """Limits; what exceeds one is refused with 413 or 429."""
+    """Limits; a request that exceeds one gets 413 or 429."""
 
     body: int = 1_000_000  # bytes
     entries: int = 1_000  # of a list

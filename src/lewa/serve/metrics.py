@@ -1,4 +1,4 @@
-"""What Prometheus reads: counts that the service keeps anyway, and the status of each agent, not older than a second."""
+"""The metrics for Prometheus: counters of the service, and the status of each agent, at most a second old."""
 
 import time
 from bisect import bisect_left
@@ -57,7 +57,11 @@ class Meters(Collector):
         self.registry = CollectorRegistry()
         self.registry.register(self)
         self.commit, self.rows = Counts(SECONDS), Counts(ROWS)
-        self.failures = Counter("lewa_commit_failures", "Commits that failed; memory was read again", registry=self.registry)
+        self.failures = Counter(
+            "lewa_commit_failures",
+            "Commits that failed, after which agents were read from the journal again",
+            registry=self.registry,
+        )
         self.shed = Counter("lewa_shed", "Requests refused because commits are behind", registry=self.registry)
         self._routes: dict[tuple[str, int], Counts] = {}
 
@@ -147,7 +151,7 @@ class Agents(Collector):
                 ("reward", "Average reported reward"),
                 ("filled_in", "Decisions closed with expected values filled in"),
                 ("delay_decisions", "Age of the oldest open decision, in decisions"),
-                ("owner", "1 where this process serves the agent, 0 where it does not"),
+                ("owner", "1 if this process serves the agent, 0 if it does not"),
                 ("snapshot_age_seconds", "Time since the newest snapshot"),
             )
         }
@@ -156,7 +160,7 @@ class Agents(Collector):
         }
         price = GaugeMetricFamily("lewa_price", "Reward per unit of a line", labels=["agent", "line"])
         missed = GaugeMetricFamily("lewa_line_missed", "1 if the whole band misses the limit", labels=["agent", "line"])
-        clipped = GaugeMetricFamily("lewa_clipped", "Values outside of their range", labels=["agent", "line"])
+        clipped = GaugeMetricFamily("lewa_clipped", "Values outside their range", labels=["agent", "line"])
         share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
         for known in list(self._host.names):
             gauges["owner"].add_metric([known], known in self._host.agents)

@@ -15,7 +15,7 @@ REFUSALS = {
     "401": "No key, or an invalid one",
     "403": "The key lacks the scope",
     "404": "Not found",
-    "409": "It conflicts with the current state",
+    "409": "The request conflicts with the current state",
     "410": "The agent is retired",
     "412": "If-Match names another version",
     "413": "Too large or too many",
@@ -39,7 +39,7 @@ def description(routes: Sequence[Route]) -> dict[str, Any]:
         paths[path] = {"get": {"summary": about, "operationId": path[1:], "security": [], "responses": answers}}
     return {
         "openapi": "3.1.0",
-        "info": {"title": "lewa", "version": __version__, "description": "Decisions that keep long-term constraints."},
+        "info": {"title": "lewa", "version": __version__, "description": "Decisions under long-term constraints."},
         "paths": paths,
         "components": {"schemas": components, "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
         "security": [{"key": []}],

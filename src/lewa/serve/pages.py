@@ -126,7 +126,7 @@ class Pages:
 
 
 def describe(hosted: Hosted, point: Point, caller: Caller) -> Shown:
-    """Return what the page shows of an agent, as JSON has it."""
+    """Return what the page shows of an agent, as plain data for JSON."""
     return {
         "name": hosted.setup.name,
         "learner": hosted.learner,

@@ -27,11 +27,11 @@ class Recent:
         self._rewards.extend(sum(x) / len(x) if isinstance(x, list | tuple) else x for x in rewards)
 
     def plain(self) -> list[list[float]]:
-        """Return the window as JSON has it."""
+        """Return the window as plain data for JSON."""
         return [list(self._actions), list(self._rewards)]
 
     def restore(self, plain: list[list[float]]) -> None:
-        """Take over what `plain` returned."""
+        """Restore what `plain` returned."""
         self._actions.extend(map(int, plain[0]))
         self._rewards.extend(plain[1])
 

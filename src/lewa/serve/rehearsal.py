@@ -14,12 +14,12 @@ class Rehearsal(Agent):
         """Say nothing."""
 
     def status(self) -> Status:
-        """Return how the copy stands."""
+        """Return the status of the copy."""
         return look(self)
 
 
 def look(agent: Agent) -> Status:
-    """Return how an agent stands, without a word in the log."""
+    """Return the status of an agent, without a word in the log."""
     return report(agent._copy(whole=False), agent._misfits)
 
 

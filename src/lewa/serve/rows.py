@@ -1,4 +1,4 @@
-"""What the store keeps: rows of the journal, snapshots, keys, leases."""
+"""The rows of a store: records of the journal, snapshots, keys, leases."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -7,7 +7,7 @@ KINDS = ("set", "change", "decision", "feedback", "close", "late", "run")
 
 
 class Entry(NamedTuple):
-    """What a call adds to the journal, before it has its place there."""
+    """A record of a call before it has its number in the journal."""
 
     kind: str
     decision: int | None
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     body: str
 
     def plain(self) -> dict[str, object]:
-        """Return the row as JSON has it, without its body."""
+        """Return the row as plain data for JSON, without its body."""
         return {"seq": self.seq, "kind": self.kind, "at": self.at, "decision": self.decision}
 
 
@@ -63,7 +63,7 @@ class ApiKey(NamedTuple):
 
 
 class Audit(NamedTuple):
-    """Who changed what."""
+    """An entry of the audit log."""
 
     at: int
     who: str
@@ -82,7 +82,7 @@ class AgentRow(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """Who may write the journal of an agent."""
+    """The right of a replica to write the journal of an agent."""
 
     agent: int
     owner: str
@@ -93,7 +93,7 @@ class Lease(NamedTuple):
 
 @dataclass
 class Batch:
-    """What one transaction writes."""
+    """The content of one transaction."""
 
     rows: list[Row] = field(default_factory=list)
     keys: list[KeyRow] = field(default_factory=list)

@@ -84,12 +84,12 @@ def serve(
         date_header=False,
     )
     log("starting", address=here, store=_without_secret(url))
-    log("reading the journal and compiling what the agents need; /ready answers 200 when that is done")
+    log("reading the journal and compiling the learners; /ready answers 200 when this is done")
     server = Server(config, app)
     server.run(sockets=[listener])
     log("stopped")
     if not server.started:
-        raise ValueError("the service did not start; the log says why")
+        raise ValueError("the service did not start; the log has the reason")
 
 
 def _listen(bind: str, port: int) -> socket.socket:

@@ -1,4 +1,4 @@
-"""The JSON of the service. These types validate what comes in, and the OpenAPI description is generated from them."""
+"""The JSON of the service. These types validate requests, and the OpenAPI description is generated from them."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -37,7 +37,7 @@ def in_words(error: Exception) -> str:
 
 
 def microseconds(duration: str) -> int:
-    """Return how long that is.
+    """Return a duration in microseconds.
 
     >>> microseconds("30m")
     1800000000
@@ -48,7 +48,7 @@ def microseconds(duration: str) -> int:
 
 
 class Line(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A quantity whose long-run average stays on one side of a line: at_most or at_least, in the application's units."""
+    """A quantity whose long-run average must be at_most or at_least a limit, in the application's units."""
 
     name: Label
     at_most: float | None = None
@@ -63,11 +63,11 @@ class Reward(Struct, forbid_unknown_fields=True):
 
 
 class Answers(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """What becomes of decisions that nobody answers."""
+    """The rules for answers, and for decisions without an answer."""
 
     close_after: Duration | None = None
     unanswered: str | dict[str, float] = "charge"
-    learn: Literal["when told", "at close"] = "when told"  # "at close" where the delay of an answer depends on what it says
+    learn: Literal["when told", "at close"] = "when told"  # "at close" if the delay of an answer depends on its values
     expected: dict[str, list[float]] = {}
     max_open: Annotated[int, Meta(ge=1, le=1_000_000)] = 10_000
 
@@ -77,19 +77,20 @@ Mode = Literal["live", "shadow", "frozen", "off"]
 
 
 class Safety(Struct, forbid_unknown_fields=True):
-    """How much of its traffic an agent decides. The fallback is played where the learner does not."""
+    """The share of the decisions that the learner draws; the others take the fallback action."""
 
     mode: Mode = "live"
     exposure: Unit = 1.0
     fallback: Label | None = None
-    shares: dict[str, Unit] = {}  # minimum shares, beside the learner's play
-    floors: dict[str, Unit] = {}  # another word for shares
+    shares: dict[str, Unit] = {}  # minimum shares of actions
+    floors: dict[str, Unit] = {}  # another name for shares
 
 
 class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A hard cap beside a line: what the decisions of one period (in UTC) may come to; then the fallback is played.
+    """A hard cap on the total of a line over one period (in UTC); when it is spent, the fallback is taken.
 
-    A decision counts as the worst that it can cost until its bill is told: `worst` of its action, else the end of the range.
+    Until its bill is reported, a decision counts at its largest possible cost: `worst` of its action, else the end of the
+    range.
     """
 
     line: Label
@@ -100,7 +101,7 @@ class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A rule that switches an agent off, or to its fallback: all of a line's band beyond `band`, or a debt above `debt`."""
+    """A rule that switches an agent off, or to its fallback, if a whole band is beyond `band` or a debt above `debt`."""
 
     line: Label
     band: float | None = None
@@ -109,7 +110,7 @@ class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """Everything that makes an agent."""
+    """The setup of an agent."""
 
     name: Name
     actions: Annotated[list[Label], Meta(min_length=1)]
@@ -119,9 +120,9 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     settings: dict[str, Any] = {}
     feedback: str = "bandit"
     goal: str = "practice"
-    context: Annotated[list[dict[str, Any]], Meta(max_length=100)] = []  # columns, as JSON has them
-    keep_context: bool = False  # whether the journal has the context of a decision as it came, besides its features
-    policies: Annotated[list[Label], Meta(max_length=100)] = []  # names of those whose advice each query brings
+    context: Annotated[list[dict[str, Any]], Meta(max_length=100)] = []  # the columns of the context
+    keep_context: bool = False  # whether the journal records the context itself, not only its features
+    policies: Annotated[list[Label], Meta(max_length=100)] = []  # the names of the policies whose advice each query contains
     safe: Label | None = None
     governor: Literal["auto", "learned", "off"] = "auto"
     horizon: Annotated[int, Meta(ge=1, le=2**53)] | None = None
@@ -134,13 +135,13 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class AnswersChange(Struct, forbid_unknown_fields=True):
-    """What of the answers can be changed."""
+    """A change of the rules for answers."""
 
     close_after: Duration | UnsetType | None = UNSET
 
 
 class SafetyChange(Struct, forbid_unknown_fields=True):
-    """What of the safety is changed; a share of 0 takes a minimum share back."""
+    """A change of the safety; a share of 0 removes a minimum share."""
 
     mode: Mode | UnsetType = UNSET
     exposure: Unit | UnsetType = UNSET
@@ -149,7 +150,7 @@ class SafetyChange(Struct, forbid_unknown_fields=True):
 
 
 class LineChange(Struct, forbid_unknown_fields=True):
-    """A new limit or range of a line; what is owed to the old one stays owed."""
+    """A new limit or range of a line; its debt does not change."""
 
     name: Label
     at_most: float | UnsetType = UNSET
@@ -158,7 +159,7 @@ class LineChange(Struct, forbid_unknown_fields=True):
 
 
 class NewAction(Struct, forbid_unknown_fields=True):
-    """An action to add: like another one, with what is expected of it, with the share that it enters with."""
+    """An action to add, optionally with a similar action, expected values and an initial share."""
 
     name: Label
     like: Label | None = None
@@ -167,7 +168,7 @@ class NewAction(Struct, forbid_unknown_fields=True):
 
 
 class AgentChange(Struct, forbid_unknown_fields=True):
-    """A change to an agent: one record of its journal, applied whole or not at all."""
+    """A change of an agent: one record of its journal, applied completely or not at all."""
 
     lines: list[LineChange] | UnsetType = UNSET
     add: list[NewAction] | UnsetType = UNSET
@@ -181,7 +182,7 @@ class AgentChange(Struct, forbid_unknown_fields=True):
 
 
 class AgentView(Struct):
-    """An agent, as it is set up now."""
+    """An agent with its current setup."""
 
     name: str
     version: int
@@ -203,14 +204,16 @@ class Query(Struct, forbid_unknown_fields=True):
 
     key: Key | None = None
     available: list[Label] | None = None
-    reserve: dict[str, float] | None = None  # what it counts as, in its lines and in caps, until its bill comes
-    if_unused: Literal["forget"] | None = None  # only of an agent whose answers.unanswered is "expire"
+    reserve: dict[str, float] | None = None  # the values at which it counts, in lines and in caps, until its bill comes
+    if_unused: Literal["forget"] | None = None  # only for an agent whose answers.unanswered is "expire"
     context: dict[str, Any] | None = None
-    advice: dict[str, str | list[float] | dict[str, float]] | None = None  # by policy: an action, or chances of actions
+    advice: dict[str, str | list[float] | dict[str, float]] | None = (
+        None  # by policy: an action, or probabilities of actions
+    )
 
 
 class Decided(Struct, omit_defaults=True):
-    """A decision. `probability` is that with which the action was drawn; `propensities` are those of all actions."""
+    """A decision. `probability` is the propensity of the action; `propensities` has those of all actions."""
 
     decision: str
     action: str
@@ -224,7 +227,7 @@ class Decided(Struct, omit_defaults=True):
 
 
 class RefusedEntry(Struct, omit_defaults=True):
-    """An entry of a list that was refused, and why; the others were not touched by that."""
+    """An entry of a list that is not valid, and the reason; it does not affect the other entries."""
 
     refused: str
     index: int
@@ -240,7 +243,7 @@ class DecidedList(Struct):
 
 
 class Told(Struct, omit_defaults=True):
-    """What became of one entry: learned, kept, same, late, conflict, unknown or refused."""
+    """The result of one entry: learned, kept, same, late, conflict, unknown or refused."""
 
     decision: str | None
     result: str
@@ -254,15 +257,15 @@ class ToldList(Struct):
 
 
 class Close(Struct, forbid_unknown_fields=True):
-    """A decision of which no more will be told."""
+    """A decision that gets no further answer."""
 
     decision: str
 
 
 class Observation(Struct, forbid_unknown_fields=True):
-    """A decision made elsewhere, with its propensity, and what is known of it.
+    """A decision made elsewhere, with its propensity and its values.
 
-    Where the agent has a context or policies, it brings the context or the advice as a query does.
+    If the agent has a context or policies, it contains the context or the advice, as a query does.
     """
 
     action: Label
@@ -276,13 +279,13 @@ class Observation(Struct, forbid_unknown_fields=True):
 
 
 class ObservedList(Struct):
-    """The decisions that were taken over, in order."""
+    """The decisions that were recorded, in order."""
 
     observed: list[Told]
 
 
 class Play(Struct):
-    """The distribution that the next decision will be drawn from, and the learner's own before any safety."""
+    """The play of the next decision, and the learner's own play before any safety."""
 
     play: dict[str, float]
     learner: dict[str, float]
@@ -309,7 +312,7 @@ class Story(Struct):
 
 
 class WhatIf(Struct, forbid_unknown_fields=True):
-    """Other lines for the journal as it is: what would they have been worth?"""
+    """Other limits, for which the rewards are to be estimated from the journal."""
 
     line: str | None = None
     budgets: Annotated[list[float], Meta(max_length=50)] | None = None
@@ -318,6 +321,6 @@ class WhatIf(Struct, forbid_unknown_fields=True):
 
 
 class Problem(Struct):
-    """Why a request was refused, in one sentence."""
+    """The error of a request, in one sentence."""
 
     error: str

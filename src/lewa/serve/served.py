@@ -87,7 +87,7 @@ def load(store: Store, number: int, until: int | None = None, drawn: bool = Fals
     step = 1 + (store.last(number) - seq) // SAMPLES if drawn else 0
     for row in store.rows(number, after=seq, until=until):
         if row.seq != seq + 1:
-            raise ValueError(f"the journal of agent {number} goes from record {seq} to {row.seq}: some are missing")
+            raise ValueError(f"the journal of agent {number} lacks records between {seq} and {row.seq}")
         if hosted is None:
             hosted = Hosted.begin(row)
         else:

@@ -37,7 +37,7 @@ Given = tuple[str | None, int, Mapping[str, Number] | str]  # the id as given, t
 
 
 class Service:
-    """What a caller can ask for. Every method that changes an agent returns after its records are on disk."""
+    """The operations of the service. Every method that changes an agent returns after its records are on disk."""
 
     def __init__(self, host: Host, forwarder: Forwarder | None = None) -> None:
         self.host, self.everywhere = host, Everywhere(host, forwarder or Forwarder())
@@ -54,7 +54,7 @@ class Service:
         """Make an agent; compiling what it needs may take some seconds, in another thread."""
         limits, host = self.host.limits, self.host
         if not host.available:
-            raise UnavailableError("the service is not ready: it reads its journal")
+            raise UnavailableError("the service is not ready: it is reading its journal")
         for what, count, most in (
             ("agents", len(await host.known()) + 1, limits.agents),
             ("actions", len(setup.actions), limits.actions),
@@ -72,16 +72,20 @@ class Service:
         await host._compile(served)
         audit = Audit(at, who.id, "create", setup.name, None, entry.body)
         if not await host.create(served, entry, audit):
-            raise RequestError(409, f"there is an agent {setup.name} already; names are not used twice")
+            raise RequestError(409, f"the name of an agent must be new, but there is an agent {setup.name} already")
         return served
 
     async def change(self, served: Served, wanted: AgentChange | None, match: str | None, who: Caller) -> None:
         """Change an agent, or retire it if nothing is wanted of it, if it still is the version that the caller saw."""
         hosted = served.hosted
         if match is None:
-            raise RequestError(428, f'a change needs If-Match: "{hosted.version}", the version that it is about')
+            raise RequestError(
+                428, f'a change needs the header If-Match with the current version, If-Match: "{hosted.version}"'
+            )
         if match.strip().removeprefix("W/").strip('"') != str(hosted.version):
-            raise RequestError(412, f"{served.name} is at version {hosted.version}, the change names version {match}")
+            raise RequestError(
+                412, f"a change must name the current version: {served.name} has version {hosted.version}, got {match}"
+            )
         before, at = msgspec.json.encode(hosted.setup).decode(), self.host.now(served)
         for what, count, most in self._grown(served, wanted):
             if count > most:
@@ -145,7 +149,7 @@ class Service:
                 answers.append(item)
             elif isinstance(item, int):
                 row = rows.get(item)
-                answers.append(hosted.answer(item, row.at, body_of(row)) if row is not None else "its journal is gone")
+                answers.append(hosted.answer(item, row.at, body_of(row)) if row is not None else "its journal was deleted")
             else:
                 answers.append(hosted.answer(item[0], at, item[1]))
                 served.by[item[1].a, item[1].by] += 1
@@ -206,7 +210,7 @@ class Service:
     # Answers -------------------------------------------------------------------------------------------------------------
 
     async def feedback(self, served: Served, answers: Sequence[Given]) -> list[Told]:
-        """Take over what became known of decisions, each entry for itself."""
+        """Apply the reported values of decisions, each entry for itself."""
         await self._fetch_finished(served, [number for _, number, _ in answers])
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []

@@ -48,7 +48,7 @@ class SQLiteStore:
                 self._claim.release()
             if isinstance(error, ValueError):  # its tables are those of a newer lewa
                 raise
-            raise StoreError(f"{self._path} is no store: {error}") from error
+            raise StoreError(f"{self._path} is not a store: {error}") from error
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5.0)
@@ -248,7 +248,7 @@ class SQLiteStore:
 
 
 def _check_names(path: Path) -> None:
-    """Refuse a file with a second name: SQLite writes its log beside the name, so under another name commits are missing."""
+    """Raise BusyError for a file with two names: SQLite's log is beside one, and the other would miss commits."""
     names = path.stat().st_nlink if path.is_file() else 1
     if names > 1:
         raise BusyError(f"{path} has {names} names (hard links): a SQLite store must have one, as its log lies beside it")
@@ -276,7 +276,7 @@ class Claim:
             self._close()
             if not isinstance(error, BlockingIOError):
                 raise
-            raise BusyError(f"another server has {path}: a SQLite store is served by one process") from None
+            raise BusyError(f"only one process can serve a SQLite store, but another server has {path} open") from None
         self._mine = {_inode(handle) for handle in self._handles}
         self._files.update(self._mine)
 

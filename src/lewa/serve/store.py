@@ -1,4 +1,4 @@
-"""Where journals are kept. `open_store` takes the URL of a SQLite file or of a PostgreSQL database."""
+"""Stores of journals. `open_store` takes the URL of a SQLite file or of a PostgreSQL database."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,7 +12,7 @@ KEPT_SNAPSHOTS = 3  # per agent
 
 
 class StoreError(Exception):
-    """The store did not do what it was told to; what was not committed is not on disk."""
+    """An operation of the store failed; records that were not committed are not on disk."""
 
 
 class BusyError(ValueError):
@@ -122,6 +122,6 @@ def pending(kind: str, version: int, url: str) -> list[tuple[int, str]]:
     known = migrations(kind)
     if version > known[-1][0]:
         raise ValueError(
-            f"{url} has tables of version {version}, this lewa knows them up to {known[-1][0]}: install a newer one"
+            f"{url} has tables of version {version}, but this lewa supports up to {known[-1][0]}: install a newer lewa"
         )
     return [(number, script) for number, script in known if number > version]

@@ -17,7 +17,7 @@ from lewa.serve.store import Store
 
 T = TypeVar("T")
 PATIENCE = 0.0015  # seconds that a batch waits for the callers that were answered just now
-NOT_WRITTEN = "the store did not take this call; nothing of it was kept, send it again"
+NOT_WRITTEN = "the store did not commit this request, and nothing was changed; send it again"
 
 
 class Gathering(Batch):

@@ -1,1 +1,1 @@
-"""Learners played against games, replayed on logs, and at work in an application."""
+"""Play learners against games, replay them on logs, and run them in an application."""

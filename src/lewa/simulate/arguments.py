@@ -1,4 +1,4 @@
-"""What a user passes to a simulation: learners and games by object or by name, rounds and seeds."""
+"""Check the arguments of a simulation: learners and games, as objects or by name, rounds and seeds."""
 
 from collections.abc import Iterable
 from operator import index
@@ -13,18 +13,27 @@ from lewa.validation import as_count, as_floor, short_repr
 
 
 def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object = None, game: Game | None = None) -> Learner:
-    """Return the learner; one that is given by name is tuned for this floor, this many actions and rounds.
+    """Return the learner; tune it for the problem if it is given by name.
 
-    It looks at the contexts of the game, if it can and there are some.
+    A learner by name uses the contexts of the game if it can.
+
+    Parameters
+    ----------
+    learner
+        A learner, or the name of a learner.
+    actions, rounds, floor
+        The problem that a learner by name is tuned for.
+    game
+        The game, for its contexts.
     """
     if not isinstance(learner, str):
         if floor is not None:
             raise ValueError(
-                f"floor is for a learner that is given by its name, got floor={floor!r} and {short_repr(learner)}"
+                f"floor needs a learner that is given by its name, got floor={floor!r} and {short_repr(learner)}"
             )
         return check_learner(learner)
     if floor is None:
-        raise ValueError(f"to make the learner {learner!r} by its name, give floor, one number per constraint")
+        raise ValueError(f"a learner by its name needs floor, one number per constraint, got {learner!r} without floor")
     settings: dict[str, float] = {}
     if learner == "auto" and game is not None:
         learner, settings = choose_for_game(actions, rounds, as_floor(floor).tolist(), game.setting)
@@ -34,17 +43,27 @@ def as_learner(learner: Learner | str, actions: int, rounds: int, floor: object 
 
 
 def as_game(game: Game | str, rounds: int | None, floor: Vector) -> Game:
-    """Return the game; one that is given by name is made for this floor and this many rounds."""
+    """Return the game; make it for this floor and these rounds if it is given by name."""
     if not isinstance(game, str):
         return check_game(game)
     if rounds is None:
-        raise ValueError(f"to make the game {game!r} by its name, give rounds")
+        raise ValueError(f"a game by its name needs rounds, got {game!r} without rounds")
     made: Game = games.make(game, floor, rounds)
     return made
 
 
 def as_players(learner: Learner | str, game: Game | str, rounds: int | None, floor: object) -> tuple[Learner, Game, int]:
-    """Return the learner, the game and the number of rounds of a play."""
+    """Return the learner, the game and the number of rounds of a play.
+
+    Parameters
+    ----------
+    learner, game
+        A learner and a game, each as an object or by its name.
+    rounds
+        The number of rounds; None for all rounds of the game.
+    floor
+        The floor of a learner by name.
+    """
     rounds = None if rounds is None else as_count("rounds", rounds)
     if isinstance(game, str):
         lines = as_floor(floor) if isinstance(learner, str) and floor is not None else _floor_of(learner, game)
@@ -56,14 +75,14 @@ def as_players(learner: Learner | str, game: Game | str, rounds: int | None, flo
     learner = as_learner(learner, game.actions, rounds, floor, game)
     if learner.floor.size != game.constraints:
         raise ValueError(
-            f"the learner must have one floor per constraint, got {learner.floor.size} for a game with {game.constraints}"
+            f"the learner must have one floor per constraint, got {learner.floor.size} for {game.constraints} constraints"
         )
     return learner, game, rounds
 
 
 def _floor_of(learner: Learner | str, game: str) -> Vector:
     if isinstance(learner, str):
-        raise ValueError(f"to make {learner!r} and {game!r} by their names, give floor")
+        raise ValueError(f"a learner and a game by their names need floor, got {learner!r} and {game!r} without floor")
     return check_learner(learner).floor
 
 
@@ -71,7 +90,7 @@ MOST_SEEDS = 10_000_000
 
 
 def as_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """Return the seeds themselves, from their number or from a list of them."""
+    """Return the list of seeds, from their number or from a list."""
     if isinstance(seeds, int | float) and seeds > MOST_SEEDS:
         raise ValueError(f"seeds must be at most {MOST_SEEDS}, got {short_repr(seeds)}")
     try:

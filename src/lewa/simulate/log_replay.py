@@ -21,32 +21,32 @@ from lewa.types import Cube, Matrix, Vector
 
 
 class Totals(NamedTuple):
-    """What the learner got in the first rounds that counted, all of them added up."""
+    """The sums over the first rounds that counted, for each seed."""
 
-    reward: Vector  # (S,)
+    reward: Vector  # (S,)  rewards
     shortfall: Matrix  # (S, m)  floor - c of the action drawn
-    positive: Matrix  # (S, m)  the positive parts of these
-    multiplier: Matrix  # (S, m)  after the last of them
+    positive: Matrix  # (S, m)  the positive parts of the shortfalls
+    multiplier: Matrix  # (S, m)  the multiplier after the last of these rounds
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LogReplay(Run):
-    """What the learner got in each round that counted: as many for each seed as for the seed with the fewest."""
+    """The results of each round that counted, for as many rounds as the seed with the fewest has."""
 
-    seeds: tuple[int, ...]
-    reward: Matrix  # (S, n)
+    seeds: tuple[int, ...]  # the seeds
+    reward: Matrix  # (S, n)  rewards
     shortfall: Cube  # (S, n, m)  floor - c of the action drawn
-    multiplier: Cube  # (S, n, m)  after the round
-    plays: Cube | None = None  # (S, rows, K)  the play at each row of the log, whether the row counted or not
-    log_rows: int = 0
+    multiplier: Cube  # (S, n, m)  the multiplier after the round
+    plays: Cube | None = None  # (S, rows, K)  the play at each row of the log, counted or not, if requested
+    log_rows: int = 0  # the number of rows of the log
 
     @property
     def rounds(self) -> int:
-        """n"""
+        """Return n, the number of rounds that counted."""
         return self.reward.shape[1]
 
     def totals(self, rounds: int) -> Totals:
-        """Return what the first rounds add up to."""
+        """Return the sums over the first rounds."""
         short = self.shortfall[:, :rounds]
         last: Matrix = self.multiplier[:, rounds - 1]
         return Totals(self.reward[:, :rounds].sum(axis=1), short.sum(axis=1), np.maximum(short, 0).sum(axis=1), last)
@@ -66,7 +66,15 @@ class LogReplay(Run):
 
 
 class StreamedReplay(Run):
-    """A replay on a log that is read in parts: what the rounds that counted add up to, not the rounds themselves."""
+    """A replay on a log that is read in parts: sums over the rounds that counted, not the single rounds.
+
+    Parameters
+    ----------
+    learner, log, seeds
+        The learner, the log and the seeds.
+    runs
+        The states of each seed before the parts of the log, and at the end.
+    """
 
     def __init__(self, learner: Learner, log: StreamedLog, seeds: tuple[int, ...], runs: "list[list[Stop]]") -> None:
         self.learner, self.log, self.seeds, self._runs = learner, log, seeds, runs
@@ -74,7 +82,7 @@ class StreamedReplay(Run):
         self.log_rows = log.rows
 
     def totals(self, rounds: int) -> Totals:
-        """Return what the first rounds add up to; the part of the log in which the last of them lies is read again."""
+        """Return the sums over the first rounds; the part of the log that contains the last of them is read again."""
         stops = [
             _stop_at(self.learner, self.log, seed, run, rounds) for seed, run in zip(self.seeds, self._runs, strict=True)
         ]
@@ -109,10 +117,20 @@ def replay_log(
     every_row: bool = False,
     advance: Callable[[int], object] = _not_shown,
 ) -> LogReplay:
-    """Walk through the log once for each seed; only bandit learners can be replayed on what a log shows.
+    """Replay a bandit learner on a log, once for each seed.
 
-    With `every_row` the play at each row is kept too. A learner that looks at contexts is shown those of the log.
-    `advance` is told how many more rows are done.
+    Parameters
+    ----------
+    learner
+        A learner with bandit feedback. If it uses contexts, it gets those of the log.
+    log
+        The log.
+    seeds
+        The number of seeds, or the seeds.
+    every_row
+        Whether to record the play at each row too.
+    advance
+        Called with the number of rows that were processed since the last call.
     """
     learner = _checked(learner, log)
     names = as_seeds(seeds)
@@ -139,9 +157,20 @@ def replay_stream(
     executor: Executor | None = None,
     advance: Callable[[int], object] = _not_shown,
 ) -> StreamedReplay:
-    """Walk through a log that is read in parts once for each seed: here, or by an executor, one task for each seed.
+    """Replay a bandit learner on a log that is read in parts, once for each seed.
 
-    `advance` is told how many more rows are done: after each part, by an executor after each seed.
+    Parameters
+    ----------
+    learner
+        A learner with bandit feedback.
+    log
+        The log.
+    seeds
+        The number of seeds, or the seeds.
+    executor
+        Runs one task for each seed; None runs them here.
+    advance
+        Called with the number of rows that were processed since the last call.
     """
     learner = _checked(learner, log)
     names = as_seeds(seeds)
@@ -167,7 +196,7 @@ def _checked(learner: Learner, log: Log | StreamedLog) -> Learner:
 
 
 class Walk(NamedTuple):
-    """What a learner got, round by round."""
+    """The results of a learner, round by round."""
 
     reward: list[float]
     met: list[Vector]
@@ -196,7 +225,7 @@ def _walk_in_contexts(session: Session, log: Log, plays: Matrix | None) -> Walk:
     """Walk through the rows with the context of each: every row has a play of its own."""
     if log.contexts.shape[1] != session.features:
         raise ValueError(
-            f"the learner must look at as many features as the log has, got {session.features} and {log.contexts.shape[1]}"
+            f"the learner must use as many features as the log has, got {session.features} and {log.contexts.shape[1]}"
         )
     walk, least = Walk([], [], []), float(log.propensity.min())
     with np.errstate(over="ignore"):  # the stream wraps around
@@ -224,13 +253,13 @@ def _count(session: Session, log: Log, row: int, p: Vector, walk: Walk) -> None:
 
 
 class Stop(NamedTuple):
-    """Where a learner stands before a part of the log: enough to go on from there."""
+    """The state of a replay before a part of the log, from which it can continue."""
 
-    rounds: int  # that counted
-    sums: Vector  # (1 + 2m,)  of rewards, shortfalls and their positive parts
-    multiplier: Vector
-    memory: Vector
-    play: Vector  # where it has not changed since
+    rounds: int  # the number of rounds that counted
+    sums: Vector  # (1 + 2m,)  the sums of rewards, shortfalls and their positive parts
+    multiplier: Vector  # the multiplier
+    memory: Vector  # the buffer of the learner and its state
+    play: Vector  # the current play
 
 
 def _stops(learner: Learner, log: StreamedLog, seed: int, advance: Callable[[int], object] = _not_shown) -> list[Stop]:

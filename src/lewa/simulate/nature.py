@@ -1,4 +1,4 @@
-"""Where the rounds of one seed come from: laid out in blocks, drawn lazily, or revealed in answer to each play."""
+"""The sources of the rounds of one seed: laid out in blocks, drawn lazily, or revealed after each play."""
 
 from copy import deepcopy
 from typing import Protocol
@@ -18,25 +18,35 @@ LONGEST = 1 << 20  # rounds that are played in one call, where nothing is laid o
 
 
 class Nature(Protocol):
-    """The rounds of one seed, asked for in order."""
+    """The rounds of one seed, requested in order."""
 
     game: Game
-    key: Words  # (1,)  of the stream that the seed's rounds are drawn from
-    most: int  # rounds that may be asked for at a time
+    key: Words  # (1,)  the key of the stream of the seed's rounds
+    most: int  # the most rounds per request
 
     def rounds(self, start: int, stop: int) -> Block | Lazy:
         """Return rounds start .. stop - 1."""
 
 
 class LazyNature:
-    """Rounds of independent coins, of which the loop draws what the learner looks at."""
+    """Rounds of independent coins; the loop draws only the coins that the learner reads.
+
+    Parameters
+    ----------
+    game, key
+        The game, and the key of the stream of the seed's rounds.
+    means
+        The means of rewards (K,) and constraints (m, K).
+    most
+        The most rounds per request.
+    """
 
     def __init__(self, game: Game, key: Words, means: tuple[Vector, Matrix], most: int) -> None:
         self.game, self.key, self.most = game, key, most
         self._lazy = Lazy(*means, key, np.zeros(1, dtype=np.int64))
 
     def rounds(self, start: int, stop: int) -> Lazy:
-        """Return the means, and where the rounds start."""
+        """Return the means, and the index of the first round."""
         self._lazy.start[0] = start
         return self._lazy
 
@@ -50,7 +60,7 @@ class BlockNature:
         self._trusted = is_ours(game)
 
     def rounds(self, start: int, stop: int) -> Block:
-        """Return the rounds in the layout of the loops; those of a user's game are checked first."""
+        """Return the rounds in the layout of the loops; check them first if the game is the user's."""
         block = self.game.block(self.key, start, stop)
         if not self._trusted:
             self._check(block, start, stop)
@@ -96,7 +106,19 @@ class ReactingNature:
 
 
 def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> Nature:
-    """Return where the rounds of a play come from."""
+    """Return the source of the rounds of one seed.
+
+    Parameters
+    ----------
+    game
+        The game.
+    key
+        The key of the stream of the seed's rounds.
+    session
+        The session of the learner.
+    every_round
+        Whether every round is recorded.
+    """
     if game.reacts:
         return ReactingNature(game, key, session)
     laid_out = game.late_feedback or game.missing_actions or not session.learner.compiled

@@ -1,4 +1,4 @@
-"""A learner at work in an application, a round at a time."""
+"""Run a learner in an application, one round at a time."""
 
 from itertools import count
 
@@ -14,16 +14,19 @@ from lewa.validation import as_count, in_unit
 
 
 class Player:
-    """Play a learner in an application: one buffer, drawn from and learned into in place, a microsecond per round.
+    """Play a learner in an application, at about a microsecond per round.
 
-    Rewards and constraints are numbers in [0, 1]. Feedback names the action and the propensity it had when it was drawn,
-    so it may come late and out of order. Each call is atomic: threads may share a player.
+    Rewards and constraints are numbers in [0, 1]. Feedback contains the action and its propensity at the time of the draw,
+    so it may arrive late and out of order. Each call is atomic: threads may share a player.
 
     Parameters
     ----------
-    learner: a learner, as `lewa.learners.make(...)` returns one.
-    actions: the number of actions, K.
-    seed: of the dice that actions are drawn with.
+    learner
+        A learner, for instance from `lewa.learners.make`.
+    actions
+        The number of actions, K.
+    seed
+        The seed of the random numbers that draw actions.
 
     >>> import lewa
     >>> player = lewa.Player(lewa.learners.BanditLewa.tuned(actions=3, horizon=10_000, floor=0.5), actions=3, seed=7)
@@ -46,15 +49,15 @@ class Player:
 
     @property
     def state(self) -> State:
-        """The state, as a view: it changes as the player learns."""
+        """Return the state as a view, which changes as the player learns."""
         return self._session.state
 
     def see(self, features: ArrayLike) -> None:
-        """Show the learner the features of a round: before its action is drawn, and again before a late answer."""
+        """Pass the features of a round to the learner, before its action is drawn and again before a late answer."""
         self._session.see(check_features(self._session.features, features))
 
     def play(self) -> Vector:
-        """Return the play p that the next action is drawn from."""
+        """Return the play p from which the next action is drawn."""
         return self._session.play()
 
     def choose(self) -> tuple[int, float]:
@@ -68,7 +71,7 @@ class Player:
 
     @property
     def charged(self) -> Vector:
-        """What the learner charged its constraints at the last draw, as a copy; empty for one that does not charge."""
+        """Return a copy of the constraint values that the learner charged at the last draw; empty if it does not charge."""
         return self._session.charged
 
     def learn(
@@ -84,19 +87,19 @@ class Player:
 
         Parameters
         ----------
-        action : int
+        action
             The index of the action drawn.
-        propensity : float
-            The probability with which it was drawn, as `choose` returned it.
-        reward : float
+        propensity
+            The probability with which it was drawn, from `choose`.
+        reward
             Its reward, in [0, 1].
-        constraints : array_like, shape (m,)
-            Its constraint values, in [0, 1].
-        play : array_like, shape (K,), optional
-            The play that it was drawn from. Only learners that update every weight need it.
-        charged : array_like, shape (m,), optional
-            What the learner charged its constraints at the draw. Only learners that charge at the draw need it, and only
-            if another action was drawn since.
+        constraints
+            (m,) Its constraint values, in [0, 1].
+        play
+            (K,) The play from which it was drawn. Only learners that update every weight need it.
+        charged
+            (m,) The constraint values that the learner charged at the draw, from `charged`. Only learners that charge need
+            them, and only if another action was drawn since.
         """
         if (
             self._alone
@@ -109,7 +112,7 @@ class Player:
         if session.feedback is FeedbackKind.FULL:
             raise TypeError(f"{type(self.learner).__name__} learns from the rewards of every action: use learn_all")
         if session.feedback is FeedbackKind.DENSE and play is None:
-            raise ValueError(f"{type(self.learner).__name__} needs the play that the action was drawn from")
+            raise ValueError(f"{type(self.learner).__name__} needs the play from which the action was drawn")
         met = np.atleast_1d(in_unit("constraints", constraints))
         booked = session.charged if charged is None else charged
         seen = Bandit(action, propensity, reward, met, NO_PLAY if play is None else play, booked)  # type: ignore[arg-type]
@@ -118,7 +121,7 @@ class Player:
     def learn_all(
         self, rewards: ArrayLike, constraints: ArrayLike, play: ArrayLike, charged: ArrayLike | None = None
     ) -> None:
-        """Learn what every action earned and met, for the play that is answered.
+        """Learn from the rewards and constraints of every action, for the play that was in use.
 
         Parameters
         ----------
@@ -134,7 +137,7 @@ class Player:
         """
         session = self._session
         if session.feedback is not FeedbackKind.FULL:
-            raise TypeError(f"{type(self.learner).__name__} learns from the one action that was drawn: use learn")
+            raise TypeError(f"{type(self.learner).__name__} learns only from the action that was drawn: use learn")
         values = in_unit("rewards", rewards), in_unit("constraints", constraints), in_unit("play", play)
         seen = full_feedback(*values, session.charged if charged is None else charged)  # type: ignore[arg-type]
         session.learn(check_feedback(self.learner, self.actions, seen))

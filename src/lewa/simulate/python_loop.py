@@ -1,4 +1,4 @@
-"""Rounds one at a time: for games with late feedback or missing actions, which no compiled loop is for."""
+"""Play rounds one at a time, for games with late feedback or missing actions, which the compiled loops do not support."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from lewa.types import Matrix, Vector, Words
 
 
 class PythonLoop:
-    """What a compiled loop does, in Python. Called like one; it keeps the feedback that has not come yet."""
+    """A loop in Python with the interface of a compiled loop; it stores feedback that has not arrived yet."""
 
     def __init__(self, session: Session, game: Game, key: Words) -> None:
         self.session, self.game, self.key = session, game, key
@@ -47,7 +47,19 @@ class PythonLoop:
 
 
 def add_up(session: Session, nature: Block, record: Record, history: RoundHistory) -> None:
-    """Add what the rounds come to, to the sums of the record."""
+    """Add the rounds to the sums of the record.
+
+    Parameters
+    ----------
+    session
+        The session of the learner.
+    nature
+        The rounds.
+    record
+        The sums.
+    history
+        The plays and actions of these rounds.
+    """
     floor, known = session.learner.floor, nature.constraints
     drew: Matrix = np.eye(session.actions)[history.actions]
     seen = history.plays if session.feedback is FeedbackKind.FULL else drew  # what rewards and constraints are revealed of

@@ -37,25 +37,36 @@ def replay(
     group: str | None = None,
     executor: Executor | None = None,
 ) -> Trace | LogReplay | StreamedReplay:
-    """Replay a learner on data; a table is played like a game, a bandit log by rejection.
+    """Replay a learner on data: on every round of a table, or by rejection on the rows of a bandit log.
 
     Parameters
     ----------
-    data: a file, a DataFrame of any library, columns by name, a `Table`, a `Log`, or what
-        `lewa.data.files.read_data` reads from a file.
-    learner: a learner, or the name of one, which is then tuned for the size of the data and `floor`; "auto" is what
-        `lewa.choice` takes for the goal, with bandit feedback for a log and full information for a table.
-    seeds: how many, or the seeds themselves.
-    floor: for a learner by name: one number of [0, 1] per constraint.
-    every_round: keep the play of every round, of a log the play at every row.
-    goal: of "auto": "practice", or "proved", the learner with the least bound.
-    lines: in place of `floor`, the limit of each constraint by its name, in the units of the data.
-    reward, at_most, at_least, action, round, propensity: the names of columns, as for `lewa.frontier`.
-    context: the names of columns that are known before each decision. A learner by name must then be one that uses a
-        context; "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit feedback.
-    group: the name of a column of groups. Every limit of `lines` then also applies to each of its levels.
-    executor: for a folder of Parquet files or a large Parquet file, which are read row group by row group: where its parts
-        are checked and seeds are replayed, for instance on a Dask cluster whose workers see the same files.
+    data
+        A file, a DataFrame of any library, columns by name, a `Table`, a `Log`, or a result of
+        `lewa.data.files.read_data`.
+    learner
+        A learner, or the name of a learner, which is tuned for the size of the data and `floor`. "auto" is the choice of
+        `lewa.choice` for the goal, with bandit feedback for a log and full information for a table.
+    seeds
+        The number of seeds, or the seeds.
+    floor
+        The floor of a learner by name: one number in [0, 1] per constraint.
+    every_round
+        Whether to record the play of every round, or at every row of a log.
+    goal
+        The rule for "auto": "practice", or "proved", the learner with the smallest bound.
+    lines
+        The limit of each constraint by its name, in the units of the data, in place of `floor`.
+    reward, at_most, at_least, action, round, propensity
+        The names of columns, as for `lewa.frontier`.
+    context
+        The names of columns that are known before each decision. A learner by name must then be one that uses a context;
+        "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit feedback.
+    group
+        The name of a column of groups. Every limit of `lines` then also applies to each of its levels.
+    executor
+        Checks the parts of a folder of Parquet files or of a large Parquet file, and replays the seeds, for instance on a
+        Dask cluster whose workers see the same files.
 
     >>> import lewa
     >>> table = lewa.games.Table(rewards=[[1, 0], [0, 1]] * 500, constraints=[0.2, 0.9])
@@ -67,11 +78,13 @@ def replay(
     named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context, group), executor)
     if lines is not None:
         if floor is not None:
-            raise ValueError(f"a limit is given by floor or by lines, got floor={floor!r} and lines={lines!r}")
+            raise ValueError(f"limits must be given by either floor or lines, got floor={floor!r} and lines={lines!r}")
         named, limits = with_group_lines(named, _limits(named, lines))
         floor = [quantity.floor(line) for quantity, line in zip(named.constraints, limits, strict=True)]
     elif group is not None:
-        raise ValueError(f"a group column needs limits in your units: give lines, got group={group!r}")
+        raise ValueError(
+            f"a group column needs lines, the limits in the units of the data, got group={group!r} without lines"
+        )
     game = with_contexts(named)
     if named.contexts.size and isinstance(learner, str) and floor is not None:
         learner, floor = _contextual(learner, game, floor, named.contexts.shape[1], goal), None
@@ -83,7 +96,7 @@ def replay(
     if isinstance(game, Log):
         return replay_log(made, game, seeds, every_round)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
-        raise ValueError("every round is kept in memory only: give no executor, and data that are not read in parts")
+        raise ValueError("every_round needs data in memory and no executor, got an executor or data that are read in parts")
     if isinstance(game, Table):
         if executor is not None:
             return play_elsewhere(executor, made, game, seeds)
@@ -92,7 +105,7 @@ def replay(
 
 
 def with_contexts(data: Data) -> Table | Log | StreamedLog:
-    """Return the game with the features of each round or row, if there are some."""
+    """Return the game with the features of each round or row, if the data have contexts."""
     game = data.game
     if not data.contexts.size or isinstance(game, StreamedLog):
         return game

@@ -1,4 +1,4 @@
-"""Play a learner against a game: some rounds, some seeds; the result is a trace."""
+"""Play a learner against a game for some rounds and seeds; the result is a trace."""
 
 import warnings
 from collections.abc import Callable, Iterable
@@ -25,10 +25,10 @@ PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised when a play is stopped by Ctrl-C: `trace` holds the seeds that were finished, or is None."""
+    """Raised when Ctrl-C stops a play: `trace` has the finished seeds, or is None."""
 
     def __init__(self, trace: Trace | None) -> None:
-        super().__init__("stopped; the seeds that were finished are in .trace")
+        super().__init__("stopped; .trace has the finished seeds")
         self.trace = trace
 
 
@@ -44,19 +44,27 @@ def play(
 ) -> Trace:
     """Play the learner against the game, once for each seed.
 
-    The trace has running sums at log-spaced rounds. Learners that play the same seeds meet the same nature.
+    The trace has running sums at log-spaced rounds. Learners that play the same seeds face the same rounds.
 
     Parameters
     ----------
-    learner: a learner, or the name of one, which is then tuned for the game's actions, the rounds and `floor`; "auto" is the
-        learner of full information with the least bound that is proved in this game, as in `lewa play`.
-    game: a game, or the name of one, which is then made for the floor and the rounds.
-    rounds: how many; all of the game's by default, if it has an end.
-    seeds: how many, or the seeds themselves.
-    every_round: write down each play, multiplier and action too.
-    workers: threads that seeds run in, as many as there are cores by default; results do not depend on it.
-    progress: called with the number of rounds that were played since the last call.
-    floor: for a learner by name: one number of [0, 1] per constraint.
+    learner
+        A learner, or the name of a learner, which is tuned for the game's actions, the rounds and `floor`. "auto" is the
+        learner with full information that has the smallest proved bound in this game, as in `lewa play`.
+    game
+        A game, or the name of a game, which is made for the floor and the rounds.
+    rounds
+        The number of rounds; by default all rounds of the game, if it has an end.
+    seeds
+        The number of seeds, or the seeds.
+    every_round
+        Whether to record each play, multiplier and action too.
+    workers
+        The number of threads, by default the number of cores. Results do not depend on it.
+    progress
+        Called with the number of rounds that were played since the last call.
+    floor
+        The floor of a learner by name: one number in [0, 1] per constraint.
 
     >>> import lewa
     >>> trace = lewa.play("lewa", "radio", rounds=10_000, floor=0.9)
@@ -101,9 +109,20 @@ def play_elsewhere(
     seeds: int | Iterable[int] = 1,
     progress: Callable[[int], None] | None = None,
 ) -> Trace:
-    """Play all rounds of a game by an executor, such as that of a Dask cluster, one task for each seed.
+    """Play all rounds of a game in an executor, for instance on a Dask cluster, with one task per seed.
 
     The trace is the same as that of `play`.
+
+    Parameters
+    ----------
+    executor
+        Runs the tasks.
+    learner, game
+        The learner and the game.
+    seeds
+        The seeds.
+    progress
+        Called with the number of rounds that were played since the last call.
     """
     learner, game, rounds = as_players(learner, game, None, None)
     names = as_seeds(seeds)
@@ -127,16 +146,14 @@ def _seed_elsewhere(learner: Learner, game: Game, marks: Indices, seed: int) -> 
 def _check_features(state: object, game: Game) -> None:
     looked_at: Vector = getattr(state, "features", NOTHING)
     if game.reacts and game.features:
-        raise ValueError(f"a game that reacts has no contexts: it must have 0 features, got {game.features}")
+        raise ValueError(f"a game that reacts must have 0 features, because it has no contexts, got {game.features}")
     if game.policies and looked_at.size not in (0, game.features):
         raise ValueError(
-            f"this game gives the advice of {game.policies} policies: choose a learner that mixes policies, such as "
-            f"exp4-lewa, got one of {looked_at.size} feature{'s' * (looked_at.size > 1)}"
+            f"a game with the advice of {game.policies} policies needs a learner that mixes policies, such as "
+            f"exp4-lewa, got a learner with {looked_at.size} feature{'s' * (looked_at.size > 1)}"
         )
     if looked_at.size and game.features and looked_at.size != game.features:
-        raise ValueError(
-            f"the learner must look at as many features as the game has, got {looked_at.size} and {game.features}"
-        )
+        raise ValueError(f"the learner must use as many features as the game has, got {looked_at.size} and {game.features}")
 
 
 def _failed(futures: list[Future[SeedResult | None]]) -> bool:
@@ -174,9 +191,9 @@ def _gather(learner: Learner, game: Game, marks: Indices, results: dict[int, See
 
 
 def log_spaced(rounds: int, numbers: int = 1) -> Indices:
-    """Return the rounds at which running sums are read: 1, then evenly on a logarithmic scale, then the last.
+    """Return the rounds at which running sums are recorded: 1, then evenly on a logarithmic scale, then the last.
 
-    `numbers` is how many are kept at each; where they are many, marks are few.
+    `numbers` is the number of values per mark; the more values, the fewer marks.
     """
     count = max(2, min(int(PER_DECADE * np.log10(rounds)) + 1, MOST // numbers))
     return np.unique(np.rint(np.geomspace(1, rounds, count)).astype(np.int64))
@@ -189,5 +206,6 @@ def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
     if not best.feasible:
         nearest = best.reachable.round(6).tolist()
         warnings.warn(
-            f"no play meets the floor {floor.tolist()}: the nearest is {nearest}, and no guarantee applies", stacklevel=4
+            f"no play meets the floor {floor.tolist()}, so no guarantee applies; the nearest floor is {nearest}",
+            stacklevel=4,
         )

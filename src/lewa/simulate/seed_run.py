@@ -1,4 +1,4 @@
-"""The run of one seed: from mark to mark, block by block."""
+"""Run one seed, from mark to mark and block by block."""
 
 from collections.abc import Callable
 from threading import Event
@@ -20,7 +20,7 @@ from lewa.validation import plain
 
 
 class SeedResult(NamedTuple):
-    """What the run of one seed leaves behind: fields of `Trace`, without the axis of seeds."""
+    """The result of one seed: fields of `Trace`, without the axis of seeds."""
 
     reward: Vector  # (n,)
     shortfall: Matrix  # (n, m)
@@ -35,11 +35,23 @@ class SeedResult(NamedTuple):
     plays: Matrix | None  # (T, K)
     multipliers: Matrix | None  # (T, m)
     actions: Indices | None  # (T,)
-    state: State
+    state: State  # the final state
 
 
 class Recorder:
-    """The sums of a run, and what they are at the marks."""
+    """Records the sums of a run at the marks.
+
+    Parameters
+    ----------
+    session, game
+        The session of the learner, and the game.
+    marks
+        The rounds at which sums are recorded.
+    every_round
+        Whether to record every round too.
+    laid_out
+        Whether the game lays out its rounds, so that their sums are known for every action.
+    """
 
     def __init__(self, session: Session, game: Game, marks: Indices, every_round: bool, laid_out: bool) -> None:
         n, K, m = len(marks), game.actions, game.constraints
@@ -57,20 +69,20 @@ class Recorder:
         return self.record._replace(history=history.part(start, stop)) if self.every_round else self.record
 
     def add(self, mark: int, block: Block) -> None:
-        """Add up the rounds that nature laid out."""
+        """Add up the rounds of a block."""
         if self.rewards is not None and self.constraints is not None:
             self.rewards[mark] += block.rewards.sum(axis=0)
             self.constraints[mark] += block.constraints.sum(axis=0)
 
     def read(self, mark: int) -> None:
-        """Write down what the sums, the multiplier and the play are at a mark."""
+        """Record the sums, the multiplier and the play at a mark."""
         for name, total in self.record.sums._asdict().items():
             self.at_marks[name][mark] = total
         self.multiplier[mark] = self.session.multiplier
         self.session.steps.play(self.session.memory, self.play[mark])
 
     def result(self) -> SeedResult:
-        """Return what the run leaves behind."""
+        """Return the result of the run."""
         rounds: dict[str, Any] = self.record.history._asdict() if self.every_round else dict.fromkeys(RoundHistory._fields)
         sums: dict[str, Any] = {**self.at_marks, "reward": self.at_marks["reward"][:, 0]}
         return SeedResult(
@@ -93,7 +105,23 @@ def run_seed(
     stop_now: Event,
     progress: Callable[[int], None] | None,
 ) -> SeedResult | None:
-    """Play one seed; return None if it was stopped."""
+    """Play one seed; return None if it was stopped.
+
+    Parameters
+    ----------
+    learner, game
+        The learner and the game.
+    seed
+        The seed.
+    marks
+        The rounds at which sums are recorded.
+    every_round
+        Whether to record every round.
+    stop_now
+        Set to stop the run.
+    progress
+        Called with the number of rounds that were played since the last call.
+    """
     key, dice = np.split(keys(seed), [DICE])
     session = Session(learner, game.actions, dice)
     nature = nature_of(game, key, session, every_round)

@@ -1,1 +1,4 @@
-"""Every proved bound, evaluated for exactly these parameters; docs/theory.md has the statements and their proofs."""
+"""Evaluate the proved bounds for exactly the given parameters; docs/theory.md has the statements and their proofs.
+
+The functions that are named after learners take the learner, the number of actions K, the number of rounds T and a
+`Setting`, the assumptions about the game. They return the guarantees of the learner, the best first."""

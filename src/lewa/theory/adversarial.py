@@ -31,7 +31,7 @@ def adahedge(actions: int, rounds: int) -> float:
 
 
 def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Regret at most C + rate C, positive violation at most ln((T + C + 1)/(1 - rate C))/rate, on every path."""
+    """Bound regret by C + rate C and positive violation by ln((T + C + 1)/(1 - rate C))/rate, on every path."""
     floor, rate = learner.floor, learner.rate
     if actions == 1:
         return one_action(floor)
@@ -53,7 +53,10 @@ def exp_lewa(learner: parameters.Rate, actions: int, rounds: int, setting: Setti
 
 
 def exp_bandit_lewa(learner: parameters.EtaRate, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """E Regret <= C + y and E sum_t v_t <= ln((T + C + 1)/(1 - y))/rate, against mixtures of actions that never miss."""
+    """Bound E Regret by C + y and E sum_t v_t by ln((T + C + 1)/(1 - y))/rate, against mixtures of safe actions.
+
+    Each of these actions meets the floors in every round.
+    """
     floor, rate = learner.floor, learner.rate
     if actions == 1:
         return one_action(floor)

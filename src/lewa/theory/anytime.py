@@ -1,5 +1,5 @@
-"""The bounds of learners that need no horizon, and of those that are run inside another; docs/theory_anytime.md has the
-statements and their proofs.
+"""The bounds of learners that need no horizon, and of learners inside a wrapper; docs/theory_anytime.md has the statements
+and their proofs.
 
 K actions, T rounds, m constraints with floors c0; eta and delta as in the boxes.
 """
@@ -32,7 +32,7 @@ from lewa.types import Vector
 
 
 def anytime_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """LEWA's bounds at every T, for eta/sqrt(T), delta/(2 sqrt(T)), mu = 2/(delta sqrt(T)), with eta^2/4 added to ln K."""
+    """Return LEWA's bounds at every T, for eta/sqrt(T), delta/(2 sqrt(T)), mu = 2/(delta sqrt(T)) and ln K + eta^2/4."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
@@ -73,7 +73,7 @@ PACE = 1.2  # as in kernels/projection.py: from one epoch of a radius that cover
 
 
 def anytime_op_ewa(learner: parameters.AnytimeOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Regret <= sqrt(T) (ln K/eta + eta/4), at every T; shortfalls by radii that cover every round there may be."""
+    """Bound regret by sqrt(T) (ln K/eta + eta/4) at every T, and shortfalls by radii that cover all rounds."""
     floor, eta, level, kappa, corruption = learner.floor, learner.eta, learner.level, learner.kappa, learner.corruption
     if actions == 1:
         return one_action(floor)
@@ -122,13 +122,22 @@ def stitched_radii(level: float, rounds: int) -> float:
 def doubled(
     epochs: Sequence[tuple[HasGuarantees, int]], actions: int, rounds: int, floor: Vector, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """Add up the bounds of the epochs, each a learner and the rounds it plays; where nothing is proved, the trivial ones.
+    """Add up the bounds of the epochs; an epoch without a theorem has the trivial bounds.
 
-    Epoch k gets epsilon/((k + 1)(k + 2)). That the rewards vary little over all rounds is not used.
+    Epoch k gets epsilon/((k + 1)(k + 2)). The variation of the rewards over all rounds is not used.
+
+    Parameters
+    ----------
+    epochs
+        The learner and the number of rounds of each epoch.
+    actions, rounds, floor
+        K, T and c0.
+    setting
+        The assumptions about the game.
     """
     covered = sum(length for _, length in epochs)
     if covered < rounds:
-        return (none("doubling", f"the epochs have {covered} rounds in all, fewer than {rounds}"),)
+        return (none("doubling", f"the epochs have only {covered} rounds, fewer than {rounds}"),)
     setting, by_epoch = setting._replace(variation=None), []
     for k, (learner, length) in enumerate(epochs):
         epsilon = None if setting.epsilon is None else setting.epsilon / ((k + 1) * (k + 2))
@@ -160,7 +169,7 @@ def _sum_of_epochs(
         bound = bound._replace(positive=tuple(map(fsum, zip(*positive, strict=True))))
     fails = None if last.epsilon is None else setting.epsilon or fsum(epsilon)
     if fails is not None and fails >= 1:
-        return none(source, f"the epochs' bounds may fail with probabilities that add up to {fails:.4g}")
+        return none(source, f"the failure probabilities of the epochs' bounds sum to {fails:.4g}")
     total = conclude(bound, sum(lengths), floor, str(last.kind), source, last.assumptions, fails)
     return total._replace(raised=last.raised)
 
@@ -171,7 +180,19 @@ def _sum_of_epochs(
 def tightened(
     inner: HasGuarantees, actions: int, rounds: int, floor: Vector, slack: float, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """Turn what is proved for the floors c0 + s into statements about c0: s T less violation, s T/S more regret."""
+    """Turn bounds for the floors c0 + s into bounds for c0: violation is smaller by s T, regret larger by s T/S.
+
+    Parameters
+    ----------
+    inner
+        The learner with the raised floors.
+    actions, rounds, floor
+        K, T and c0.
+    slack
+        s.
+    setting
+        The assumptions about the game.
+    """
     if actions == 1:
         return one_action(floor)
     paper.check_slater(floor, setting)

@@ -44,11 +44,11 @@ class Averaged(NamedTuple):
 
     B: float
     A: float
-    price: float  # the most that the multipliers add up to in a round
+    price: float  # the largest sum of the multipliers in a round
 
 
 def loss_bandit_lewa(learner: parameters.Dual, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """E Regret <= B = ln K/eta + eta K T + m mu T/2 and [E V]+ <= sqrt(A (T + B)), if delta >= 2 m eta K."""
+    """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
@@ -61,7 +61,7 @@ def loss_bandit_lewa(learner: parameters.Dual, actions: int, rounds: int, settin
 
 
 def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """The same with B = sqrt(T) (ln K/eta + 2 eta K + m/delta) and A = 2 delta sqrt(T), if delta >= 4 m eta K."""
+    """Return these bounds with B = sqrt(T) (ln K/eta + 2 eta K + m/delta), A = 2 delta sqrt(T), if delta >= 4 m eta K."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
@@ -75,7 +75,7 @@ def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int,
 def late_bandit_lewa(
     learner: parameters.Delta, actions: int, rounds: int, setting: Setting, any_arrivals: bool = False
 ) -> tuple[Guarantee, ...]:
-    """The same with steps that follow the prices, for any delta (docs/theory_delay.md, 6), where no answer is late."""
+    """Return bounds for steps that follow the prices, for any delta (docs/theory_delay.md, 6), if no answer is late."""
     floor, T = learner.floor, rounds
     if actions == 1:
         return one_action(floor)
@@ -133,7 +133,7 @@ def _expected(
 
 
 def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Expectations if delta >= 4 m eta K; bounds at the epsilon asked for if delta > 4 m eta K, also if rewards react."""
+    """Bound expectations if delta >= 4 m eta K; with the given epsilon if delta > 4 m eta K, also if rewards react."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
@@ -169,12 +169,12 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
 
 
 def ucb_level(actions: int, rounds: int, constraints: int, epsilon: float) -> float:
-    """Return L = ln(8 K m T / epsilon), the level of the confidence radii sqrt(L/(2 N))."""
+    """Return L = ln(8 K m T / epsilon), the level of the confidence radii sqrt(L/(2 N)), for K, T, m and epsilon."""
     return log(8 * actions * constraints * rounds / epsilon)
 
 
 def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """At the smallest epsilon that the level covers (or the one asked for, if it is covered), if delta >= 2 m eta."""
+    """Return the bounds at the given epsilon, or the smallest that the level covers, if delta >= 2 m eta."""
     floor, eta, delta, mu, level = learner.floor, learner.eta, learner.delta, learner.mu, learner.level
     if actions == 1:
         return one_action(floor)

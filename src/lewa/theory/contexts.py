@@ -1,4 +1,4 @@
-"""The bounds of the learners that look at contexts; docs/theory_contexts.md has the statements and their proofs.
+"""The bounds of the learners that use contexts; docs/theory_contexts.md has the statements and their proofs.
 
 K actions, N policies, d features, T rounds, m constraints with floors c0; A = 2 (delta T + 1/mu) for each constraint.
 """
@@ -47,12 +47,12 @@ KNOWN = "the constraints that are called known have exactly their expected value
 
 
 def fewer(actions: int, policies: int) -> int:
-    """k = min(K, N), which a sum over the actions of the largest advice never exceeds."""
+    """Return k = min(K, N), an upper bound on the sum over the actions of the largest advice."""
     return min(actions, policies)
 
 
 def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """E Regret <= B = ln N/eta + eta k T + m mu T/2 and [E V]+ <= sqrt(A (T + B)), if delta >= 2 m eta k."""
+    """Bound E Regret by B = ln N/eta + eta k T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta k."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
@@ -67,7 +67,7 @@ def exp4_lewa(learner: parameters.Dual, actions: int, policies: int, rounds: int
 def anytime_exp4_lewa(
     learner: parameters.EtaDelta, actions: int, policies: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """The same with B = sqrt(T) (ln N/eta + 2 eta k + m/delta) and A = 2 delta sqrt(T), if delta >= 4 m eta k."""
+    """Return these bounds with B = sqrt(T) (ln N/eta + 2 eta k + m/delta), A = 2 delta sqrt(T), if delta >= 4 m eta k."""
     floor, eta, delta = learner.floor, learner.eta, learner.delta
     if actions == 1:
         return one_action(floor)
@@ -104,7 +104,7 @@ def _expected(source: str, bound: Bound, rounds: int, floor: Vector, setting: Se
 def exp4_lewa_ix(
     learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """Expectations if delta >= 4 m eta k; bounds at the epsilon asked for, for all mixtures, if delta > 4 m eta k."""
+    """Bound expectations if delta >= 4 m eta k; with the given epsilon, for all mixtures, if delta > 4 m eta k."""
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
@@ -141,9 +141,10 @@ def exp4_lewa_ix(
 def lewa_policies(
     learner: parameters.Dual, actions: int, policies: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """Theorem 1 with N for K. Expected bounds are for a mixture fixed in advance: a context is noise that all share.
+    """Return the bounds of Theorem 1 with N for K; expected bounds are for a mixture that is fixed in advance.
 
-    Constraints that are the same every round are not so for policies: what a policy meets varies with its advice.
+    The reason is that a context is noise which all policies share. Constraints that are the same in every round vary for
+    policies, because their advice varies.
     """
     if actions == 1:
         return one_action(learner.floor)
@@ -160,15 +161,15 @@ def lewa_policies(
 
 
 def _corrupted(source: str, setting: Setting) -> tuple[Guarantee, ...]:
-    return (none(source, f"nothing is proved under corruption, got corruption={setting.corruption:g}"),)
+    return (none(source, f"no bound is proved under corruption, got corruption={setting.corruption:g}"),)
 
 
 class Regressions(Protocol):
-    """What the anytime form of Theorem S asks of a learner."""
+    """The parameters that the anytime form of Theorem S needs."""
 
     @property
     def sharpness(self) -> float:
-        """gamma, of the weights."""
+        """The parameter gamma of the weights."""
 
     @property
     def delta(self) -> Vector:
@@ -196,20 +197,20 @@ class SteppedRegressions(Regressions, Protocol):
 
 
 def squared_error(actions: int, features: int, rounds: int, targets: int) -> float:
-    """U = (M K d/4) (1 + ln(1 + 2 T/(K d))): the squared errors of all forecasts in all, rho = 1 and |theta|^2 <= d/4."""
+    """Return U = (M K d/4) (1 + ln(1 + 2 T/(K d))), a bound on all squared errors for rho = 1 and |theta|^2 <= d/4."""
     return targets * actions * features / 4 * (1 + log(1 + 2 * rounds / (actions * features)))
 
 
 def squared_error_probable(actions: int, features: int, rounds: int, targets: int, epsilon: float) -> float:
-    """U_eps = e/(e - 1) (2 U + 3 M ln(5/epsilon)), with probability 1 - 2 epsilon/5"""
+    """Return U_eps = e/(e - 1) (2 U + 3 M ln(5/epsilon)), which holds with probability 1 - 2 epsilon/5."""
     return e / (e - 1) * (2 * squared_error(actions, features, rounds, targets) + 3 * targets * log(5 / epsilon))
 
 
 def squarecb_lewa(learner: SteppedRegressions, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """E Regret <= B = (K - 1) T/gamma + gamma U/4 + sum_j mu_j T/2 and [E V_j]+ <= sqrt(A_j (T + B)).
+    """Bound E Regret by B = (K - 1) T/gamma + gamma U/4 + sum_j mu_j T/2 and [E V_j]+ by sqrt(A_j (T + B)).
 
-    If delta_j >= 2 (K - 1)/gamma for constraints that are learned, and delta_j mu_j <= 1. High probability:
-    delta_j >= 2 (K - 1)/gamma + 3 m theta/4 for some theta > 0, which is the largest that the deltas allow.
+    This needs delta_j >= 2 (K - 1)/gamma for constraints that are learned, and delta_j mu_j <= 1. High probability needs
+    delta_j >= 2 (K - 1)/gamma + 3 m theta/4 for some theta > 0, the largest that the deltas allow.
     """
     floor, gamma, delta, mu = learner.floor, learner.sharpness, learner.delta, learner.mu
     if actions == 1:

@@ -43,13 +43,13 @@ CHANCE = (
 
 
 class Delays(NamedTuple):
-    """How late the answers of a run came, in decisions."""
+    """The delays of the answers of a run, in decisions."""
 
-    total: int = 0  # D: over the decisions, how many earlier ones were open
-    partners: int = 0  # G: the most decisions that one was open together with
+    total: int = 0  # D: the number of earlier open decisions, summed over the decisions
+    partners: int = 0  # G: the most decisions that were open together with one decision
     between: int = 0  # e: the most answers that were learned, or given up, between a draw and its answer
-    most_open: int = 0  # o
-    missing: int = 0  # answers that never came
+    most_open: int = 0  # o: the most decisions that were open at once
+    missing: int = 0  # the number of answers that never came
 
 
 NO_DELAY = Delays()
@@ -61,25 +61,25 @@ def most_late(rounds: int, delay: int) -> Delays:
 
 
 class Start(NamedTuple):
-    """Where a learner stands at the first decision that a theorem is about, if it has learned before."""
+    """The state of a learner at the first decision that a theorem covers, if it has learned before."""
 
-    entropy: float  # max_i ln(1/p_i) of its play p, over the actions that are left
+    entropy: float  # max_i ln(1/p_i) of its play p, over the remaining actions
     multiplier: tuple[float, ...]  # lambda
-    waiting: int = 0  # answers that were open, and are learned later
-    left: int = 0  # actions that had left
+    waiting: int = 0  # the number of open answers, which are learned later
+    left: int = 0  # the number of actions that were removed
     totals: tuple[float, ...] = ()  # s, n, a of the next decision, the sum of b over what is open, and Q; late-bandit-lewa's
 
     def excess(self, delta: float, floor: Vector) -> list[float]:
-        """Return by how much each multiplier shrinks more than its floor can raise it: x_j = [delta lambda_j - c0_j]+."""
+        """Return x_j = [delta lambda_j - c0_j]+, the excess of each multiplier's shrinkage over the step of its floor."""
         return [max(delta * value - c0, 0.0) for value, c0 in zip(self.multiplier, floor.tolist(), strict=True)]
 
     def dual_cost(self, delta: float, mu: float, floor: Vector, rounds: int) -> float:
-        """Return what the dual steps cost: (mu T/2) sum_j (1 + x_j)^2 + |lambda|^2/(2 mu)."""
+        """Return the cost of the dual steps, (mu T/2) sum_j (1 + x_j)^2 + |lambda|^2/(2 mu)."""
         squares = sum((1 + x) ** 2 for x in self.excess(delta, floor))
         return mu * rounds / 2 * squares + sum(value**2 for value in self.multiplier) / (2 * mu)
 
     def open_cost(self, mu: float, floor: Vector, between: int) -> float:
-        """Return what the answers cost that were open: each 1 + sum_j lambda_j (1 + c0_j), at the highest later price."""
+        """Return the cost of the open answers, 1 + sum_j lambda_j (1 + c0_j) each, at the highest later price."""
         pairs = zip(self.multiplier, floor.tolist(), strict=True)
         return self.waiting * (1 + sum((value + mu * c0 * between) * (1 + c0) for value, c0 in pairs))
 
@@ -99,9 +99,21 @@ class Late(NamedTuple):
 def full_information(
     learner: parameters.Dual, actions: int, rounds: int, late: Delays, share: float = 0.0, start: Start | None = None
 ) -> Late:
-    """LEWA and fixed share as they are (Th1), from any start (Th11): the dual step pays nothing for delay.
+    """Return B and A of unmodified LEWA and fixed share (Th1), from any start (Th11).
 
-    Where delta < (m eta/2)(1 + G) + 2 share m e, the multipliers' caps pay for what the shrinkage does not absorb.
+    Delay costs the dual step nothing. If delta < (m eta/2)(1 + G) + 2 share m e, the shrinkage does not absorb all terms,
+    and the multipliers' caps bound the rest.
+
+    Parameters
+    ----------
+    learner, actions, rounds
+        The learner, K and T.
+    late
+        The delays.
+    share
+        The share of fixed share; 0 for LEWA.
+    start
+        The state at the start; None for a new learner.
     """
     T, m, D = rounds, learner.floor.size, late.total
     eta, delta, mu = learner.eta, learner.delta, learner.mu
@@ -120,7 +132,10 @@ def full_information(
 def price_of_learning(
     learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
 ) -> Late | None:
-    """BanditLEWA on losses as it is (Th4), from any start: the price is that of learning; None if delta is too small."""
+    """Return B and A of unmodified BanditLEWA on losses (Th4), from any start; None if delta is too small.
+
+    Each answer counts at the price when it is learned.
+    """
     K, T, m, D = actions, rounds, learner.floor.size, late.total
     eta, delta, mu = learner.eta, learner.delta, learner.mu
     if delta < 2 * m * eta * (K + late.partners) * (1 - 1e-12) or delta * mu > 1:
@@ -159,7 +174,7 @@ def bandit_form(actions: int, any_arrivals: bool = False) -> Form:
 def price_of_the_draw(
     learner: parameters.Delta, actions: int, rounds: int, late: Delays, form: Form, start: Start | None = None
 ) -> Late:
-    """Late LEWA and Late BanditLEWA, from any start: the price of the draw, and steps that follow it and the delays."""
+    """Return B and A of Late LEWA and Late BanditLEWA, from any start; steps follow prices and delays."""
     K, m, delta, D, e = actions, learner.floor.size, learner.delta, late.total, late.between
     T, before, moved, extra = rounds, 0.0, 1.0, 0.0
     if start is not None:
@@ -203,7 +218,21 @@ def lewa(
     share: float = 0.0,
     start: Start | None = None,
 ) -> tuple[Guarantee, ...]:
-    """Th1: in expectation for constraints of a fixed mean, and on every path against plays that meet every floor."""
+    """Return Th1: in expectation for constraints with a fixed mean, and on every path against plays that meet every floor.
+
+    Parameters
+    ----------
+    learner, actions, rounds
+        The learner, K and T.
+    late
+        The delays.
+    source
+        The name of the theorem.
+    share
+        The share of fixed share; 0 for LEWA.
+    start
+        The state at the start; None for a new learner.
+    """
     if actions == 1:
         return one_action(learner.floor)
     if learner.delta * learner.mu > 1:
@@ -220,7 +249,7 @@ def lewa(
 def loss_bandit_lewa(
     learner: parameters.Dual, actions: int, rounds: int, late: Delays, start: Start | None = None
 ) -> tuple[Guarantee, ...]:
-    """Th4, in expectation."""
+    """Return the bounds of Th4, in expectation."""
     if actions == 1:
         return one_action(learner.floor)
     source, m = f"BanditLEWA, losses, {LATE if start is None else CHANGED} (Th4)", learner.floor.size
@@ -259,7 +288,7 @@ def late_bandit_lewa(
     start: Start | None = None,
     any_arrivals: bool = False,
 ) -> tuple[Guarantee, ...]:
-    """Th7 or Th8, in expectation; the clock counts decisions without an answer too, as rounds that lose nothing."""
+    """Return the bounds of Th7 or Th8, in expectation; decisions without an answer count as rounds without loss."""
     if actions == 1:
         return one_action(learner.floor)
     T = rounds + late.missing

@@ -30,16 +30,16 @@ SLATER = f"{NAME}, Slater"
 
 
 class Capped(NamedTuple):
-    """What Slater's condition holds down."""
+    """The bounds that follow from Slater's condition."""
 
-    multiplier: float  # |lambda_t| in every round
-    violation: float  # V'_j of each constraint, and what was corrupted
+    multiplier: float  # the bound on |lambda_t| in every round
+    violation: float  # the bound on V'_j of each constraint plus the corruption
 
 
 def fixed_share_lewa(
     learner: parameters.FixedShareLewa, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """What LEWA has, with ln K + (T - 1) ln(1/(1 - share)) for ln K; and under Slater's condition sqrt(T) violation."""
+    """Return LEWA's bounds with ln K + (T - 1) ln(1/(1 - share)) for ln K, and O(sqrt(T)) violation with a Slater gap."""
     floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
     if actions == 1:
         return one_action(floor)
@@ -86,7 +86,17 @@ def fixed_share_lewa(
 def capped(
     learner: parameters.FixedShareLewa, actions: int, rounds: int, slater: float, corruption: float, noise: float
 ) -> Capped:
-    """How far the multipliers can rise, and what that leaves of violation, when noise adds so much to what weights cost."""
+    """Return bounds on the multipliers and on the violation under Slater's condition.
+
+    Parameters
+    ----------
+    learner, actions, rounds
+        The learner, K and T.
+    slater, corruption
+        Slater's gap and the total corruption.
+    noise
+        The addition of noise to the regret of the weights.
+    """
     floor, eta, delta, mu, share = learner.floor, learner.eta, learner.delta, learner.mu, learner.share
     T, m, moving, most = rounds, floor.size, -(rounds - 1) * log1p(-share), float(np.linalg.norm(floor))
     slope = slater - eta / 4

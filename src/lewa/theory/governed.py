@@ -1,4 +1,4 @@
-"""The governor: how far a debt can pass its bound, and how often a safe action is played.
+"""The bounds of the governor: on the debt, and on the number of safe rounds.
 
 docs/theory_delay.md, 1, has the proofs. Everything here is in the learner's units: constraints and floors lie in [0, 1], and
 a debt is a sum of shortfalls.
@@ -31,16 +31,29 @@ USUAL = 100  # rounds at their worst: what a debt may be, if nobody says it
 
 
 def usual_rounds(horizon: int | None) -> float:
-    """Return how many rounds at their worst a debt may come to, if nobody says it: 100, or sqrt(T) if that is more."""
+    """Return the default bound on a debt, as a number of rounds at the worst value: the larger of 100 and sqrt(T)."""
     return max(USUAL, sqrt(horizon or 0))
 
 
 def governed(
     inner: HasGuarantees, actions: int, rounds: int, safe: tuple[float, float], debt: Vector, bandit: bool, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """Hold every violation to its bound (G1), and add the safe rounds to what the learner inside regrets (G2).
+    """Bound every violation by its debt (G1), and regret by that of the inner learner plus the safe rounds (G2).
 
-    `safe` is the number of the safe action, or -1, and the slack that it surely has; `bandit` says what the learner sees.
+    Parameters
+    ----------
+    inner
+        The learner inside.
+    actions, rounds
+        K and T.
+    safe
+        The index of the safe action, or -1, and the slack that it certainly has.
+    debt
+        (m,) The bound on each debt.
+    bandit
+        Whether the learner has bandit feedback.
+    setting
+        The assumptions about the game.
     """
     (action, slack), floor = safe, inner.floor
     if actions == 1:
@@ -74,9 +87,7 @@ def governed(
 def _never_more(debt: Vector, bandit: bool) -> str:
     values = " and ".join(f"{b:.4g}" for b in debt.tolist())
     what = "the actions drawn" if bandit else "the plays"
-    return (
-        f"with the observed constraints, {what} are never more than {values} behind the floors, at any time, on every path"
-    )
+    return f"by the observed constraints of {what}, the debt is at most {values} at every time and on every path"
 
 
 def _of_every_path(inner: HasGuarantees, actions: int, rounds: int, setting: Setting) -> Guarantee | None:
@@ -141,10 +152,18 @@ def _surely(action: float, slack: float) -> str:
 
 
 def safe_rounds(violation: float, open_most: int, debt: float, floor: float, slack: float) -> float:
-    """Return the most safe rounds that one constraint calls for (G2).
+    """Return the most safe rounds that one constraint needs (G2).
 
-    `violation` bounds the debt of the rounds that the learner plays itself at every time, `open_most` how many of them are
-    open, and `slack` is what a safe round pays back.
+    Parameters
+    ----------
+    violation
+        A bound on the debt of the inner learner's rounds that holds at every time.
+    open_most
+        A bound on the number of these rounds that are open at once.
+    debt, floor
+        The bound on the debt, and the floor.
+    slack
+        The reduction of the debt by a safe round.
     """
     behind = max(violation + open_most - debt + floor, 0.0)
     if behind == 0:
@@ -153,9 +172,20 @@ def safe_rounds(violation: float, open_most: int, debt: float, floor: float, sla
 
 
 def mean_excess(slack: float, stretches: int, constraints: int, epsilon: float) -> float:
-    """Return how far a debt passes its bound where the safe play is safe in the mean (G3), with probability 1 - epsilon.
+    """Return a bound on the excess of a debt over its bound if the safe play is safe in the mean (G3).
 
-    `stretches` is how often safe play was called for so far; the bound holds at all times at once.
+    It holds at all times at once with probability 1 - epsilon.
+
+    Parameters
+    ----------
+    slack
+        The slack of the safe play in the mean.
+    stretches
+        The number of stretches of safe play so far.
+    constraints
+        m.
+    epsilon
+        The probability with which the bound may fail.
     """
     if stretches == 0:
         return 0.0
@@ -163,16 +193,25 @@ def mean_excess(slack: float, stretches: int, constraints: int, epsilon: float) 
 
 
 def optimism(count: Vector | Matrix, actions: int, constraints: int, epsilon: float) -> Matrix:
-    """Return sqrt(L/(2 N)) with L = ln(4 K m N (N + 1)/epsilon): what the upper bounds of the learned form add; inf at 0."""
+    """Return sqrt(L/(2 N)) with L = ln(4 K m N (N + 1)/epsilon), the confidence radius of the learned form; inf at N = 0."""
     n = np.maximum(np.atleast_2d(count), 1.0)
     width: Matrix = np.sqrt(np.log(4 * actions * constraints * n * (n + 1) / epsilon) / (2 * n))
     return np.where(np.atleast_2d(count) > 0, width, np.inf)
 
 
 def learned_excess(actions: int, constraints: int, rounds: int, open_most: int, epsilon: float) -> tuple[float, float]:
-    """Return a and b: with probability 1 - epsilon a debt passes its bound by at most a + b/rho (G5).
+    """Return a and b such that with probability 1 - epsilon a debt exceeds its bound by at most a + b/rho (G5).
 
     rho is the slack of the best mixture of the actions, which the rule does not know.
+
+    Parameters
+    ----------
+    actions, constraints, rounds
+        K, m and T.
+    open_most
+        The most decisions that are open at once.
+    epsilon
+        The probability with which the bound may fail.
     """
     bands = log(4 * actions * constraints * rounds * (rounds + 1) / epsilon)
     windows = log(2 * constraints * rounds * rounds * (rounds + 1) / epsilon)
@@ -180,10 +219,10 @@ def learned_excess(actions: int, constraints: int, rounds: int, open_most: int, 
 
 
 def weighted_level(debt: Vector, floor: Vector) -> float:
-    """Return the norm of the debts at which safe play is called for, so that none passes its bound (G4)."""
+    """Return the norm of the debts at which safe play begins, so that no debt exceeds its bound (G4)."""
     return float(debt.min()) - sqrt(float(floor @ floor))
 
 
 def weighted_least(slack: float, floor: Vector) -> float:
-    """Return the least bound that the norm of the debts can be held to where only a mixture is safe (G4)."""
+    """Return the smallest possible bound on the norm of the debts if only a mixture is safe (G4)."""
     return floor.size / (2 * slack) + sqrt(float(floor @ floor))

@@ -1,7 +1,7 @@
-"""What a guarantee is, what it assumes, and the form in which one is stated; the other modules here have the theorems.
+"""Guarantees, their assumptions and their form; the other modules of this package have the theorems.
 
-A bound is printed only where its conditions hold. The trivial ones are applied last: regret is never more than the
-number of rounds T, violation never more than floor * T. Where a theorem says no more than that, nothing is proved.
+A bound is stated only if its conditions hold. The trivial bounds are applied last: regret is at most the number of rounds T,
+and violation is at most floor * T. A theorem that gives no more than these bounds is no guarantee.
 """
 
 from numbers import Real
@@ -58,31 +58,29 @@ class Setting(NamedTuple):
 
     constraints: str = "iid"  # "constant", "iid" (a fixed mean given the past), or "arbitrary"
     adversary: str = "oblivious"  # "oblivious", or "adaptive": rewards may react to the learner
-    epsilon: float | None = None  # ask for bounds that hold with probability 1 - epsilon
+    epsilon: float | None = None  # request bounds that hold with probability 1 - epsilon
     slater: float | None = None  # S: some play exceeds every floor by S
     variation: float | None = None  # sum of max_i |r_t - mean r|_i over the rounds, if it is known
     corruption: float | None = None  # sum over rounds of max_j,i |E[c_t | past] - c|, if constraints are not quite iid
-    outside_theory: str | None = (
-        None  # what happens that no theorem here is about, such as late feedback: nothing is proved then
-    )
+    outside_theory: str | None = None  # a feature that no theorem covers, such as late feedback
 
 
 class Guarantee(NamedTuple):
-    """A proved bound on regret and on the violation of each constraint; None where nothing is proved, with the reason."""
+    """A proved bound on regret and on the violation of each constraint, or None with the reason."""
 
-    regret: float | None
-    violation: tuple[float, ...] | None
-    kind: str | None
-    source: str
-    assumptions: tuple[str, ...] = ()
-    epsilon: float | None = None
-    reason: str = ""
-    positive_violation: tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+, where that is proved too
-    raised: float = 0.0  # the floors that some play has to meet are higher by this
-    throughout: bool = False  # the probability is that of all t <= T at once, not only of T
-    share: float | None = None  # of the reward of every fixed play, less the regret, if the slack is there in every round
-    safe: tuple[float, float] | None = None  # the premise that this action exceeds every floor by this slack in every round
-    safe_in_mean: bool = False  # the premise is about its mean constraints only
+    regret: float | None  # the bound on regret
+    violation: tuple[float, ...] | None  # the bound on the violation of each constraint
+    kind: str | None  # how the bounds hold: pathwise, expected, with high probability, ...
+    source: str  # the name of the theorem
+    assumptions: tuple[str, ...] = ()  # its assumptions, in words
+    epsilon: float | None = None  # the probability with which the bounds may fail
+    reason: str = ""  # why there is no bound
+    positive_violation: tuple[float, ...] | None = None  # a bound on sum_t [c0 - p_t.c]+, if there is one
+    raised: float = 0.0  # the amount by which the floors are raised that some play must meet
+    throughout: bool = False  # whether the probability is for all t <= T at once, not only for T
+    share: float | None = None  # the share of any fixed play's reward, minus regret, if every round has slack
+    safe: tuple[float, float] | None = None  # assumes that this action exceeds every floor by this slack, always
+    safe_in_mean: bool = False  # whether this assumption is about its mean constraints only
 
     def __repr__(self) -> str:
         if self.regret is None:
@@ -122,24 +120,24 @@ class Guarantee(NamedTuple):
 
     @property
     def every_round(self) -> bool:
-        """Whether it is about plays that meet the floors in every round."""
+        """Whether regret is relative to plays that meet the floors in every round."""
         return any(ROUND_BY_ROUND in text for text in self.assumptions)
 
     @property
     def each_action(self) -> bool:
-        """Whether it is about mixtures of actions that each meet the floors in every round."""
+        """Whether regret is relative to mixtures of actions that each meet the floors in every round."""
         return any(text.startswith("against mixtures of actions") for text in self.assumptions)
 
 
 class HasGuarantees(Protocol):
-    """A learner as the theorems see it: floors, and what is proved. `lewa.learners.Learner` is one."""
+    """An object with floors and guarantees, such as a `lewa.learners.Learner`."""
 
     @property
     def floor(self) -> Vector:
         """One number per constraint."""
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        """Return what is proved in this setting, the best first."""
+        """Return the guarantees in this setting, the best first."""
 
 
 def guarantee(learner: HasGuarantees, actions: int, rounds: int, **setting: Any) -> Guarantee:
@@ -147,11 +145,11 @@ def guarantee(learner: HasGuarantees, actions: int, rounds: int, **setting: Any)
 
     Parameters
     ----------
-    learner : Learner
+    learner
         The learner with its parameters.
-    actions : int
+    actions
         K, the number of actions.
-    rounds : int
+    rounds
         T, the number of rounds.
     **setting
         Fields of `Setting` by name.
@@ -172,9 +170,9 @@ def guarantee(learner: HasGuarantees, actions: int, rounds: int, **setting: Any)
 
 
 def unproved(learner: HasGuarantees, actions: int) -> Guarantee | None:
-    """Return why nothing is proved of this learner, if that is so for every number of rounds; else None.
+    """Return why this learner has no guarantee for any number of rounds; None if it has one for some.
 
-    A reason that depends on the rounds is about a theorem whose bound is still trivial, or which ends before them.
+    A reason that depends on the rounds comes from a theorem whose bound is still trivial, or which covers fewer rounds.
     """
     first = guarantee(learner, actions, HORIZONS[0])
     if first.regret is not None or any(guarantee(learner, actions, rounds) != first for rounds in HORIZONS[1:]):
@@ -183,7 +181,7 @@ def unproved(learner: HasGuarantees, actions: int) -> Guarantee | None:
 
 
 def checked(setting: Setting) -> Setting:
-    """Return the setting, or refuse one that makes no sense."""
+    """Return the setting; raise ValueError if it is inconsistent."""
     for name in ("epsilon", "slater", "variation", "corruption"):
         value = getattr(setting, name)
         if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
@@ -205,12 +203,14 @@ def checked(setting: Setting) -> Setting:
     if setting.corruption is not None and not setting.corruption >= 0:
         raise ValueError(f"corruption must be at least 0, got {setting.corruption}")
     if setting.corruption is not None and setting.constraints == "arbitrary":
-        raise ValueError(f"arbitrary constraints have no mean to be corrupted, got corruption={setting.corruption}")
+        raise ValueError(
+            f"corruption needs constraints with a mean, got corruption={setting.corruption} for arbitrary constraints"
+        )
     return setting
 
 
 def steady(setting: Setting) -> str:
-    """Say what is assumed of the constraints: a fixed mean, or the same every round; or that but for some corruption."""
+    """Return the assumption about the constraints: a fixed mean, or the same every round, except for corruption."""
     constant = setting.constraints == "constant"
     if not setting.corruption:
         return CONSTANT if constant else MEAN
@@ -219,16 +219,16 @@ def steady(setting: Setting) -> str:
 
 
 def applicable(statement: Guarantee, setting: Setting) -> Guarantee:
-    """Return the statement, or none if it needs a fixed mean that is corrupted, or if no theorem is about what happens."""
+    """Return the guarantee, or none if its fixed mean is corrupted or no theorem covers the setting."""
     if setting.outside_theory:
         return none(statement.source, f"no theorem covers {setting.outside_theory}")
     if setting.corruption and {MEAN, CONSTANT} & set(statement.assumptions):
-        return none(statement.source, f"nothing is proved under corruption, got corruption={setting.corruption:g}")
+        return none(statement.source, f"no bound is proved under corruption, got corruption={setting.corruption:g}")
     return statement
 
 
 def none(source: str, reason: str) -> Guarantee:
-    """State that nothing is proved, and why."""
+    """Return a guarantee without bounds, with the reason."""
     return Guarantee(None, None, None, source, reason=reason)
 
 
@@ -237,7 +237,7 @@ class Bound(NamedTuple):
 
     regret: float
     violation: float | tuple[float, ...]
-    positive: float | tuple[float, ...] | None = None  # of sum_t [c0 - p_t.c]+
+    positive: float | tuple[float, ...] | None = None  # the bound on sum_t [c0 - p_t.c]+
 
 
 def conclude(
@@ -249,7 +249,23 @@ def conclude(
     assumptions: tuple[str, ...],
     epsilon: float | None = None,
 ) -> Guarantee:
-    """Apply the trivial bounds; where the theorem says no more than they do, say so."""
+    """Return the guarantee of a theorem, after the trivial bounds; without bounds if the theorem gives no more.
+
+    Parameters
+    ----------
+    bound
+        The numbers of the theorem.
+    rounds, floor
+        T and c0.
+    kind
+        How the bound holds, such as `PATHWISE`.
+    source
+        The name of the theorem.
+    assumptions
+        Its assumptions, in words.
+    epsilon
+        The probability with which it may fail.
+    """
     most = [c0 * rounds for c0 in floor.tolist()]
     each = _each(bound.violation, floor.size)
     if bound.regret >= rounds and all(v >= top for v, top in zip(each, most, strict=True)):
@@ -268,9 +284,9 @@ def _each(bound: float | tuple[float, ...], constraints: int) -> tuple[float, ..
 
 
 def with_share(statement: Guarantee, floor: Vector, setting: Setting) -> Guarantee:
-    """Add the share of every fixed play's reward that a bound against plays that always meet the floors comes to.
+    """Add the share of every fixed play's reward that follows from a bound against plays that always meet the floors.
 
-    S/(max c0 + S) of any fixed play, mixed with a play that has slack S in every round, meets the floors in every round.
+    Any fixed play with weight S/(max c0 + S), mixed with a play that has slack S in every round, always meets the floors.
     """
     if statement.regret is None or setting.slater is None:
         return statement
@@ -278,7 +294,7 @@ def with_share(statement: Guarantee, floor: Vector, setting: Setting) -> Guarant
 
 
 def failed(**conditions: bool) -> str:
-    """Spell out the conditions that do not hold, as formulas."""
+    """Return the conditions that do not hold, as formulas."""
     return " and ".join(SPELLED[name] for name, holds in conditions.items() if not holds)
 
 
@@ -296,7 +312,7 @@ SPELLED = {
 
 
 def one_action(floor: Vector) -> tuple[Guarantee, ...]:
-    """Handle K = 1: the one play is the comparator, and meets the floors if any play does."""
+    """Return the guarantee for K = 1: the only play is the comparator, and meets the floors if any play does."""
     nothing = (0.0,) * floor.size
     return (Guarantee(0.0, nothing, PATHWISE, "one action", (FEASIBLE,), positive_violation=nothing),)
 

@@ -36,7 +36,7 @@ from lewa.types import Vector
 
 
 def ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, ...]:
-    """ln K/eta + eta T/8 against every fixed play, for every sequence; of violation only the trivial bound."""
+    """Bound regret by ln K/eta + eta T/8 against every fixed play, on every path; violation has only the trivial bound."""
     floor, eta = learner.floor, learner.eta
     if actions == 1:
         return one_action(floor)
@@ -50,7 +50,17 @@ def ewa(learner: parameters.Eta, actions: int, rounds: int) -> tuple[Guarantee, 
 def budget(
     actions: int, rounds: int, floor: Vector, eta: float, delta: float, mu: float, moving: float
 ) -> tuple[float, str]:
-    """B, and "(f)" if too little shrinkage added to it: then it does not absorb the multipliers' squares, their cap pays."""
+    """Return B, and "(f)" if delta is too small to absorb the multipliers' squares, so that their cap is added to B.
+
+    Parameters
+    ----------
+    actions, rounds, floor
+        K, T and c0.
+    eta, delta, mu
+        The steps of the learner.
+    moving
+        An addition to ln K, for fixed share.
+    """
     T, m = rounds, floor.size
     B = (log(actions) + moving) / eta + eta * T / 4 + m * mu * T / 2
     lacking = m * eta / 4 - delta / 2
@@ -62,9 +72,16 @@ def budget(
 def lewa(
     learner: parameters.Dual, actions: int, rounds: int, setting: Setting, name: str = "LEWA", moving: float = 0.0
 ) -> tuple[Guarantee, ...]:
-    """Theorem 1 corrected: (a)-(f), the high-probability form of the unmodified algorithm, and the variation bound.
+    """Return Theorem 1, corrected: (a)-(f), the high-probability form of the unmodified algorithm, the variation bound.
 
-    Fixed share has them too, under its own name and with `moving` added to ln K.
+    Parameters
+    ----------
+    learner, actions, rounds, setting
+        The learner, K, T and the assumptions.
+    name
+        The name of the learner: fixed share has these bounds too.
+    moving
+        An addition to ln K, for fixed share.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
@@ -166,9 +183,9 @@ def _with_slack(
 
 
 def check_slater(floor: Vector, setting: Setting) -> None:
-    """Refuse a gap that no constraints can have."""
+    """Raise ValueError for a gap that no constraints can have."""
     if setting.slater is not None and setting.slater > 1 - floor.max():
-        raise ValueError(f"no play exceeds a floor of {floor.max()} by slater={setting.slater}: constraints are at most 1")
+        raise ValueError(f"slater must be at most 1 - floor, got slater={setting.slater} and floor={floor.max()}")
 
 
 def exceeded(setting: Setting) -> str:
@@ -190,7 +207,7 @@ def hp_radius(actions: int, rounds: int, constraints: int, epsilon: float) -> fl
 
 
 def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Theorem 2 corrected, at the smallest epsilon that the radius covers (or the one asked for, if it is covered)."""
+    """Return Theorem 2, corrected, at the given epsilon, or the smallest that the radius covers."""
     floor, eta, delta, mu, radius = learner.floor, learner.eta, learner.delta, learner.mu, learner.radius
     if actions == 1:
         return one_action(floor)
@@ -220,7 +237,7 @@ def hp_lewa(learner: parameters.HpLewa, actions: int, rounds: int, setting: Sett
 
 
 def bandit_lewa(learner: parameters.BanditLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Theorem 3 repaired. For the printed box delta is the gamma that its dual step shrinks by, and mu is eta."""
+    """Return Theorem 3, repaired. For the printed box, delta is its gamma, by which the dual step shrinks, and mu is eta."""
     floor, eta, gamma, delta, mu = learner.floor, learner.eta, learner.gamma, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
@@ -261,7 +278,7 @@ def hp_bandit_level(actions: int, rounds: int, constraints: int, epsilon: float)
 
 
 def sum_of_radii(actions: int, gamma: float, level: float, rounds: int) -> float:
-    """At least sum_t min(1, sqrt(2 K L/(gamma t)) + 2 K L/(3 gamma t)): by integrals past the rounds where it is 1."""
+    """Bound sum_t min(1, sqrt(2 K L/(gamma t)) + 2 K L/(3 gamma t)) by integrals after the rounds in which it is 1."""
     a, b = sqrt(2 * actions * level / gamma), 2 * actions * level / (3 * gamma)
     root = (a + sqrt(a * a + 4 * b)) / 2  # a/sqrt(t) + b/t <= 1 from t = root^2 on
     ones = min(float(rounds), float(int(root * root) + 1))
@@ -269,7 +286,7 @@ def sum_of_radii(actions: int, gamma: float, level: float, rounds: int) -> float
 
 
 def hp_bandit_lewa(learner: parameters.HpBanditLewa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Theorem 4 repaired, at the smallest epsilon that the level covers (or the one asked for, if it is covered)."""
+    """Return Theorem 4, repaired, at the given epsilon, or the smallest that the level covers."""
     floor, eta, gamma, delta, mu = learner.floor, learner.eta, learner.gamma, learner.delta, learner.mu
     bonus, level = learner.bonus, learner.level
     if actions == 1:

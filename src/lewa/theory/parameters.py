@@ -1,4 +1,4 @@
-"""What the theorems ask of a learner: its parameters by name. The docstrings of the learners say what each of them is."""
+"""The parameters of a learner that theorems need, by name. The docstrings of the learners describe them."""
 
 # ruff: noqa: D102 (the class says it)
 
@@ -43,7 +43,7 @@ class Dual(EtaDelta, Protocol):
 
 
 class Steps(NamedTuple):
-    """The two steps and the shrinkage, where a theorem is applied to others than the learner's own."""
+    """The two steps and the shrinkage, for applying a theorem to parameters other than the learner's."""
 
     eta: float
     delta: float
@@ -80,42 +80,42 @@ class Bonus(Protocol):
 
 
 class Kappa(Protocol):
-    """`kappa`: the part of its radius by which an estimate is eased."""
+    """`kappa`: the share of its radius by which an estimate is relaxed."""
 
     @property
     def kappa(self) -> float: ...
 
 
 class Corruption(Protocol):
-    """`corruption`: how much of the constraints may be corrupted in all."""
+    """`corruption`: the total corruption of the constraints."""
 
     @property
     def corruption(self) -> float: ...
 
 
 class Share(Protocol):
-    """`share`: a share that no action falls below."""
+    """`share`: the smallest share of an action."""
 
     @property
     def share(self) -> float: ...
 
 
 class Optimism(Protocol):
-    """`optimism`: whether an estimate is eased by its radius."""
+    """`optimism`: whether an estimate is relaxed by its radius."""
 
     @property
     def optimism(self) -> float: ...
 
 
 class Explore(Optimism, Protocol):
-    """`explore`: rounds that are explored first."""
+    """`explore`: the number of rounds of exploration at the start."""
 
     @property
     def explore(self) -> float: ...
 
 
 class Safe(Protocol):
-    """`safe`, `margin`: a safe action, and by how much it is safe."""
+    """`safe`, `margin`: a safe action, and the amount by which it exceeds the floors."""
 
     @property
     def safe(self) -> float: ...

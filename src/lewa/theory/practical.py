@@ -1,8 +1,8 @@
-"""What is proved of the learners with a paced price: no bound, and a certificate that holds on every path.
+"""The learners with a paced price have no bound, but a certificate that holds on every path.
 
 The certificate (docs/theory_practical.md): for any forecasts, V + sum_t k_t <= lambda u^2/step + E, where V is the
-violation, k_t the part of the debt that a round was asked to pay back, and E the sum of costs less their forecasts. Who
-knows E knows V: so a run shows its debt, which is V, and the certificate is not computed.
+violation, k_t the part of the debt that a round was to pay back, and E the sum of costs minus their forecasts. Computing E
+is as hard as computing V, so a run reports its debt, which is V, and not the certificate.
 """
 
 from lewa.theory.guarantees import Guarantee, none
@@ -14,5 +14,5 @@ CERTIFICATE = (
 
 
 def paced(source: str) -> tuple[Guarantee, ...]:
-    """State that nothing is proved in advance of a learner with a paced price."""
+    """Return a guarantee without bounds, for a learner with a paced price."""
     return (none(source, CERTIFICATE),)

@@ -1,7 +1,7 @@
 """The bounds of the learners that project; docs/theory_projected.md has the statements and their proofs.
 
 K actions, T rounds, m constraints with floors c0. On an event of probability 1 - epsilon every mean of t rounds is within
-noise/sqrt(t) + C/t of the truth, C being the corruption; where constraints are the same every round, noise is 0 and the
+noise/sqrt(t) + C/t of the truth, C being the corruption; if constraints are the same in every round, noise is 0 and the
 bounds hold on every path.
 """
 
@@ -32,27 +32,27 @@ from lewa.types import Vector
 
 NO_MEAN = "arbitrary constraints have no fixed mean that their running mean could approach"
 REST = "up to the residuals of the projections, which a run adds up and adds to the bounds"
-REST_UNKNOWN = "up to the residuals of the projections, which are not known of a learner that starts afresh on the way"
+REST_UNKNOWN = "up to the residuals of the projections, which are unknown for a learner that restarts"
 FREE = "every floor is 0"
-UNSAFE = "no safe action was named: set safe=I to its index and margin=D to the amount by which it exceeds every floor"
+UNSAFE = "it needs a safe action: set safe=I to its index and margin=D to the amount by which it exceeds every floor"
 
 
 class Event(NamedTuple):
-    """How far means may be off, and with which probability; or why the radius does not say."""
+    """A bound on the error of all means, and its probability; or why the radius gives none."""
 
-    noise: float
-    kind: str = PATHWISE
-    epsilon: float | None = None
-    lacks: str = ""
+    noise: float  # the bound on the error, times sqrt(t)
+    kind: str = PATHWISE  # how it holds
+    epsilon: float | None = None  # the probability with which it may fail
+    lacks: str = ""  # the condition that does not hold
 
 
 class Estimate(NamedTuple):
-    """The means of the rounds explored: how many, how far off, by what they are eased, and by what they may be."""
+    """The estimated means after exploration."""
 
-    explored: int
-    off: float
-    bonus: float
-    radius: float
+    explored: int  # the number of rounds of exploration
+    off: float  # the bound on their error
+    bonus: float  # the amount by which they are relaxed
+    radius: float  # the amount by which they may be relaxed
 
 
 def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
@@ -70,9 +70,10 @@ def _event(radius: float, means: float, needs: str, setting: Setting) -> Event:
 
 
 def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Optimistic: regret <= (ln K + share T)/eta + eta T/8, without slack. Else only with slack, and violation without.
+    """Bound regret by (ln K + share T)/eta + eta T/8 if the learner is optimistic; otherwise only if there is slack.
 
-    The bonus covers a corruption of G; the constraints are corrupted by C. What is left uncovered is [C - G]+.
+    The bound on violation needs no slack. The bonus covers a corruption of G; the constraints are corrupted by C, and
+    [C - G]+ remains uncovered.
     """
     floor, eta, radius, kappa, share = learner.floor, learner.eta, learner.radius, learner.kappa, learner.share
     if actions == 1:
@@ -120,12 +121,12 @@ def op_ewa(learner: parameters.OpEwa, actions: int, rounds: int, setting: Settin
 
 
 def several(floor: Vector) -> tuple[str, ...]:
-    """Say what is assumed of projections onto several lines."""
+    """Return the assumption about projections onto several constraints."""
     return (REST,) if floor.size > 1 else ()
 
 
 def throughout(statement: Guarantee) -> Guarantee:
-    """Mark a statement whose event is the same for all t <= T: where it holds, the bounds of every such t hold."""
+    """Mark a guarantee whose event is the same for all t <= T, so that the bounds of all these t hold at once."""
     return statement._replace(throughout=True) if statement.kind == PROBABLE else statement
 
 
@@ -139,7 +140,7 @@ def _first(root: float, whole: float, least: float) -> int:
 
 
 def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Regret <= (ln K + ln(4K/epsilon))/eta + eta K T + ln(4/epsilon); violation by the radii of the actions drawn."""
+    """Bound regret by (ln K + ln(4K/epsilon))/eta + eta K T + ln(4/epsilon), violation by the radii of the actions drawn."""
     floor, eta, level, kappa, G = learner.floor, learner.eta, learner.level, learner.kappa, learner.corruption
     if actions == 1:
         return one_action(floor)
@@ -184,7 +185,7 @@ def _known_when_seen(
 
 
 def covered(means: float, level: float, setting: Setting) -> tuple[float, str]:
-    """Return the smallest epsilon that the level of bandit radii covers, or the one asked for; and what it lacks."""
+    """Return the given epsilon, or the smallest that the level of bandit radii covers, and the missing condition."""
     if setting.constraints == "arbitrary":
         return 1.0, NO_MEAN
     least = means * exp(-level)
@@ -195,13 +196,13 @@ def covered(means: float, level: float, setting: Setting) -> tuple[float, str]:
 
 
 def ix_regret(actions: int, rounds: int, eta: float, epsilon: float) -> float:
-    """Bound the regret of implicit exploration, projected or not: two of the four parts of epsilon."""
+    """Bound the regret of implicit exploration, projected or not, with two of the four parts of epsilon."""
     K = actions
     return (log(K) + log(4 * K / epsilon)) / eta + eta * K * rounds + log(4 / epsilon)
 
 
 def drawn_radii(actions: int, rounds: int, level: float, epsilon: float) -> float:
-    """Bound sum_t p_t.min(1, 2 sqrt(L/(2 N_t))), by the other two parts: the radii of the actions drawn, and luck."""
+    """Bound sum_t p_t.min(1, 2 sqrt(L/(2 N_t))) with the other two parts of epsilon: radii drawn, and their deviation."""
     K, T = actions, rounds
     return K + 2 * sqrt(2 * level * K * T) + sqrt(T / 2 * log(4 / epsilon))
 
@@ -217,7 +218,7 @@ def explore_radius(actions: int, constraints: int, epsilon: float) -> float:
 def explore_then_project(
     learner: parameters.ExploreThenProject, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """n rounds explored at most a unit each, then EWA on one set, in which every round is short by at most two radii."""
+    """Bound n rounds of exploration by 1 each, then EWA on a fixed set, whose shortfall per round is at most two radii."""
     floor, eta, explore, radius, optimism = learner.floor, learner.eta, learner.explore, learner.radius, learner.optimism
     if actions == 1:
         return one_action(floor)
@@ -237,7 +238,7 @@ def explore_then_project(
 def bandit_explore_then_project(
     learner: parameters.BanditExploreThenProject, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """The same with implicit exploration afterwards; each action is drawn about n/K times while exploring."""
+    """Return these bounds with implicit exploration afterwards; exploration draws each action about n/K times."""
     floor, eta, explore, level, optimism = learner.floor, learner.eta, learner.explore, learner.level, learner.optimism
     if actions == 1:
         return one_action(floor)
@@ -290,7 +291,7 @@ def _one_set(
 
 
 def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """No round below the line; regret <= ln K/eta + eta T/8 + what the safe action costs while the means are not known."""
+    """Bound regret by ln K/eta + eta T/8 + the cost of the safe action while means are uncertain; no round violates."""
     floor, eta, radius, safe, margin = learner.floor, learner.eta, learner.radius, learner.safe, learner.margin
     if actions == 1:
         return one_action(floor)
@@ -315,7 +316,7 @@ def safe_mixing(learner: parameters.SafeMixing, actions: int, rounds: int, setti
 def bandit_safe_mixing(
     learner: parameters.BanditSafeMixing, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """The same for bandits: regret <= that of bandit OP-EWA + its bound on violation/margin."""
+    """Bound regret for bandits by that of bandit OP-EWA plus its bound on violation/margin."""
     floor, eta, level, safe, margin = learner.floor, learner.eta, learner.level, learner.safe, learner.margin
     if actions == 1:
         return one_action(floor)
@@ -333,5 +334,5 @@ def bandit_safe_mixing(
 
 
 def safe_action(safe: float, margin: float) -> str:
-    """Say which action is known to be safe, and by how much."""
+    """Return the assumption about the safe action."""
     return f"action {safe:g} exceeds every floor by {margin:g}"

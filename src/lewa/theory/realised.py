@@ -1,7 +1,7 @@
-"""From the play to the actions drawn: what a bound on means says of the rewards and constraints that one run has met.
+"""From the play to the actions drawn: turn bounds on means into bounds on the rewards and constraints of a single run.
 
-A bound on regret under full information is about p_t.r_t, and every bound on violation about the mean p_t.c, where there is
-one. An application draws an action from each play and meets its reward and its constraints. docs/theory.md, 0.6, has the
+A bound on regret under full information is about p_t.r_t, and every bound on violation is about the mean p_t.c, if there is
+one. An application draws an action from each play and gets its reward and its constraints. docs/theory.md, 0.6, has the
 statements and their proofs.
 """
 
@@ -14,10 +14,20 @@ from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE, Guarante
 def realised(
     statement: Guarantee, rounds: int, floor: Sequence[float], bandit: bool, epsilon: float = 0.05, corruption: float = 0.0
 ) -> Guarantee:
-    """Return the same guarantee for the actions drawn, with epsilon more of probability to fail where luck is in it.
+    """Return the guarantee for the actions drawn, which may fail with an additional probability of epsilon.
 
-    `bandit` says what the learner is shown: a bandit's regret is about the actions drawn already. `corruption` is that of
-    the setting; what is corrupted is met, too.
+    Parameters
+    ----------
+    statement
+        The guarantee for the plays.
+    rounds, floor
+        T and c0.
+    bandit
+        Whether the learner has bandit feedback, for which regret is about the actions drawn already.
+    epsilon
+        The additional probability of failure.
+    corruption
+        The corruption of the setting, which adds to the constraints of a run.
 
     >>> import lewa
     >>> learner = lewa.learners.make("ewa", 2, 100, floor=0)
@@ -42,14 +52,14 @@ def realised(
     if count and kind not in (EXPECTED, EXPECTED_INSIDE):
         kind, fails = PROBABLE, (fails or 0.0) + epsilon
         if fails >= 1:
-            return none(statement.source, f"its probabilities of failure add up to {fails:.4g}")
+            return none(statement.source, f"its probabilities of failure sum to {fails:.4g}")
     return statement._replace(
         regret=total, violation=bounds, kind=kind, epsilon=fails, positive_violation=None, throughout=False
     )
 
 
 def luck(statement: Guarantee, rounds: int, count: int, epsilon: float) -> tuple[float, float]:
-    """Return what luck of the draw adds to regret and to each violation, if so many quantities are to hold at once."""
+    """Return the random error that the draws add to regret and to each violation, if `count` bounds must hold at once."""
     if statement.kind == EXPECTED or count == 0:
         return 0.0, 0.0
     if statement.kind == EXPECTED_INSIDE:
@@ -61,7 +71,10 @@ def luck(statement: Guarantee, rounds: int, count: int, epsilon: float) -> tuple
 def subject(
     statement: Guarantee, rounds: int, floor: Sequence[float], bandit: bool, epsilon: float = 0.05, corruption: float = 0.0
 ) -> str:
-    """Say what a guarantee is about: the play or the actions drawn, what it comes to for these, and one T or all."""
+    """Return a sentence on the subject of a guarantee: the play or the actions drawn, and one T or all.
+
+    The parameters are those of `realised`.
+    """
     if statement.regret is None:
         return ""
     mean = "the observed constraints" if statement.every_round else "the mean constraints"
@@ -87,5 +100,5 @@ def subject(
         what += f"; for the actions drawn, regret is at most {run.regret:.4g}, violation {limits}{sure}"
     if statement.kind != PROBABLE:
         return what
-    when = "all t <= T at once" if statement.throughout else "this one T, fixed in advance, not of every T at which you look"
-    return f"{what}; the probability is that of {when}"
+    when = "all t <= T at once" if statement.throughout else "this single T, fixed in advance, not for all T at once"
+    return f"{what}; the probability is for {when}"

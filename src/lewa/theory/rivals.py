@@ -1,6 +1,6 @@
 """The bounds of the rivals, learners that others have published; docs/theory_rivals.md has the statements and their proofs.
 
-K actions, T rounds. Most rivals are blind to constraints: of their violation nothing but the trivial bound is claimed.
+K actions, T rounds. Most rivals ignore constraints: for their violation there is only the trivial bound.
 """
 
 from math import e, exp, inf, log, pi, sqrt
@@ -30,16 +30,26 @@ BUDGETED = (
     "is proved about regret and violation over T rounds"
 )
 CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be cut off"
-PACED_PROGRAM = "nothing is proved for it with limits that pay debt back; docs/data.md and docs/shocks.md measure it"
-PACED_LINEAR = "nothing is proved for it with a price that follows the spending; docs/contexts.md measures it"
+PACED_PROGRAM = "no bound is proved for it with limits that pay debt back; docs/data.md and docs/shocks.md measure it"
+PACED_LINEAR = "no bound is proved for it with a price that follows the spending; docs/contexts.md measures it"
 BANDIT_Q = "its theorem is about floors on the reward of each action; nothing is claimed for other constraints"
-HEURISTIC = "a heuristic that was published with measurements; nothing is proved about it"
+HEURISTIC = "a heuristic that was published with measurements; no bound is proved for it"
 
 # Full information ------------------------------------------------------------------------------------------------------
 
 
 def blind(regret: float, rounds: int, floor: Vector, source: str) -> tuple[Guarantee, ...]:
-    """Return a bound on regret that holds on every path, and none on violation."""
+    """Return a bound on regret that holds on every path, and none on violation.
+
+    Parameters
+    ----------
+    regret
+        The bound on regret.
+    rounds, floor
+        T and c0.
+    source
+        The name of the theorem.
+    """
     return (conclude(Bound(regret, inf), rounds, floor, PATHWISE, source, (BLIND,)),)
 
 
@@ -59,7 +69,7 @@ def adahedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
 
 
 def normalhedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
-    """sqrt(2 (1 + ln K) (rate (T - 1) + start)) at every T, the least over how steep the potential may be."""
+    """Bound regret by sqrt(2 (1 + ln K) (rate (T - 1) + start)) at every T, minimised over the steepness."""
     if actions == 1:
         return one_action(floor)
     L, least = 1 + log(actions), inf
@@ -69,7 +79,7 @@ def normalhedge(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ..
 
 
 def normal_rate(steep: float) -> float:
-    """By how much NormalHedge's c rises a round at most, once x/c <= steep; 3/2 as steep falls to 0, and steep <= 0.15."""
+    """Bound the rise of NormalHedge's c per round if x/c <= steep <= 0.15; the bound tends to 3/2 as steep falls to 0."""
     two = 1 + log(2)
     h, far = steep + steep**2 / (4 * two), steep + steep**2 / (2 * two)
     square, line, constant = exp(h) * far**2 * (3 + h) / 4, 1 - exp(h) * far * (2 + h), exp(h) * (3 + 2 * h) / 2
@@ -97,7 +107,10 @@ def exp3(learner: parameters.Exp3, actions: int, rounds: int, setting: Setting) 
 
 
 def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """gamma T + (e - 2)(1 + b) eta K T + b K T + (1 - gamma) ln K/eta + ln(K/epsilon)/b; on average 1 for ln(1/epsilon)."""
+    """Bound regret by gamma T + (e - 2)(1 + b) eta K T + b K T + (1 - gamma) ln K/eta + ln(K/epsilon)/b.
+
+    The bound on the expectation has 1 in the place of ln(1/epsilon).
+    """
     floor, eta, gamma, bonus = learner.floor, learner.eta, learner.gamma, learner.bonus
     if actions == 1:
         return one_action(floor)
@@ -115,7 +128,10 @@ def exp3_p(learner: parameters.Exp3P, actions: int, rounds: int, setting: Settin
 
 
 def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
-    """Where rewards have a fixed mean: 2 sqrt(8 (K - 1) T ln T) + (1 + pi^2/3)(K - 1) + sqrt(T ln K/2), without any gap."""
+    """Bound expected regret by 2 sqrt(8 (K - 1) T ln T) + (1 + pi^2/3)(K - 1) + sqrt(T ln K/2), if means are fixed.
+
+    The bound does not depend on the gaps between the actions.
+    """
     if actions == 1:
         return one_action(floor)
     source, others, T = "UCB1", actions - 1, rounds
@@ -140,7 +156,10 @@ def epochs(rounds: int) -> float:
 def bandit_epoch_project(
     learner: parameters.BanditEpochProject, actions: int, rounds: int, setting: Setting
 ) -> tuple[Guarantee, ...]:
-    """Regret and violation of bandit OP-EWA, and a unit of each for every round explored; plain, of violation only."""
+    """Bound regret and violation by those of bandit OP-EWA plus 1 per round of exploration.
+
+    Without optimism only the violation is bounded.
+    """
     floor, eta, level, optimism = learner.floor, learner.eta, learner.level, learner.optimism
     if actions == 1:
         return one_action(floor)

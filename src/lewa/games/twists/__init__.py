@@ -1,1 +1,1 @@
-"""Twists: a game inside another one, which comes late, gets noisy, is scaled, or loses actions."""
+"""Twists, which change a game: late feedback, noise, a narrower range, or missing actions."""

@@ -1,4 +1,4 @@
-"""What the twists have in common: a game inside, and what a twist does not change is that game's."""
+"""The base classes of twists: a twist contains a game and changes a part of it."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ Array = TypeVar("Array", Vector, Matrix, Cube)
 
 @dataclass(frozen=True)
 class Twist(Game):
-    """A game with a game inside; everything is the inner game's, unless the twist changes it."""
+    """A game that contains a game; all properties are those of the inner game, unless the twist changes them."""
 
-    game: Game
-    does: ClassVar[str]  # what it does to the game, for `about`
+    game: Game  # the inner game
+    does: ClassVar[str]  # the change to the game, for `about`
 
     @property
     def about(self) -> str:
-        """The line of the game inside, and what is done to it."""
+        """The line of the inner game, and the change."""
         return f"{self.game.about}; {self.does}"
 
     @property
@@ -93,11 +93,11 @@ class Twist(Game):
         return self.game.variation(rounds)
 
     def inner_floor(self, floor: object) -> Vector:
-        """Return the floor that the game inside is made for, if the twist is made for this one."""
+        """Return the floor of the inner game that corresponds to this floor of the twist."""
         return as_floor(floor)
 
     def branch(self, key: Words) -> Words:
-        """Return a key of numbers that neither the game inside nor a twist around this one uses."""
+        """Return a key of random numbers that neither the inner game nor another twist uses."""
         depth, game = 0, self.game
         while isinstance(game, Twist):
             depth, game = depth + 1, game.game
@@ -105,22 +105,32 @@ class Twist(Game):
             return np.array([uniform(key[0], FAR + depth) * 2.0**53]).astype(np.uint64)
 
     def outside_theory(self, what: str) -> Setting:
-        """Return the setting of the game inside, with what no theorem is about; it may have something already."""
+        """Return the setting of the inner game, with this feature added to those that no theorem covers."""
         setting = self.game.setting
         return setting._replace(outside_theory=" and ".join(filter(None, (setting.outside_theory, what))) or None)
 
 
 class Mapped(Twist, ABC):
-    """A twist after which every mean is low + (high - low) mean, with a range for rewards and one for constraints."""
+    """A twist that maps every mean to low + (high - low) mean, with one range for rewards and one for constraints."""
 
     @property
     @abstractmethod
     def ranges(self) -> tuple[Range, Range]:
-        """Of the rewards and of the constraints."""
+        """The ranges of the rewards and of the constraints."""
 
     @abstractmethod
     def change(self, rewards: Matrix, constraints: Cube, key: Words, start: int) -> Block:
-        """Return what rounds of the game inside, from `start` on, become."""
+        """Return the rounds of the inner game after the change.
+
+        Parameters
+        ----------
+        rewards, constraints
+            The rewards (n, K) and the constraints (n, m, K) of the inner game.
+        key
+            The key of the game's stream.
+        start
+            The first round.
+        """
 
     def block(self, key: Words, start: int, stop: int) -> Block:
         block = self.game.block(key, start, stop)
@@ -152,6 +162,6 @@ class Mapped(Twist, ABC):
 
 
 def into_range(values: Array, part: Range) -> Array:
-    """Return numbers of [0, 1] laid onto a part of it."""
+    """Return numbers in [0, 1], mapped linearly to a part of [0, 1]."""
     low, high = part
     return low + (high - low) * values

@@ -17,10 +17,10 @@ NEVER = -1
 class Delay(Twist):
     """The game, with feedback that comes late or never.
 
-    What round t shows is learned after round t + `delay`; if `random`, after a number of rounds that is drawn uniformly from
-    0 .. 2 delay, so answers overtake each other; and with the probability `lost` never. The learner goes on playing
-    meanwhile. Feedback carries the propensity of its action, or the play that it answers. The game itself is unchanged, and
-    so is what it knows about itself; but no theorem covers late feedback, so nothing is proved.
+    The learner gets the feedback of round t after round t + `delay`; if `random`, after a number of rounds that is drawn
+    uniformly from 0 .. 2 delay, so that answers overtake each other; and with the probability `lost` never. The learner
+    keeps playing meanwhile. Feedback contains the propensity of its action, or the play of its round. The game and the facts
+    about it do not change, but no guarantee of `lewa.judge` covers late feedback.
 
     >>> import lewa
     >>> learner = lewa.learners.Lewa.tuned(actions=3, horizon=10_000, floor=0.7)
@@ -39,9 +39,9 @@ class Delay(Twist):
     does = "feedback comes late or never"
     late_feedback = True
 
-    delay: int = 10
-    random: bool = False
-    lost: float = 0.0
+    delay: int = 10  # the delay in rounds, or its mean if `random`
+    random: bool = False  # whether delays are drawn at random
+    lost: float = 0.0  # the probability that feedback never comes
 
     def __post_init__(self) -> None:
         in_unit("lost", self.lost)

@@ -1,4 +1,4 @@
-"""A twist: actions that are not always there."""
+"""A twist: actions that are sometimes missing."""
 
 from dataclasses import dataclass
 
@@ -17,11 +17,12 @@ from lewa.validation import in_unit
 class Dropping(Twist):
     """The game, with actions that drop out and come back.
 
-    Time is cut into spells of `spell` rounds, and in each every action is missing with the probability `missing`; but one
-    always stays. The learner plays over the actions that are there, as in `lewa.Agent`; it is uniform over them if it was
-    sure of one that is missing. What is learned is the same too: a learner that sees every action learns what this play
-    met, and one that sees the action drawn learns the propensity that it had then, while the missing ones sleep. Regret is
-    still against the best fixed play, all actions being there. No theorem here is about that, so nothing is proved.
+    Time is split into spells of `spell` rounds. In each spell every action is missing with the probability `missing`, but
+    at least one action is available. The play is restricted to the available actions, as in `lewa.Agent`; it is uniform over
+    them if the learner's play has no weight on them. Feedback refers to the restricted play: with full information the
+    learner gets the constraints of this play, and with bandit feedback the propensity under it. Missing actions are never
+    drawn. Regret is still against the best fixed play over all actions. No theorem here covers this case, so
+    there is no guarantee.
 
     >>> import lewa
     >>> game = lewa.games.Dropping(lewa.games.Bernoulli(), missing=0.5, spell=100)
@@ -31,7 +32,7 @@ class Dropping(Twist):
     (True, 'no theorem covers rounds in which actions are missing')
 
     Reference: R. Kleinberg, A. Niculescu-Mizil, Y. Sharma, Regret bounds for sleeping experts and bandits, COLT 2008, who
-    measure regret against the best that was there.
+    measure regret against the best available action.
     """
 
     does = "actions drop out and come back"

@@ -1,4 +1,4 @@
-"""A twist: some numbers are lost, and a fair coin stands in their place."""
+"""A twist: fair coins replace some rewards and constraints."""
 
 from dataclasses import dataclass
 
@@ -13,12 +13,12 @@ from lewa.types import Cube, Matrix, Words
 
 @dataclass(frozen=True)
 class Noise(Mapped):
-    """The game, with numbers that are lost now and then.
+    """The game, with some rewards and constraints replaced by fair coins.
 
-    With the probability `noise`, each reward and each constraint by itself is a fair coin instead of what it was. All means
-    move towards 1/2: mean constraints and mean rewards are (1 - noise) times what they were plus noise/2, and the game knows
-    it; a noise that leaves means alone could do nothing to coins, the noisiest there is in [0, 1]. Constraints that were
-    constant no longer are, but have a mean. Made for a floor, the game inside is made for the floor that becomes this one.
+    With the probability `noise`, and independently, each reward and each constraint is replaced by a fair coin. All means
+    move towards 1/2: they become (1 - noise) mean + noise/2, and the game knows it. Noise that leaves means unchanged could
+    not change a coin, which has the largest variance in [0, 1]. Constant constraints are no longer constant, but have a
+    mean. `for_problem` makes the inner game for the floor that the twist maps to the given floor.
 
     >>> import lewa
     >>> game = lewa.games.Noise(lewa.games.SlowBurn(floor=0.5, nu=0.1), noise=0.2)

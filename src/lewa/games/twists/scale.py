@@ -1,4 +1,4 @@
-"""A twist: numbers that use a part of their range only."""
+"""A twist: rewards and constraints use only a part of their range."""
 
 from dataclasses import dataclass
 
@@ -10,11 +10,11 @@ from lewa.validation import in_unit
 
 @dataclass(frozen=True)
 class Scale(Mapped):
-    """The game, with rewards and constraints that lie in a part of [0, 1] only.
+    """The game, with rewards and constraints that use only a part of [0, 1].
 
-    Rewards are laid onto the range `rewards_in` and constraints onto `constraints_in`, as when a range was chosen too
-    wide: the same decisions then differ by less, while what is proved, and what a learner is tuned for, is for all of
-    [0, 1]. Made for a floor, the game inside is made for the floor that becomes this one.
+    Rewards are mapped to the range `rewards_in` and constraints to `constraints_in`, as if the user had given a range that
+    is too wide: the same decisions then differ by less, while bounds and tunings are for all of [0, 1]. `for_problem` makes
+    the inner game for the floor that the twist maps to the given floor.
 
     >>> import lewa
     >>> game = lewa.games.Scale(lewa.games.Bernoulli(), rewards_in=(0, 0.1), constraints_in=(0.9, 1))
@@ -22,7 +22,7 @@ class Scale(Mapped):
     ([0.09, 0.06, 0.03], [[0.92, 0.95, 0.99]])
     """
 
-    does = "rewards and constraints use a part of their range only"
+    does = "rewards and constraints use only a part of their range"
 
     rewards_in: Range = (0.25, 0.75)
     constraints_in: Range = (0.25, 0.75)

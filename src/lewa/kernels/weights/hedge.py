@@ -93,7 +93,7 @@ def _add(log: Vector, eta: float, r: Vector, lam: Vector, c: Matrix) -> None:
 
 @rule
 def _family(below: Vector, start: int, size: int, node: int) -> float:
-    """The sum of a node's children, in a level of that size that starts there."""
+    """Return the sum of a node's children, in a level of that size that starts there."""
     first = FAN * node
     z = 0.0
     for i in range(first, min(first + FAN, size)):
@@ -103,7 +103,7 @@ def _family(below: Vector, start: int, size: int, node: int) -> float:
 
 @rule
 def _children(w: Weights, k: int, node: int) -> float:
-    """The sum of the children of a node of level k: values at the lowest level, nodes of level k + 1 above it."""
+    """Return the sum of the children of a node of level k: values at the lowest level, else nodes of level k + 1."""
     if k == w.level.size - 2:
         return _family(w.value, 0, w.value.size, node)
     start = int(w.level[k + 1])
@@ -147,7 +147,7 @@ def _pass(x: Vector, first: int, last: int, left: float) -> tuple[int, float]:
 
 @rule
 def _descend(w: Weights, left: float) -> int:
-    """The leaf at which the sum of the values first exceeds `left`, from the top of the tree down."""
+    """Return the leaf at which the sum of the values first exceeds `left`, from the top of the tree down."""
     i, left = _pass(w.tree, 0, int(w.level[1]) - 1, left)
     for k in range(1, w.level.size - 1):
         start, size = int(w.level[k]), int(w.level[k + 1] - w.level[k])
@@ -159,7 +159,7 @@ def _descend(w: Weights, left: float) -> int:
 
 @rule
 def _scan(value: Vector, left: float) -> int:
-    """The same without a tree: EIGHT values at a time, then one by one; few are only looked at one by one."""
+    """Find the same leaf without a tree: EIGHT values at a time, then one by one."""
     K = value.size
     i, longest = 0, FAN
     if K > FAN:
@@ -306,7 +306,7 @@ def mix_one(p: Vector, i: int, sigma: float) -> None:
 
 @rule
 def draw(w: Weights, gamma: float, u: float) -> tuple[int, float]:
-    """An action drawn from p = (1 - gamma) w / sum w + gamma / K by one uniform u, and its chance p_i."""
+    """Draw an action from p = (1 - gamma) w / sum w + gamma / K by one uniform u; return it and its probability p_i."""
     K = w.log.size
     z = (1 - gamma) / w.head[SUM]
     i = 0
@@ -320,5 +320,5 @@ def draw(w: Weights, gamma: float, u: float) -> tuple[int, float]:
 
 @rule
 def pick(p: Vector, u: float) -> int:
-    """An action drawn from p by one uniform u."""
+    """Draw an action from p by one uniform u."""
     return _scan(p, u)

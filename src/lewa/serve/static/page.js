@@ -125,7 +125,7 @@
     mode.className = "chip" + (point.mode === "live" ? " good" : point.mode === "off" ? " bad" : " wait");
     section.querySelector("[data-show=caps]").replaceChildren(...(point.caps || []).map((cap) => {
       const left = cap.total - cap.spent - cap.reserved;
-      const text = `${cap.line} cap: ${short(cap.spent)} of ${short(cap.total)} a ${cap.per} spent, ${short(cap.reserved)} reserved, ${short(Math.max(left, 0))} left`;
+      const text = `${cap.line} cap: ${short(cap.spent)} of ${short(cap.total)} per ${cap.per} spent, ${short(cap.reserved)} reserved, ${short(Math.max(left, 0))} left`;
       const item = Object.assign(document.createElement("li"), { textContent: text });
       const bar = Object.assign(document.createElement("meter"), { min: 0, max: cap.total, value: cap.spent + cap.reserved, high: 0.9 * cap.total });
       item.append(" ", bar);
@@ -138,7 +138,7 @@
       chip.textContent = line.verdict;
       chip.className = "chip" + (line.verdict === "kept" ? " good" : line.verdict === "missed" ? " bad" : "");
       const band = line.low === null ? "" : `, band ${short(line.low)} to ${short(line.high)}`;
-      const reserved = line.reserved === null ? "" : `, with open ones ${short(line.reserved)}`;
+      const reserved = line.reserved === null ? "" : `, ${short(line.reserved)} with open decisions`;
       const debt = line.debt === null ? "" : `, debt ${short(line.debt)}`;
       section.querySelector(`[data-now="${n}"]`).textContent = `average ${short(line.average)}${band}${reserved}${debt}`;
     });
@@ -239,12 +239,12 @@
     },
     async drop(agent, fields) {
       const action = fields.get("action");
-      if (!confirm(`Retire ${action}? It is never drawn again, and its name is never used again.`)) return;
+      if (!confirm(`Retire ${action}? It is never drawn again, and its name cannot be used again.`)) return;
       await change(agent, { retire: [action] });
     },
     timeout: (agent, fields) => change(agent, { answers: { close_after: fields.get("close_after") || null } }),
     async retire(agent) {
-      if (!confirm(`Retire ${agent.name}? It decides nothing any more, for good.`)) return;
+      if (!confirm(`Retire ${agent.name}? It makes no more decisions. This cannot be undone.`)) return;
       const [ok, view] = await ask("DELETE", agent.path);
       if (ok) location.reload();
       else show(agent, false, view.error);
