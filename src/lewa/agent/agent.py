@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lewa.agent import contexts, setup
+from lewa.agent import arguments, contexts, setup
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
@@ -144,10 +144,10 @@ class Agent(ChangeMethods, AgentCore):
         plays: bool = False,
     ) -> None:
         columns = contexts.declare(context, settings)
-        labels, rounds = setup.as_actions(actions), setup.as_horizon(horizon)
-        items = setup.as_constraints(constraints, columns)
+        labels, rounds = arguments.as_actions(actions), arguments.as_horizon(horizon)
+        items = arguments.as_constraints(constraints, columns)
         names = setup.field_names(items)
-        known = setup.as_expected(expected, names, labels)
+        known = arguments.as_expected(expected, names, labels)
         setup.refuse_infeasible(items, known)
         prior = setup.tuning_prior(items, reward_range, known, len(labels))
         advisers, functions = ((), {}) if policies is None else as_policies(policies)
@@ -176,13 +176,13 @@ class Agent(ChangeMethods, AgentCore):
                     seed=seed,
                     max_pending=max_pending,
                     expire_after=expire_after,
-                    unanswered=setup.as_policy(unanswered, names),
+                    unanswered=arguments.as_policy(unanswered, names),
                     expected=known,
                     agent_name=name,
                     context=columns,
                     policies=advisers,
                     keep_context=keeps,
-                    learns_at_close=setup.as_learning_time(learn),
+                    learns_at_close=arguments.as_learning_time(learn),
                     regressor=model,
                     epsilon=contexts.asked_epsilon(settings),
                     sources=setup.source_versions(learner_name),
@@ -191,7 +191,7 @@ class Agent(ChangeMethods, AgentCore):
         )
         self._policies, self._state.regressors = functions, bind(self.setup, regressor)
         self._state.ledger = None if rule is None else DebtLedger(rule, [0.0] * len(items))
-        self.on_verdict = setup.as_callback(on_verdict)
+        self.on_verdict = arguments.as_callback(on_verdict)
         if journal is not None:
             self.start_journal(journal, "batch" if sync is None else sync, plays)
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lewa.agent.arguments import as_actions
 from lewa.agent.constraint import Constraint, checked
 from lewa.agent.current_guarantee import begin_segment, cut
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change
-from lewa.agent.setup import Setup, as_actions, clipped_unit, field_index, refuse_infeasible
+from lewa.agent.setup import Setup, clipped_unit, field_index, refuse_infeasible
 from lewa.engine.extend import extend
 from lewa.units import as_number, as_range
 from lewa.validation import nearest, short_repr

@@ -78,7 +78,17 @@ class LateLewa(Learner):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, delay: float = 0.0, means: object = None) -> Self:
-        """delta = sqrt(2 m (ln K + 1) (1 + 2 delay)), for every horizon."""
+        """Return the learner with delta = sqrt(2 m (ln K + 1) (1 + 2 delay)), for every horizon.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        delay
+            The most decisions by which answers are expected to be late.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
         return cls(sqrt(2 * floor.size * (log_actions(K) + 1) * (1 + 2 * delay)), floor)

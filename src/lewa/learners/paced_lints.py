@@ -59,7 +59,17 @@ class PacedLinTs(PacedLinear):
         rewards: object = None,
         features: int = 1,
     ) -> Self:
-        """alpha = 0.5, step = 0.05, share = 0.02, rho = 1; what is expected is the prior"""
+        """Return the learner with alpha = 0.5, step = 0.05, share = 0.02, rho = 1.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means, rewards
+            (m, K) and (K,) The expected constraints and rewards, if they are known. Known values are the prior.
+        features
+            d, the number of features of a context.
+        """
         prior, c0 = expectations(actions, horizon, floor, rewards, means)
         return cls(ALPHA, STEP, SHARE, prior, np.ones(as_count("features", features)), c0)
 
