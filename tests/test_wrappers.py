@@ -27,7 +27,7 @@ from lewa.types import Vector
 # Learners with a parameter per action: an epoch has numbers and vectors only. All but the second need no horizon.
 WITHOUT_EPOCHS = (
     *("squarecb-lewa", "proved-squarecb-lewa", "anytime-proved-squarecb-lewa"),
-    *("thompson-lp", "paced-linucb", "paced-lints"),
+    *("paced-hedge", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints"),
 )
 GAME = lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]])
 
