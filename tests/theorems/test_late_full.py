@@ -128,6 +128,7 @@ def test_after_a_change_a_lost_answer_costs_the_price_at_which_the_learner_stood
     start = Start(log(2), (5.0,), totals=(10_000.0, 2e6, 36.0, 0.0, 1000.0))  # s0, n0, a, prices of what is open, Q0
     late = Delays(most_open=1, missing=lost)
     expected, every_path = delayed.late_lewa(learner, 2, 20_000, late, start)
-    assert expected.regret is not None and every_path.regret is not None
+    assert expected.regret is not None
+    assert every_path.regret is not None
     price = 1000 / (2 * sqrt(10_001))  # of the first decision, which may be among those that are lost
     assert expected.regret - every_path.regret >= lost * price * (1 - 0.05)

@@ -261,8 +261,10 @@ def make_learner(
 
 
 def check_rule(name: str, learner: Learner, actions: int) -> Learner:
-    """Return the learner; refuse one that has no effect, and one from outside whose rule does not compile."""
-    check_effect(name, learner)
+    """Return the learner; refuse a safe one that was not told what is safe, and a rule from outside that does not compile."""
+    if getattr(learner, "safe", 0.0) < 0:
+        wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
+        raise ValueError(f"{name} mixes in an action that is known to be safe, and needs one: give {wish}")
     if learner.compiled and not type(learner).__module__.startswith("lewa."):
         compile_notice.install()
         Session(learner, actions).rehearse()
@@ -279,14 +281,6 @@ def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_n
         raise ValueError("keep_context=True needs a context: declare it by context=...")
     if writes_nothing:
         raise ValueError("sync and plays are about a journal: give journal=PATH")
-
-
-def check_effect(name: str, learner: Learner) -> Learner:
-    """Return the learner; refuse one that is called safe and was not told what is."""
-    if getattr(learner, "safe", 0.0) < 0:
-        wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
-        raise ValueError(f"{name} mixes in an action that is known to be safe, and needs one: give {wish}")
-    return learner
 
 
 def tuning_prior(
