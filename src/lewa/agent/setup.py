@@ -21,6 +21,7 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
+from lewa.learners.known_constraints import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
 from lewa.measures import best_fixed_play
 from lewa.plugins import LEARNERS, source_stamp
@@ -135,7 +136,7 @@ def from_plain(plain: Plain) -> Setup:
     constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]], columns)
     names, policy = field_names(constraints), plain["unanswered"]
     kind = find(plain["name"]) if plain.get("regressor") is None else RegressorSquareCbLewa
-    learner = load(kind, plain["learner"])
+    learner = load(kind, all_learned(kind, plain["learner"], len(actions)))
     check_floor(learner, constraints)
     return Setup(
         actions=actions,
@@ -261,7 +262,7 @@ def make_learner(
 
 
 def check_rule(name: str, learner: Learner, actions: int) -> Learner:
-    """Return the learner; refuse a safe one that was not told what is safe, and a rule from outside that does not compile."""
+    """Return the learner; refuse a safe one that knows nothing safe, and a rule from outside that does not compile."""
     if getattr(learner, "safe", 0.0) < 0:
         wish = "settings={'safe': the number of an action, 'margin': by how much it exceeds every floor}"
         raise ValueError(f"{name} mixes in an action that is known to be safe, and needs one: give {wish}")
