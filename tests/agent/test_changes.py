@@ -257,3 +257,17 @@ def test_a_fallback_named_before_the_first_decision_changes_no_guarantee() -> No
     assert (named.guarantee, named.segments) == (plain.guarantee, ())
     agents[1].set_fallback("b")
     assert len(agents[1].status().segments) == 1
+
+
+@pytest.mark.plain
+def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
+    settings = {"cap_action": 1, "cap_slack": 0.3}  # y costs at most 0.3
+    agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", settings=settings)
+    for change, slack in (
+        (lambda: agent.set_limit("cost", 0.5), 0.2),
+        (lambda: agent.set_range("cost", (0, 2)), 0.1),
+        (lambda: agent.set_limit("cost", 0.6), 0.15),
+        (lambda: agent.set_limit("cost", 0.2), 0.0),
+    ):
+        change()
+        assert agent.setup.learner.parameters["cap_slack"] == pytest.approx(slack, abs=1e-12)

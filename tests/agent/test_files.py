@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lewa import Agent, Governor, at_least, at_most
+from lewa import Agent, Governor, at_least, at_most, number
 from lewa.agent.status import report
 
 ASSETS = Path(__file__).parent.parent / "assets"
@@ -227,3 +227,25 @@ def test_open_decisions_are_saved_in_columns_and_a_status_needs_only_their_sums(
     columns = old["state"]["delays"].pop("columns")
     old["state"]["delays"]["open"] = [list(row) for row in zip(*columns, strict=True)]  # as they were saved in the past
     assert Agent.restore(old).snapshot() == plain
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize(
+    ("learner", "settings", "later"),
+    [
+        ("anytime-proved-squarecb-lewa", {}, ("known",)),
+        ("late-bandit-lewa+tightened", {"slack": 0.05}, ("any_arrivals", "cap_action", "cap_slack")),
+    ],
+)
+def test_an_agent_saved_before_its_learner_had_further_parameters_still_loads(
+    learner: str, settings: dict[str, object], later: tuple[str, ...]
+) -> None:
+    context = [number("size", (0, 1))] if "squarecb" in learner else None
+    agent = Agent(["x", "y"], [at_most("cost", 0.4)], learner=learner, settings=settings, context=context)
+    saved = json.loads(json.dumps(agent.snapshot()))
+    parameters = saved["setup"]["learner"]
+    for name in later:
+        del parameters[name]
+    if "known" in later:
+        parameters["delta"] = parameters["delta"][0]  # one for all constraints
+    assert Agent.restore(saved).snapshot() == agent.snapshot()

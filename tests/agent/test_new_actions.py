@@ -146,3 +146,25 @@ def test_an_action_beyond_640_others_is_drawn(name: str, actions: int) -> None:
 def test_an_action_beyond_640_others_is_drawn_by_compiled_code(actions: int, how: dict[str, object]) -> None:
     """At 1,000 actions the new one was drawn 0 times in 9,000."""
     check_tree("loss-bandit-lewa", actions, how, 4000)
+
+
+@pytest.mark.plain
+def test_nothing_is_proved_of_decisions_in_which_a_new_action_was_held_to_its_share() -> None:
+    agent, dice = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", seed=1), np.random.default_rng(0)
+
+    def decide(rounds: int) -> None:
+        for _ in range(rounds):
+            agent.update(agent.pull(), reward=dice.random(), cost=dice.random())
+
+    decide(100)
+    agent.add_action("z", share=0.2)
+    assert agent.exposure.entering
+    decide(500)
+    assert not agent.exposure.entering
+    again = Agent.restore(agent.snapshot())
+    for one in (agent, again):
+        assert one.status().guarantee.regret is None
+        assert "held to the share" in one.status().guarantee.reason
+    agent.set_limit("cost", 0.59)
+    decide(500)
+    assert agent.status().guarantee.regret is not None

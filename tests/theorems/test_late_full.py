@@ -121,3 +121,14 @@ def test_without_answers_regret_is_what_only_the_delay_in_the_bound_covers() -> 
         delayed.price_of_the_draw(learner, 2, T, delays, delayed.full_form(2)).B for delays in (all_open, Delays())
     )
     assert none < T / 2 <= late == pytest.approx(sqrt(log(2) * T * T), rel=1e-3)
+
+
+def test_after_a_change_a_lost_answer_costs_the_price_at_which_the_learner_stood() -> None:
+    learner, lost = LateLewa(2.0, np.array([0.05])), 1000
+    start = Start(log(2), (5.0,), totals=(10_000.0, 2e6, 36.0, 0.0, 1000.0))  # s0, n0, a, prices of what is open, Q0
+    late = Delays(most_open=1, missing=lost)
+    expected, every_path = delayed.late_lewa(learner, 2, 20_000, late, start)
+    assert expected.regret is not None
+    assert every_path.regret is not None
+    price = 1000 / (2 * sqrt(10_001))  # of the first decision, which may be among those that are lost
+    assert expected.regret - every_path.regret >= lost * price * (1 - 0.05)

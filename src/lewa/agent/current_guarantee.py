@@ -25,10 +25,12 @@ class Beginning(NamedTuple):
     waiting: int  # decisions of the learner that were open; UNKNOWN of an agent that was saved without saying so
     start: Start
     counts: dict[str, int]  # of decisions and values before it
+    entering: bool = False  # whether an action was held to the share that it entered with, for some time
 
     def plain(self) -> Plain:
         """Return it as plain data for JSON."""
-        return {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
+        plain: Plain = {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
+        return {**plain, "entering": True} if self.entering else plain
 
 
 def beginning_from_plain(plain: Plain | None) -> Beginning | None:
@@ -43,7 +45,7 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
     elif waiting:  # an earlier version did not count these apart
         waiting = UNKNOWN
     counts = {"filled_in" if name == "charged" else str(name): int(n) for name, n in plain["counts"].items()}  # its old name
-    return Beginning(waiting, start, counts)
+    return Beginning(waiting, start, counts, bool(plain.get("entering", False)))
 
 
 class Segment(NamedTuple):
@@ -135,7 +137,7 @@ def begin_segment(state: "AgentState", change: Change) -> None:
     if not waiting or all(made.what != "range" for made in (*state.changes, change)):
         start = state.setup.learner.stands(driver.state, start)  # the prices of open decisions are those of one range
     state.delays = state.delays.restart(state.rounds)
-    state.beginning = Beginning(waiting, start, _all_counts(state))
+    state.beginning = Beginning(waiting, start, _all_counts(state), bool(state.exposure.entering))
 
 
 def unknown_beginning(state: "AgentState") -> Beginning:
@@ -149,6 +151,8 @@ def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
     exposure = state.exposure
     if beginning.waiting == UNKNOWN:
         return "it was saved by a version that did not record the state of its learner then"
+    if beginning.entering and not exposure.entering:
+        return "since then an action was held at its entry share for some time"
     if exposure.plain_play and exposure.learns:
         return ""
     if not exposure.adds_shares:

@@ -29,6 +29,7 @@ from lewa.feedback import feedback_kind
 from lewa.kernels import dump, load, pack
 from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
+from lewa.learners.known_constraints import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
 from lewa.measures import best_fixed_play
 from lewa.plugins import LEARNERS, source_stamp
@@ -143,7 +144,7 @@ def from_plain(plain: Plain) -> Setup:
     constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]], columns)
     names, policy = field_names(constraints), plain["unanswered"]
     kind = find(plain["name"]) if plain.get("regressor") is None else RegressorSquareCbLewa
-    learner = load(kind, plain["learner"])
+    learner = load(kind, all_learned(kind, plain["learner"], len(actions)))
     check_floor(learner, constraints)
     return Setup(
         actions=actions,

@@ -78,6 +78,15 @@ def as_known(known: object, constraints: int, actions: int) -> tuple[Matrix, Vec
     return lines, np.array([float((row < 0).all()) for row in lines])
 
 
+def all_learned(kind: type[Learner], saved: dict[str, Any], actions: int) -> dict[str, Any]:
+    """Return parameters as this version saves them; an earlier one knew of no constraint before the draw."""
+    if not issubclass(kind, KnownConstraints) or "known" in saved:
+        return saved
+    m = len(saved["floor"])
+    shrinkage = saved["delta"] if isinstance(saved["delta"], list) else [saved["delta"]] * m
+    return {**saved, "delta": shrinkage, "known": [[-1.0] * actions] * m}
+
+
 @rule
 def forecast_known(known: Matrix, ridge: Ridge, j: int, k: int, w: float) -> float:
     """Return constraint j of action k, if it is known, or its forecast at the features that were whitened last."""

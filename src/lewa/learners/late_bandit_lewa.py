@@ -204,7 +204,15 @@ class LateBanditLewa(Learner):
         queue, charged, (_, state) = s.queue.copy(), s.charged.copy(), super().rescaled(s, j, ratio, shift)
         queue[j] /= ratio
         charged[j] /= ratio
-        return self, state._replace(queue=queue, charged=charged)
+        floor = np.array(self.floor)
+        floor[j] = min(max(1 - (ratio * (1 - floor[j]) + shift), 0.0), 1.0)
+        slack = min(self.cap_slack * min(ratio, 1.0), 1 - float(floor.max()))  # in the new units; of the others as it was
+        return self.replace(floor=floor, cap_slack=slack), state._replace(queue=queue, charged=charged)
+
+    def with_floor(self, s: LateBanditLewaState, floor: object) -> tuple[Self, LateBanditLewaState]:
+        """The safe action exceeds the new floors by what is left of its slack; if that is nothing, it is played no more."""
+        lower = float((self.floor - np.asarray(floor, dtype=np.float64)).min())
+        return self.replace(floor=floor, cap_slack=max(self.cap_slack + lower, 0.0) if self.is_capped else 0.0), s
 
     @property
     def is_capped(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from lewa.kernels import compiled_form, field_types, state_type
-from lewa.learners.base import Learner, check_problem, require
+from lewa.learners.base import Learner, Saved, check_problem, require
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee, Setting
@@ -68,6 +68,11 @@ class Tightened(Wrapper):
             return form(*parameters), state(*s[:numbers])
 
         return inside
+
+    @classmethod
+    def upgrade(cls, plain: Saved) -> Saved:
+        inside = {name: value for name, value in plain.items() if name != "slack"}
+        return {**cls.kind.upgrade(inside), "slack": plain["slack"]} if "slack" in plain else plain
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, slack: float | None = None, **settings: Any) -> Self:

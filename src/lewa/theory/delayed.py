@@ -201,9 +201,17 @@ def changed_steps(learner: parameters.Delta, actions: int, rounds: int, late: De
     return (1 + log2((actions * T + 4 * late.total) * dearest**2 / actions)) * o * dearest
 
 
-def lost_at_a_price(learner: parameters.Delta, rounds: int) -> float:
-    """Return what a lost answer costs besides 1 where its loss may depend on its outcome: sum_j pi_j (1 - c0_j), at most."""
-    return sum(c0 * (1 - c0) for c0 in learner.floor.tolist()) * sqrt(rounds) / learner.delta
+def lost_at_a_price(learner: parameters.Delta, rounds: int, start: Start | None = None) -> float:
+    """Return what a lost answer costs besides 1 where its loss may depend on its outcome: sum_j pi_j (1 - c0_j), at most.
+
+    After k steps from a queue Q0 that s0 answers left, a price is at most Q0/(delta sqrt(s0 + 1)) + c0 sqrt(k)/delta.
+    """
+    floor, steps, first = learner.floor.tolist(), rounds, 0.0
+    if start is not None:
+        before, _, _, _, *queue = start.totals
+        steps += start.waiting
+        first = sum(q * (1 - c0) for q, c0 in zip(queue, floor, strict=True)) / sqrt(before + 1)
+    return (first + sum(c0 * (1 - c0) for c0 in floor) * sqrt(steps)) / learner.delta
 
 
 # Statements --------------------------------------------------------------------------------------------------------------
@@ -273,7 +281,7 @@ def late_lewa(
     bound = price_of_the_draw(learner, actions, T, late, full_form(actions), start)
     source = f"Late LEWA, {LATE if start is None else CHANGED} (Th2)"
     world = (FEASIBLE, MEAN, OBLIVIOUS, no_later(late), *(() if start is None else (PAST,)))
-    lost = bound._replace(B=bound.B + late.missing * lost_at_a_price(learner, T))
+    lost = bound._replace(B=bound.B + late.missing * lost_at_a_price(learner, T, start))
     return (
         _conclude(lost, rounds, learner.floor, late, EXPECTED, source, world, start),
         _conclude(bound, rounds, learner.floor, late, PATHWISE, source, (EVERY_ROUND, ANY), start),
