@@ -32,8 +32,8 @@ def export(
     with opened(store) as place:
         number = _number(place.agents(), agent)
         if target is not None and target.suffix == ".parquet":
-            hosted = load(place, number)[0]
-            target.write_bytes(parquet(place, number, hosted.actions, hosted.fields))
+            hosted, last, *_ = load(place, number)
+            target.write_bytes(parquet(place.rows(number, until=last), hosted.actions, hosted.fields))
         elif target is not None:
             with open(target, "w", encoding="utf-8") as file:
                 file.writelines(export_lines(place, number))

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote
 
 import typer
 
@@ -50,7 +51,7 @@ def opened(url: str, serving: bool = False) -> Iterator["Store"]:
         from lewa.serve.store import StoreError, open_store
     except ModuleNotFoundError as error:
         raise ValueError(f"the service needs {error.name}: {install('serve')}") from None
-    path = Path(url.removeprefix("sqlite:///"))
+    path = Path(unquote(url.removeprefix("sqlite:///")))
     if url.startswith("sqlite:///") and not serving and not path.is_file():
         raise ValueError(f"there is no store {path}; `lewa serve` creates one")
     try:

@@ -1,9 +1,13 @@
 """A decision of the service, on the side of the caller."""
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Self
 
 from lewa.client.outbox import Outbox
+
+LONGEST = 200  # characters of a key that the service takes
+MARK = "/client"  # at the end of the key under which a fallback is reported
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class ServedDecision:
     def _entry(self, verb: str, values: dict[str, float]) -> dict[str, Any]:
         entry: dict[str, Any] = {"agent": self.agent, "verb": verb, "decision": self.id, "values": values}
         if self.id is None:
-            entry |= {"action": self.action, "key": f"{self.key}/client"}
+            key = self.key if len(self.key) <= LONGEST - len(MARK) else sha256(self.key.encode()).hexdigest()
+            entry |= {"action": self.action, "key": key + MARK}
         return entry
 
     def __enter__(self) -> Self:

@@ -40,7 +40,9 @@ _raws = msgspec.json.Decoder(list[Raw])
 
 
 def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: Any) -> list[T | str]:
-    """Return the entries of a list; one that does not fit is a sentence in its place."""
+    """Return the entries of a list, or the only one; one that does not fit is a sentence in its place."""
+    if call.body.lstrip()[:1] == b"{":
+        return [_entry(call.body, kind)]
     try:
         entries_read: list[T | str] = list(decoder.decode(call.body))
     except msgspec.ValidationError:
@@ -51,7 +53,7 @@ def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: Any) -> 
     return entries_read
 
 
-def _entry(raw: Raw, kind: Any) -> Any:
+def _entry(raw: Raw | bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError as error:
@@ -199,15 +201,17 @@ async def story(call: Call) -> Story:
 
 async def journal(call: Call) -> Response:
     """Return the journal: NDJSON, or Parquet."""
-    served, store = await call.served(), call.service.host.store
+    served, host = await call.served(), call.service.host
     after, limit = _whole(call, "after", 0) or 0, _whole(call, "limit", None)
-    await call.service.host.writer.barrier()
+    actions, last = served.hosted.actions, served.seq  # others may be added while the rows are read
+    await host.settled(served)
     form = call.request.query_params.get("format", "ndjson")
     if form == "ndjson":
-        lines = export.ndjson(store, served.number, served.hosted.actions, after, limit)
+        lines = export.ndjson(host.store, served.number, actions, after, limit, last)
         return StreamingResponse(lines, media_type="application/x-ndjson")
     if form == "parquet":
-        content = await export.in_thread(export.parquet, store, served.number, served.hosted.actions, served.hosted.fields)
+        rows = host.store.rows(served.number, after, limit, last)
+        content = await export.in_thread(export.parquet, rows, actions, served.hosted.fields)
         return Response(content, media_type="application/vnd.apache.parquet")
     raise RequestError(400, f"the format of a journal must be ndjson or parquet, got {form!r}")
 
@@ -215,9 +219,11 @@ async def journal(call: Call) -> Response:
 async def what_if(call: Call) -> dict[str, Any]:
     """Return the estimated rewards at other limits, by the journal."""
     wanted = msgspec.json.decode(call.body, type=WhatIf) if call.body else WhatIf()
-    served = await call.served()
-    await call.service.host.writer.barrier()
-    return await export.in_thread(export.what_if, call.service.host.store, served.number, served.hosted, wanted)
+    served, host = await call.served(), call.service.host
+    actions, last = served.hosted.actions, served.seq
+    await host.settled(served)
+    rows = host.store.rows(served.number, until=last)
+    return await export.in_thread(export.what_if, rows, actions, served.hosted, wanted)
 
 
 def _query(name: str, about: str, kind: str = "integer") -> dict[str, Any]:
@@ -245,7 +251,7 @@ ROUTES = [
         "feedback",
         feedback,
         "Report outcomes of decisions",
-        list[Values],
+        (Values, list[Values]),
         ToldList,
         200,
         True,
@@ -256,7 +262,7 @@ ROUTES = [
         "feedback",
         close,
         "Close decisions without further answers",
-        list[Close],
+        (Close, list[Close]),
         ToldList,
         200,
         True,
@@ -267,7 +273,7 @@ ROUTES = [
         "feedback",
         observe,
         "Record decisions made elsewhere",
-        list[Observation],
+        (Observation, list[Observation]),
         ObservedList,
         200,
         True,

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import math
 import secrets
 import time
 import traceback
@@ -223,7 +224,7 @@ def refusal(error: Exception, request: Request) -> Response:
         number = secrets.token_hex(4)
         status, sentence = 500, f"this is a bug; the log has it as number {number}"
         log("bug", number=number, path=request.url.path, traceback=traceback.format_exc())
-    headers = {} if retry is None else {"Retry-After": str(max(1, round(retry)))}
+    headers = {} if retry is None else {"Retry-After": str(max(1, math.ceil(retry)))}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     if status in (401, 403, 429) or status >= 500:

@@ -60,10 +60,11 @@ class Events:
                 except Exception as error:
                     log("no status", agent=served.name, why=str(error))
                     continue
-                self._drawn[served.name] = (served.epoch, served.seq, step)
+                seen = self._statuses.seq_of(served.name)  # it may be a second old: then the next turn draws the rest
+                self._drawn[served.name] = (served.epoch, seen, step)
                 history = served.hosted.history
                 if history.add(point):
-                    self._drawn[served.name] = (served.epoch, served.seq, 2 * step)
+                    self._drawn[served.name] = (served.epoch, seen, 2 * step)
                 self._send({"agent": served.name, "point": point, "marks": history.marks})
 
     def _send(self, event: dict[str, Any]) -> None:

@@ -48,12 +48,14 @@ def plain(row: Row, actions: Sequence[str]) -> dict[str, Any]:
     return {**row.plain(), "at": row.at / 1e6, "body": body}
 
 
-async def ndjson(store: Store, agent: int, actions: Sequence[str], after: int, limit: int | None) -> AsyncIterator[bytes]:
-    """Yield the journal line by line, a page at a time."""
+async def ndjson(
+    store: Store, agent: int, actions: Sequence[str], after: int, limit: int | None, until: int
+) -> AsyncIterator[bytes]:
+    """Yield the journal up to a record line by line, a page at a time."""
     left = limit
     while left is None or left > 0:
         size = PAGE if left is None else min(PAGE, left)
-        rows = await asyncio.to_thread(lambda a=after, n=size: list(store.rows(agent, a, n)))  # type: ignore[misc]
+        rows = await asyncio.to_thread(lambda a=after, n=size: list(store.rows(agent, a, n, until)))  # type: ignore[misc]
         if not rows:
             return
         yield b"".join(msgspec.json.encode(plain(row, actions)) + b"\n" for row in rows)
@@ -81,14 +83,14 @@ def table(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) ->
     return columns
 
 
-def parquet(store: Store, agent: int, actions: Sequence[str], fields: Sequence[str]) -> bytes:
+def parquet(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) -> bytes:
     """Return the decisions with their answers as a Parquet file."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ModuleNotFoundError as error:
         raise RequestError(501, f"Parquet needs {error.name}: {install('tables')}") from None
-    columns = table(store.rows(agent), actions, fields)
+    columns = table(rows, actions, fields)
     for name in fields:
         if any(isinstance(value, list) for value in columns[name]):
             columns[name] = [
@@ -99,9 +101,9 @@ def parquet(store: Store, agent: int, actions: Sequence[str], fields: Sequence[s
     return target.getvalue()
 
 
-def what_if(store: Store, agent: int, hosted: Hosted, wanted: WhatIf) -> dict[str, Any]:
+def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted: WhatIf) -> dict[str, Any]:
     """Return the frontier of the journal: at each line the best mixture by what was told, and its value off-policy."""
-    columns = table(store.rows(agent), hosted.actions, hosted.fields)
+    columns = table(rows, actions, hosted.fields)
     whole = [
         n
         for n in range(len(columns["decision"]))
@@ -116,6 +118,9 @@ def what_if(store: Store, agent: int, hosted: Hosted, wanted: WhatIf) -> dict[st
     if unknown:
         raise RequestError(400, f"there is no line {unknown[0]!r}: there are {', '.join(lines)}")
     standing = {line.name: _limit(line) for line in hosted.setup.lines if line.name != varied} | wanted.lines
+    named, budgets = standing.pop(varied, None), wanted.budgets
+    if named is not None and budgets is not None:
+        raise RequestError(400, f"the limit of {varied} is in lines, {named:g}, and in budgets: name it once")
     low, high = hosted.setup.reward.range
     result = frontier(
         log,
@@ -124,7 +129,7 @@ def what_if(store: Store, agent: int, hosted: Hosted, wanted: WhatIf) -> dict[st
         at_least=[_column(line) for line in hosted.setup.lines if line.at_least is not None],
         action="action",
         propensity="propensity",
-        budgets=wanted.budgets,
+        budgets=budgets if named is None else [named],
         points=wanted.points,
         lines=standing,
     )

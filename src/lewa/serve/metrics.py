@@ -107,9 +107,14 @@ class Statuses:
         at, seq, status = self._known.get(served.name, (0.0, -1, {}))
         now = time.monotonic()
         if seq != served.seq and now - at > FRESH:
+            seq = served.seq  # a record that comes meanwhile is in the next one for sure
             status = served.hosted.status()
-            self._known[served.name] = (now, served.seq, status)
+            self._known[served.name] = (now, seq, status)
         return status
+
+    def seq_of(self, name: str) -> int:
+        """Return the record up to which the status of an agent was computed last."""
+        return self._known[name][1]
 
 
 class Agents(Collector):
@@ -181,7 +186,7 @@ class Agents(Collector):
                 clipped.add_metric(label, line["clipped"])
                 missed.add_metric(label, line["verdict"] == "missed")
             if len(hosted.actions) <= ACTIONS:
-                for action, value in zip(hosted.actions, hosted.recent.shares(), strict=True):
+                for action, value in zip(hosted.actions, hosted.recent.shares(), strict=False):
                     share.add_metric([served.name, action], value)
         yield from (*gauges.values(), *lines.values(), price, clipped, missed, share)
         yield from self._safety(agents)

@@ -36,6 +36,8 @@ class Server(uvicorn.Server):
 def first_key(store: Store, key_file: Path | None) -> str | None:
     """Make the first admin key if there is none: return it, or write it to a file that only its owner reads."""
     if any(key.revoked is None and "admin" in key.scopes for key in store.api_keys()):
+        if key_file is not None and not key_file.exists():
+            log(f"the store has an admin key, so {key_file} is not written; `lewa keys add --scope admin` makes another key")
         return None
     token, stored = make_key("first", SCOPES)
     if key_file is not None:

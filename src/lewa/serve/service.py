@@ -119,12 +119,12 @@ class Service:
 
     async def decide(self, served: Served, queries: Sequence[Query | str]) -> list[Decided | str]:
         """Draw an action for each query; a text stands for one that was refused before."""
-        if served.hosted.retired:
-            raise RequestError(410, f"{served.name} is retired: it makes no more decisions")
-        await self._fetch_keys(
-            served, [query.key for query in queries if isinstance(query, Query) and query.key is not None]
-        )
+        keys = [query.key for query in queries if isinstance(query, Query) and query.key is not None]
+        await self._fetch_keys(served, keys)
         host, at = self.host, self.host.now(served)
+        repeated = len(keys) == len(queries) > 0 and all(served.known_key(key, at) is not None for key in keys)
+        if served.hosted.retired and not repeated:
+            raise RequestError(410, f"{served.name} is retired: it makes no more decisions")
         drawing = Drawing(served, at)
         try:
             drawing.draw(queries)

@@ -251,7 +251,8 @@ def _check_names(path: Path) -> None:
     """Raise BusyError for a file with two names: SQLite's log is beside one, and the other would miss commits."""
     names = path.stat().st_nlink if path.is_file() else 1
     if names > 1:
-        raise BusyError(f"{path} has {names} names (hard links): a SQLite store must have one, as its log lies beside it")
+        law = "a SQLite store must have one, as its log lies beside it; delete the others"
+        raise BusyError(f"{path} has {names} names (hard links): {law}")
 
 
 class Claim:
@@ -271,8 +272,8 @@ class Claim:
                 if os.path.exists(name) and _inode(name) in self._files:
                     raise BlockingIOError
                 self._handles.append(os.open(name, os.O_CREAT | os.O_RDONLY, mode))
-                fcntl.flock(self._handles[-1], fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
+                _lock(self._handles[-1], path)
+        except (OSError, ValueError) as error:
             self._close()
             if not isinstance(error, BlockingIOError):
                 raise
@@ -288,6 +289,15 @@ class Claim:
     def _close(self) -> None:
         for handle in self._handles:
             os.close(handle)
+
+
+def _lock(handle: int, path: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError as error:  # network file systems have none, or put them in the way of SQLite's own
+        raise ValueError(f"{path} cannot be locked ({error.strerror}): a SQLite store needs a local disk") from None
 
 
 def _inode(file: str | int) -> tuple[int, int]:

@@ -158,8 +158,9 @@ class Writer:
                 raise UnavailableError(NOT_WRITTEN)
             lost = self._store.commit(batch)
         except Exception as error:
-            with self._changed:
-                self._failed = True
+            if not failed:  # what was never tried fails nothing: the host may have begun again meanwhile
+                with self._changed:
+                    self._failed = True
             self._loop.call_soon_threadsafe(self._refused, batch, error)
         else:
             self._loop.call_soon_threadsafe(self._written, batch, lost, time.perf_counter() - started)
