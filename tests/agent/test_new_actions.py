@@ -164,7 +164,7 @@ def test_nothing_is_proved_of_decisions_in_which_a_new_action_was_held_to_its_sh
     again = Agent.restore(agent.snapshot())
     for one in (agent, again):
         assert one.status().guarantee.regret is None
-        assert "held to the share" in one.status().guarantee.reason
+        assert "held at its entry share" in one.status().guarantee.reason
     agent.set_limit("cost", 0.59)
     decide(500)
     assert agent.status().guarantee.regret is not None
