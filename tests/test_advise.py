@@ -413,7 +413,7 @@ def test_auto_is_what_is_proved_best_in_a_game_and_what_did_best_in_practice_on_
         assert list(json.loads(printed)["learners"]) == [PRACTICE[shown][0]]
         least = lewa.advise(shown, 3, 50, 0.5).learner
         assert said.startswith(
-            f"auto: {PRACTICE[shown][0]}, chosen by measurements, has no proved bound; {least.called} has"
+            f"auto: {PRACTICE[shown][0]}, chosen by measurements; no bound is proved for it; {least.called} has"
         )
         status, printed, said = lewa_("replay", file, "--feedback", shown, *words, "--goal", "proved")
         assert list(json.loads(printed)["learners"]) == [least.name]

@@ -551,7 +551,9 @@ def test_replay_of_a_log_says_how_many_rows_count_and_what_was_spent(lewa_: Any,
     got = found["learners"]["bandit-lewa"]
     assert reward == pytest.approx(got["reward"]["mean"] / found["rounds"], rel=1e-3)
     assert spent == pytest.approx(2 * (1 - reward), rel=1e-3)  # whoever earns spends nothing
-    assert "auto: squarecb-lewa, chosen by measurements, has no proved bound; " in lewa_(*words)[2]  # nobody has to name it
+    assert (
+        "auto: squarecb-lewa, chosen by measurements; no bound is proved for it; " in lewa_(*words)[2]
+    )  # nobody has to name it
 
 
 def test_replay_is_written_to_a_file(lewa_: Any, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_where_nothing_is_proved_with_shares_the_status_says_why() -> None:
     bandit.set_fallback("b")
     bandit.set_mode("shadow")
     answer_late(bandit, 5, 0, vector=False)
-    assert "does not play and learn as the theorems assume" in bandit.status().guarantee.reason
+    assert "has not played and learned as the theorems assume" in bandit.status().guarantee.reason
 
 
 def test_the_metrics_of_a_named_agent_have_its_name() -> None:

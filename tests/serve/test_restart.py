@@ -220,9 +220,9 @@ def test_a_store_with_two_names_is_refused(tmp_path: Path, serving: bool) -> Non
 def test_what_is_no_store_is_not_claimed(tmp_path: Path) -> None:
     (tmp_path / "text").write_text("this is no database, but a text that is longer than the header of one\n" * 9)
     for _ in range(2):
-        with pytest.raises(StoreError, match="is no store"):
+        with pytest.raises(StoreError, match="is not a store"):
             open_store(f"sqlite:///{tmp_path}/text", serving=True)
-    with pytest.raises((StoreError, OSError), match=r"is no store|directory"):
+    with pytest.raises((StoreError, OSError), match=r"is not a store|directory"):
         open_store(f"sqlite:///{tmp_path}", serving=True)
 
 

@@ -154,7 +154,7 @@ def test_a_reservation_counts_until_the_bill_comes(web: Client) -> None:
     [stands] = web.call("GET", f"{AGENT}/status")[1]["caps"]
     assert (stands["spent"], stands["reserved"]) == (pytest.approx(0.1), pytest.approx(1.5))  # the cap's own decision too
     refused = web.call("POST", f"{AGENT}/decide", {"reserve": {"fun": 1}})
-    assert (refused[0], "reserves" in refused[1]["error"]) == (400, True)
+    assert (refused[0], "reserve must map" in refused[1]["error"]) == (400, True)
     refused = web.call("POST", f"{AGENT}/decide", {"available": ["large"]})
     assert (refused[0], "a cap is spent" in refused[1]["error"]) == (400, True)
 
