@@ -210,7 +210,7 @@ class LateBanditLewa(Learner):
         return self.replace(floor=floor, cap_slack=slack), state._replace(queue=queue, charged=charged)
 
     def with_floor(self, s: LateBanditLewaState, floor: object) -> tuple[Self, LateBanditLewaState]:
-        """Return the learner with other floors; the slack of its safe action changes too, and without slack nothing is capped."""
+        """Return the learner with other floors; the slack of its safe action follows them, and no slack means no cap."""
         lower = float((self.floor - np.asarray(floor, dtype=np.float64)).min())
         return self.replace(floor=floor, cap_slack=max(self.cap_slack + lower, 0.0) if self.is_capped else 0.0), s
 
