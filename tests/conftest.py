@@ -9,7 +9,7 @@ import fcntl
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
 
@@ -124,7 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection() -> Generator[None, object, object]:
     """Let one worker after the other import the tests, so that the next one finds the byte code that the first one wrote."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         return (yield)
