@@ -74,12 +74,13 @@ build/litellm/proxy: build/litellm/installed
 test-litellm: build/litellm/installed
 	NUMBA_DISABLE_JIT=1 PYTHONPATH=$(CURDIR)/src build/litellm/bin/python -m pytest -p no:cacheprovider tests/adapters/test_litellm.py
 
-# The wheel, alone, in a clean environment, with the core dependencies only.
+# The wheel in a clean environment that has its core dependencies only: they are installed already, so they are linked.
 wheel: $(VENV)/tested
 	rm -rf build/wheel && mkdir -p build/wheel
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
-	$(PYTHON) -m venv build/wheel/env
-	build/wheel/env/bin/python $(PIP_INSTALL) build/wheel/lewa-*.whl
+	$(BIN)/python -m venv --without-pip build/wheel/env
+	$(BIN)/python -m pip --python build/wheel/env/bin/python install --quiet --no-compile --no-deps build/wheel/lewa-*.whl
+	$(BIN)/python .ci/link_core.py build/wheel/env/lib/python3*/site-packages
 	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
 
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,

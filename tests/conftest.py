@@ -5,10 +5,12 @@ many rounds or are about compiled code. `make tests` runs both parts side by sid
 that each learner is compiled once. tests/test_without_jit.py ties the two: every learner plays the same either way.
 """
 
+import fcntl
 import gc
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -97,17 +99,58 @@ SLOW = {
 }
 
 
+@cache
+def parts_of(file: Path) -> frozenset[str]:
+    """Return the parts that a file has tests of: that of its place, and those that it marks tests with."""
+    text = file.read_text()
+    marked = {part for part in ("compiled", "plain") if f"mark.{part}" in text}
+    return frozenset(marked | {"compiled" if COMPILED & {file, *file.parents} else "plain"})
+
+
+class OnePart:
+    """Leave out the files of the other part: to import all of them takes as long as many tests."""
+
+    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
+        """Say so of a file that was not named, of the tests or of the package."""
+        part = str(config.option.markexpr).partition(" ")[0]
+        if part not in ("compiled", "plain") or collection_path.suffix != ".py" or collection_path.name == "__init__.py":
+            return None
+        named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
+        return True if collection_path not in named and part not in parts_of(collection_path) else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(OnePart())  # what this file defines itself is asked about its own folder only
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let one worker after the other import the tests, so that the next one finds the byte code that the first one wrote."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    with Path(__file__).open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return (yield)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    places = {path: {path, *path.parents} for path in {item.path for item in items}}
+    slow = {path for path, around in places.items() if SLOW & around}
+    compiled = {path for path, around in places.items() if COMPILED & around}
     for item in items:
-        places = {item.path, *item.path.parents}
-        if item.get_closest_marker("compiled") is None and (COMPILED & places and item.get_closest_marker("plain") is None):
-            item.add_marker("compiled")
-        if item.get_closest_marker("compiled") is None:
-            item.add_marker("plain")
-        elif WITHOUT_JIT:
-            item.add_marker(pytest.mark.skip(reason="it is about compiled code, or takes many rounds"))
-        if SLOW & places:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "compiled" in marks or (item.path in compiled and "plain" not in marks):
+            part = "compiled"
+            if WITHOUT_JIT:
+                item.add_marker(pytest.mark.skip(reason="it is about compiled code, or takes many rounds"))
+        else:
+            part = "plain"
+        if part not in marks:
+            item.add_marker(part)
+        if item.path.suffix == ".py" and part not in parts_of(item.path):
+            raise pytest.UsageError(f"{item.nodeid} is a {part} test, but its file does not say mark.{part}")
+        if item.path in slow:
             item.add_marker("slow")
 
 

@@ -208,7 +208,16 @@ def test_the_help_of_a_command_has_an_example_that_the_command_understands(name:
         ("lewa guarantee bandit-lewa@", {"bandit-lewa@printed"}),
     ],
 )
-def test_the_shell_completes_commands_and_names(line: str, offered: set[str]) -> None:
+def test_the_shell_completes_commands_and_names(
+    line: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     ask = {"_LEWA_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
-    done = subprocess.run([COMMAND], env={**os.environ, **ask}, capture_output=True, text=True)
-    assert set(done.stdout.split()) == offered
+    if line == "lewa play radio+d":  # as a shell asks; the others are asked here, which is quicker
+        printed = subprocess.run([COMMAND], env={**os.environ, **ask}, capture_output=True, text=True).stdout
+    else:
+        for name, value in ask.items():
+            monkeypatch.setenv(name, value)
+        with pytest.raises(SystemExit):
+            cli.app([], prog_name="lewa")
+        printed = capsys.readouterr().out
+    assert set(printed.split()) == offered

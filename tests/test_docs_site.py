@@ -38,7 +38,7 @@ def modules() -> Iterator[ModuleType]:
 
 def test_the_site_is_built_without_a_warning_and_holds_every_page(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
-    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "LEWA_PICTURE_ROUNDS": "100", "LEWA_SITE_SEARCH": "false"}
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "LEWA_PICTURE_ROUNDS": "100", "LEWA_SITE_WHOLE": "false"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

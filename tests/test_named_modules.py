@@ -67,7 +67,7 @@ def test_a_figure_and_a_study_import_nothing_that_was_not_named(tmp_path: Path) 
     assert (here / "z.svg").exists()
     write_module(here, "mine_named")
     (here / "study.toml").write_text(STUDY.format(module="mine_named"))
-    ran = command(here, "run", "study.toml", "--workers", "2", "--out", "results")  # in processes of its own
+    ran = command(here, "run", "study.toml", "--workers", "1", "--out", "results")  # in a process of its own
     assert ran.returncode == 0, ran.stderr
     assert (here / "results" / "measures.parquet").exists()
     assert not caught.exists(), caught.read_text()

@@ -210,7 +210,9 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
-def test_every_command_finds_modules_in_its_folder(tmp_path: Path) -> None:
+def test_every_command_finds_modules_in_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_module(tmp_path, "mine_here")
     (tmp_path / "csv.py").write_text("raise SystemExit('a file here hides a library')")
     (tmp_path / "study.toml").write_text(STUDY.format(module="mine_here"))
@@ -220,14 +222,26 @@ def test_every_command_finds_modules_in_its_folder(tmp_path: Path) -> None:
     )  # fmt: skip
     assert played.returncode == 0, played.stderr
     assert list(json.loads(played.stdout)["learners"]) == ["mine_here:Solver"]
-    proved = command(tmp_path, "guarantee", "mine_here:Solver", "--actions", "3", "--rounds", "40", "--floor", "0.5")
-    assert "nothing is proved of it" in proved.stdout, proved.stderr
     ran = command(tmp_path, "run", "study.toml", "--workers", "1", "--out", "results")
     assert ran.returncode == 0, ran.stderr
     (tmp_path / "mine_here.py").write_text(SOURCE.replace("0.9, 0.6", "0.8, 0.6"))
-    resumed = command(tmp_path, "run", "study.toml", "--workers", "1", "--out", "results")
-    assert resumed.returncode == 2
-    assert "results was begun with source of mine_here" in resumed.stderr
+    monkeypatch.chdir(tmp_path)  # from here on in this process, which is quicker
+    proved = called(monkeypatch, capsys, "guarantee mine_here:Solver --actions 3 --rounds 40 --floor 0.5")
+    assert "nothing is proved of it" in proved.out, proved.err
+    resumed = called(monkeypatch, capsys, "run study.toml --workers 1 --out results", code=2)
+    assert "results was begun with source of mine_here" in resumed.err
+    del sys.modules["mine_here"]
+
+
+def called(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: str, code: int = 0) -> Any:
+    """Run `lewa` in this process, and return what it printed."""
+    from lewa.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["lewa", *words.split()])
+    with pytest.raises(SystemExit) as end:
+        main()
+    assert (end.value.code or 0) == code
+    return capsys.readouterr()
 
 
 def test_a_study_by_entry_points_is_stamped_with_their_source(folder: Path) -> None:

@@ -129,23 +129,23 @@ def answer_late(agent: Agent, rounds: int, delay: int, vector: bool) -> None:
 @pytest.mark.parametrize("learner", ["lewa", "fixed-share-lewa", "loss-bandit-lewa"])
 def test_the_status_prints_the_bound_for_the_delays_that_happened(learner: str) -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=4000, **wish)
-    answer_late(agent, 4000, 3, vector=learner != "loss-bandit-lewa")
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner=learner, horizon=1500, **wish)
+    answer_late(agent, 1500, 3, vector=learner != "loss-bandit-lewa")
     status, late = agent.status(), agent._state.delays.so_far()
-    assert (late.total, late.partners) == (3 * 4000 - 6, 6)
+    assert (late.total, late.partners) == (3 * 1500 - 6, 6)
     assert 3 <= late.between <= 5  # three, and what is open may be learned in any order
     assert status.open == 3
     assert "late answers (Th" in status.guarantee.source
     assert status.guarantee.regret is not None
     assert delayed.APART in status.guarantee.assumptions
-    assert "after 4000 rounds" in status.promise[0]
+    assert "after 1500 rounds" in status.promise[0]
     assert Agent.restore(json.loads(json.dumps(agent.snapshot()))).status().guarantee == status.guarantee
 
 
 def test_an_answer_that_never_comes_costs_one() -> None:
     def proved(lost: int) -> float:
-        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000, unanswered="expire")
-        answer_late(agent, 4000, 0, vector=True)
+        agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, unanswered="expire")
+        answer_late(agent, 1500, 0, vector=True)
         for _ in range(lost):
             agent.close(agent.pull())
         regret = agent.status().guarantee.regret
@@ -156,23 +156,23 @@ def test_an_answer_that_never_comes_costs_one() -> None:
 
 
 def test_segments_are_named_with_what_is_proved_of_each() -> None:
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000)
-    answer_late(agent, 3000, 0, vector=True)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500)
+    answer_late(agent, 1000, 0, vector=True)
     whole = agent.status().guarantee
     assert agent.status().segments == ()
     agent.set_limit("c", 0.6, why="new terms")
     assert agent.status().segments == (agent._state.segments[0],)
     answer_late(agent, 10, 0, vector=True)
     first, second = agent.status().segments
-    assert (first.first, first.last, first.began, first.statement) == (1, 3000, "as it was made", whole)
-    assert (second.first, second.last, second.began) == (3001, 3010, "limit of c")
+    assert (first.first, first.last, first.began, first.statement) == (1, 1000, "as it was made", whole)
+    assert (second.first, second.last, second.began) == (1001, 1010, "limit of c")
     assert second.statement.regret is None
     assert agent.status().constraints[0].certificate is None  # its sums are of two limits
     assert agent.status().guarantee.regret is None
-    assert "decisions 1 to 3000 (as it was made): regret at most" in str(agent.status())
+    assert "decisions 1 to 1000 (as it was made): regret at most" in str(agent.status())
     again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
     assert again.status().segments == (first, second)
-    assert json.loads(json.dumps(agent.status().plain()))["segments"][0]["last"] == 3000
+    assert json.loads(json.dumps(agent.status().plain()))["segments"][0]["last"] == 1000
 
 
 @pytest.mark.parametrize("learner", ["loss-bandit-lewa", "auto", "lewa"])
@@ -208,8 +208,8 @@ def test_answers_that_are_learned_at_the_close_are_learned_in_the_order_of_the_d
 
 def test_learning_at_the_close_says_so_in_what_is_assumed() -> None:
     wish: dict[str, Any] = {"settings": {"delta": 0.5, "eta": 0.02, "mu": 0.05}, "learn": "close", "expire_after": 5}
-    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=4000, **wish)
-    answer_late(agent, 4000, 2, vector=False)
+    agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="loss-bandit-lewa", horizon=1500, **wish)
+    answer_late(agent, 1500, 2, vector=False)
     status = agent.status()
     assert status.guarantee.regret is not None
     assert delayed.AT_CLOSE in status.guarantee.assumptions

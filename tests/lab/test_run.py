@@ -360,7 +360,8 @@ def test_a_study_that_was_stopped_goes_on_where_it_was(by: signal.Signals, world
 
     (worlds / "hold").unlink()
     study = parse(text)
-    table = run_study(study, out, workers=1).read_bytes()
+    with ThreadPoolExecutor(1) as executor:
+        table = run_study(study, out, executor=executor).read_bytes()
     assert ids(out)[:3] == finished
     assert sorted(ids(out)) == sorted(run.id for run in expand(study))
     times = Counter((waits, key) for _, waits, key in begun(worlds))

@@ -2,12 +2,16 @@
 
 import json
 import shutil
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from lewa.lab.run import run_study
 from lewa.lab.study import parse
+from lewa.report import charts
 
 SMALL = """
 name = "small <b>&</b>"
@@ -29,6 +33,18 @@ name = "lewa"
 name = "bandit-lewa"
 """
 ONE_GAME = SMALL.replace('[[games]]\nname = "slow-burn"\nfloor = 0.5\n', "")
+
+
+@contextmanager
+def only_svg() -> Iterator[None]:
+    """Leave the PNG and the PDF of each figure empty: to write them takes most of the time of a report."""
+    saved = charts._saved
+
+    def quick(figure: Any, kind: str, **options: Any) -> bytes:
+        return saved(figure, kind, **options) if kind == "svg" else b""
+
+    with patch.object(charts, "_saved", quick):
+        yield
 
 
 def study(folder: Path, text: str = SMALL) -> Path:

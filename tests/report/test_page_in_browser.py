@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.report.folders import ONE_GAME, SMALL, reproduction, study
+from tests.report.folders import ONE_GAME, SMALL, only_svg, reproduction, study
 
 from lewa.report.study_report import write_report
 
@@ -31,8 +31,9 @@ MANY_LEARNERS = SMALL + "".join(
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("pages")
-    one = write_report(study(folder / "study", MANY_LEARNERS))
-    all_of_them = write_report(reproduction(folder / "all", study(folder / "small", ONE_GAME)))
+    with only_svg():
+        one = write_report(study(folder / "study", MANY_LEARNERS))
+        all_of_them = write_report(reproduction(folder / "all", study(folder / "small", ONE_GAME)))
     return {"study": one.as_uri(), "reproduction": all_of_them.as_uri()}
 
 

@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import unescape
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.report.folders import ONE_GAME, SMALL, reproduction, study
+from tests.report.folders import ONE_GAME, SMALL, only_svg, reproduction, study
 
 import lewa
 from lewa import cli
@@ -44,6 +44,13 @@ def held(ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ran, folder)
     write_report(folder)
     return folder
+
+
+@pytest.fixture
+def quick() -> Iterator[None]:
+    """Figures without what takes longest."""
+    with only_svg():
+        yield
 
 
 @pytest.fixture
@@ -136,6 +143,7 @@ def test_slopes_are_those_of_the_means(held: Path) -> None:
     assert row["slope of violation"] == f"{fit.slope:.2f} [{fit.low:.2f}, {fit.high:.2f}]"
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_guarantee_that_was_not_kept_is_said_first(copy: Path) -> None:
     rows = cut_short(copy)
     for row in rows:
@@ -148,6 +156,7 @@ def test_a_guarantee_that_was_not_kept_is_said_first(copy: Path) -> None:
     assert "1 of 4 guarantees that these runs can decide do not hold: lewa in slow-burn at T = 1,000." in text
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_mean_is_judged_with_its_margin_and_one_seed_is_not_enough(copy: Path) -> None:
     rows = cut_short(copy, lambda row: (row["game"], row["learner"]) == ("bernoulli", "lewa"))
     mean, error = np.mean([row["regret"] for row in rows]), np.std([row["regret"] for row in rows])  # of two seeds
@@ -163,6 +172,7 @@ def test_a_mean_is_judged_with_its_margin_and_one_seed_is_not_enough(copy: Path)
     assert holds(mean - 3.1 * error, 1) == "\N{EN DASH}"
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_study_of_one_learner_shows_its_games_together(tmp_path: Path) -> None:
     page = write_report(study(tmp_path / "one", SMALL.replace('[[learners]]\nname = "bandit-lewa"', "")))
     figures = sorted(file.stem for file in (page.parent / "figures").glob("*.svg"))
@@ -172,6 +182,7 @@ def test_a_study_of_one_learner_shows_its_games_together(tmp_path: Path) -> None
     assert ">slow-burn</text>" in drawn
 
 
+@pytest.mark.usefixtures("quick")
 def test_each_of_several_constraints_has_a_panel(tmp_path: Path) -> None:
     text = ONE_GAME.replace(
         'name = "bernoulli"\nfloor = 0.6',
@@ -185,6 +196,7 @@ def test_each_of_several_constraints_has_a_panel(tmp_path: Path) -> None:
     assert all(len(row["violation"].split(", ")) == 2 for row in table(found))
 
 
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("changes", "figures"),
     [
@@ -212,7 +224,8 @@ def test_what_cannot_be_shown_is_left_out(tmp_path: Path, changes: dict[str, str
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reproduced")
-    return write_report(reproduction(folder / "all", study(folder / "one", ONE_GAME))).parent
+    with only_svg():
+        return write_report(reproduction(folder / "all", study(folder / "one", ONE_GAME))).parent
 
 
 def test_a_reproduction_shows_every_verdict_first(reproduced: Path) -> None:
@@ -249,10 +262,14 @@ def test_a_reproduction_has_a_section_for_each_study(reproduced: Path) -> None:
 # The page is one file ----------------------------------------------------------------------------------------------------
 
 
-def test_the_same_numbers_give_the_same_bytes_whoever_draws(held: Path, copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_numbers_give_the_same_bytes_whoever_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = study(tmp_path / "here", ONE_GAME.replace("[100, 300, 1000]", "100"))  # three figures, which two processes share
+    shutil.copytree(here, tmp_path / "there")
+    write_report(here)
     monkeypatch.setattr(report, "MANY", 1)  # several processes
-    write_report(copy)
-    assert everything(copy) == everything(held)
+    write_report(tmp_path / "there")
+    assert len(everything(here)) == 10
+    assert everything(tmp_path / "there") == everything(here)
 
 
 def test_a_figure_does_not_depend_on_what_the_user_has_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,6 +429,7 @@ def test_without_matplotlib_the_command_says_what_to_install(copy: Path, monkeyp
         write_report(copy)
 
 
+@pytest.mark.usefixtures("quick")
 def test_the_command_prints_the_page_or_one_sentence(
     copy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

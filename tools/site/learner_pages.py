@@ -24,8 +24,10 @@ from tools.site.prose import blocks, fenced, prose
 ROOT = Path(__file__).parents[2]
 PICTURES = ROOT / "build" / "pictures"
 SHOWN = {"full": "full information", "bandit": "bandit", "dense": "bandit"}
-# The game of the pictures. Rules run as plain Python, so that nothing is compiled. A test of the site asks for fewer rounds.
+# The game of the pictures. Rules run as plain Python, so that nothing is compiled. A test of the site asks for fewer rounds,
+# and for one picture where several learners have panels of the same kinds.
 SHORT, SEED = int(os.environ.get("LEWA_PICTURE_ROUNDS", "4000")), 0
+SHARED: dict[tuple[Any, ...], list[str]] | None = {} if "LEWA_PICTURE_ROUNDS" in os.environ else None
 SEEN = np.unique(np.geomspace(1, SHORT, 300).astype(np.int64))  # the rounds that are drawn
 GAME = lewa.games.Bernoulli()
 SAFE, MARGIN = GAME.actions - 1, 0.3  # an action of it, and by how much it exceeds the floor
@@ -272,7 +274,7 @@ def draw(name: str) -> str:
         against_the_line(shortfall),
         curve("multiplier", multiplier) if multiplier.any() else panels.Shares("play", SEEN, plays[SEEN - 1].T),
     ]
-    pieces = page.inline(charts.draw(drawing, name, files=False), [panel.title for panel in drawing])
+    pieces = panels_drawn(drawing, name)
     rewards, kept = (", ".join(f"{x:g}" for x in means) for means in (GAME.rewards, GAME.mean_constraints[0]))
     ends = [f"the regret is {whole(regret[-1])}", f"the violation is {whole(max(shortfall[-1], 0))}"]
     if said.regret is not None and said.violation is not None:
@@ -284,6 +286,17 @@ One run of the game `bernoulli`: three actions with mean rewards {rewards} and m
 {SHORT:,} rounds. After the last round {" and ".join(ends)}. The best fixed play earns {lewa.hindsight(trace)[0].value:.2f}
 per round.
 {{ .caption }}"""
+
+
+def panels_drawn(drawing: list[charts.Panel], name: str) -> list[str]:
+    """Return the panels as pieces of HTML."""
+    kinds = tuple((type(panel), panel.title, bool(getattr(panel, "levels", ()))) for panel in drawing)
+    if SHARED is not None and kinds in SHARED:
+        return SHARED[kinds]
+    pieces = list(page.inline(charts.draw(drawing, name, files=False), [panel.title for panel in drawing]))
+    if SHARED is not None:
+        SHARED[kinds] = pieces
+    return pieces
 
 
 def whole(x: float) -> str:

@@ -324,10 +324,11 @@ def expand(study: Study) -> list[Run]:
 def _groups(study: Study) -> Iterator[list[Run]]:
     """Yield the runs that differ by their seed alone, together."""
     several = len({floor for game in study.games for floor in game.every_floor}) > 1
+    changed = [(learner, learner.changed) for learner in study.learners]
     for game in study.games:
-        for rounds, floor, learner in product(study.rounds, game.every_floor, study.learners):
+        for rounds, floor, (learner, settings) in product(study.rounds, game.every_floor, changed):
             at = [f"floor={short(floor)}"] if several else []
-            words = [title(game.name, game.parameters), f"T={rounds}", *at, title(learner.name, learner.changed)]
+            words = [title(game.name, game.parameters), f"T={rounds}", *at, title(learner.name, settings)]
             yield [
                 Run(
                     "/".join([*words, f"seed{seed}"]),
@@ -336,7 +337,7 @@ def _groups(study: Study) -> Iterator[list[Run]]:
                     rounds,
                     floor,
                     learner.name,
-                    learner.changed,
+                    settings,
                     seed,
                     study.measures,
                 )
