@@ -88,7 +88,7 @@ def leaks(self: Ewa, s: EwaState, p: Vector) -> None:
     Ewa,
     "learn",
     breaks=learners.rule_compiles,
-    says="`grow(s.weights, self.eta, 2 * seen.rewards)`; it may allocate nothing",
+    says="`grow(s.weights, self.eta, 2 * seen.rewards)`: ",
 )
 def allocates(self: Ewa, s: EwaState, seen: Full) -> None:
     grow(s.weights, self.eta, 2 * seen.rewards)
