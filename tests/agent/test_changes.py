@@ -263,11 +263,11 @@ def test_a_fallback_named_before_the_first_decision_changes_no_guarantee() -> No
 def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
     settings = {"cap_action": 1, "cap_slack": 0.3}  # y costs at most 0.3
     agent = Agent(["x", "y"], [at_most("cost", 0.6)], learner="late-bandit-lewa", settings=settings)
-    for change, slack in (
-        (lambda: agent.set_limit("cost", 0.5), 0.2),
-        (lambda: agent.set_range("cost", (0, 2)), 0.1),
-        (lambda: agent.set_limit("cost", 0.6), 0.15),
-        (lambda: agent.set_limit("cost", 0.2), 0.0),
-    ):
-        change()
-        assert agent.setup.learner.parameters["cap_slack"] == pytest.approx(slack, abs=1e-12)
+
+    def slack_after(*_: object) -> object:
+        return agent.setup.learner.parameters["cap_slack"]
+
+    assert slack_after(agent.set_limit("cost", 0.5)) == pytest.approx(0.2, abs=1e-12)
+    assert slack_after(agent.set_range("cost", (0, 2))) == pytest.approx(0.1, abs=1e-12)
+    assert slack_after(agent.set_limit("cost", 0.6)) == pytest.approx(0.15, abs=1e-12)
+    assert slack_after(agent.set_limit("cost", 0.2)) == pytest.approx(0.0, abs=1e-12)

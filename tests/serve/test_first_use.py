@@ -13,7 +13,6 @@ import yaml
 
 from lewa.cli.serve import opened
 from lewa.client.decision import ServedDecision
-from lewa.serve import sqlite
 from lewa.serve.app import refusal
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.metrics import Statuses
@@ -194,7 +193,7 @@ def test_a_disk_that_has_no_locks_is_named(tmp_path: Path, monkeypatch: pytest.M
     def flock(*_: object) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(sqlite.fcntl, "flock", flock)
+    monkeypatch.setattr("fcntl.flock", flock)
     with pytest.raises(ValueError, match=r"store\.sqlite3 cannot be locked \(No locks available\).*local disk"):
         SQLiteStore(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
 
