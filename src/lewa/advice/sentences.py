@@ -1,17 +1,18 @@
 """The sentences of an advice."""
 
 from lewa.advice.question import Choice, Question
+from lewa.theory.guarantees import EXPECTED
 
 
 def because(question: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
     """Return the reason for the recommendation, and the runner-up."""
     best, count = ranked[0], len({choice.name for choice in ranked})
-    first = f"{best.called} has the best bound among {count} learners with a theorem"
+    first = f"{best.called} ranks first among {count} learners with a theorem"
     first = f"{best.called} is the only learner with a theorem" if count == 1 else first
     bound = f"the larger of regret/T and violation/T is at most {_bound_of(best, question)}"
     rest = "No other learner has a theorem for this case"
     if second is not None:
-        rest = f"The bound of the runner-up, {second.called}, is {_bound_of(second, question)}"
+        rest = f"The bound of the runner-up, {second.called}, is {_bound_of(second, question)}{_why_second(best, second)}"
     return f"For {_world(question)}, {first}: {bound}. {rest}."
 
 
@@ -56,6 +57,15 @@ def _bound_of(choice: Choice, question: Question) -> str:
         return f"{_percent(largest)}, its regret{sure}"
     trivial = largest >= float(question.floor[shares.index(largest) - 1])
     return f"{_percent(largest)}, its violation{', with only the trivial bound known' if trivial else sure}"
+
+
+def _why_second(best: Choice, second: Choice) -> str:
+    """Return the clause about a smaller bound that does not rank first."""
+    if (second.share or 0.0) >= (best.share or 0.0):
+        return ""
+    if second.guarantee.kind == EXPECTED:
+        return "; a bound on [E V]+ ranks after all others, because it says nothing about a single run"
+    return "; a bound on an average counts twice, because an application has one run"
 
 
 def _percent(share: float) -> str:

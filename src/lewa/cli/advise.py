@@ -12,7 +12,7 @@ from lewa.formatting import number, numbers
 from lewa.report.summary import guarantee_of
 from lewa.report.tables import table
 
-COLUMNS = ("", "learner", "proved", "regret at most", "violation at most", "every round's", "of the worst case")
+COLUMNS = ("", "learner", "proved", "regret at most", "violation at most", "positive violation", "larger / T")
 
 
 @app.command(

@@ -8,6 +8,7 @@ statements and their proofs.
 from collections.abc import Sequence
 from math import log, sqrt
 
+from lewa.formatting import number
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PROBABLE, Guarantee, none
 
 
@@ -96,8 +97,8 @@ def subject(
         statement.kind,
     ):
         sure = "" if run.epsilon is None else f", with probability {1 - run.epsilon:.4g}"
-        limits = " and ".join(f"{v:.4g}" for v in run.violation)
-        what += f"; for the actions drawn, regret is at most {run.regret:.4g}, violation {limits}{sure}"
+        limits = " and ".join(map(number, run.violation))
+        what += f"; for the actions drawn, regret is at most {number(run.regret)}, violation {limits}{sure}"
     if statement.kind != PROBABLE:
         return what
     when = "all t <= T at once" if statement.throughout else "this single T, fixed in advance, not for all T at once"
