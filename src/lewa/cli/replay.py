@@ -100,6 +100,7 @@ def replay(
     if outcome.result is not None:
         if out_file is not None:
             out_file.write_text(_text(outcome.result, content, out_file.suffix))
+            say(f"wrote {out_file}")
         if as_json:
             print_json(outcome.result)
         else:
