@@ -52,7 +52,7 @@ from lewa.simulate.replay import with_contexts
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
 
 
-@app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
+@app.command(epilog="Example: lewa replay log.csv --propensity p --reward quality --at-most dollars --budget 0.004")
 def replay(
     data: DataFile,
     floor: OwnLines,
