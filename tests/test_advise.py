@@ -439,7 +439,7 @@ def test_a_frontier_names_what_is_proved_beside_what_measurements_chose() -> Non
     for shown in ("full", "bandit"):
         least, name = lewa.advise(shown, 3, 50, 0.5).learner, PRACTICE[shown][0]
         text = f"auto: {name} ({shown}), chosen by measurements; no bound is proved for it; {least.called} has the smallest"
-        assert f"{text} (goal: proved)" in notes
+        assert f"{text} proved bound (goal: proved)" in notes
     named = lewa.frontier(table, budgets=[0.5], seeds=1, learner="squarecb-lewa")
     proved = lewa.frontier(table, budgets=[0.5], seeds=1, goal="proved")
     assert not any(note.startswith("auto: ") for note in (*named.notes, *proved.notes))

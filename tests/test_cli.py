@@ -312,7 +312,7 @@ def test_frontier_for_people_shows_reward_and_violation_together(lewa_: Any, tmp
         "lewa",
     )
     status, printed, complaint = lewa_(*words, "--out", tmp_path / "found.csv")
-    assert (status, complaint) == (0, "")
+    assert (status, complaint) == (0, f"wrote {tmp_path / 'found.csv'}\n")
     for name in ("stars against dollars at most: 40 rounds", "gain per extra unit of dollars", "net violation", "positive"):
         assert name in printed
     assert (tmp_path / "found.csv").read_text().startswith("dollars at most,who,dollars price,stars,")
@@ -551,14 +551,13 @@ def test_replay_of_a_log_says_how_many_rows_count_and_what_was_spent(lewa_: Any,
     got = found["learners"]["bandit-lewa"]
     assert reward == pytest.approx(got["reward"]["mean"] / found["rounds"], rel=1e-3)
     assert spent == pytest.approx(2 * (1 - reward), rel=1e-3)  # whoever earns spends nothing
-    assert (
-        "auto: squarecb-lewa, chosen by measurements; no bound is proved for it; " in lewa_(*words)[2]
-    )  # nobody has to name it
+    assert "auto: squarecb-lewa, chosen by measurements; no bound is proved for it; " in lewa_(*words)[2]  # by default
 
 
 def test_replay_is_written_to_a_file(lewa_: Any, tmp_path: Path) -> None:
     words = ("replay", own_table(tmp_path), "--reward", "stars", "--at-most", "dollars", "--budget", 0.011, "--seeds", 2)
-    printed = lewa_(*words, "--learner", "lewa", "--json", "--out", tmp_path / "found.json")[1]
+    printed, complaint = lewa_(*words, "--learner", "lewa", "--json", "--out", tmp_path / "found.json")[1:]
+    assert complaint.endswith(f"wrote {tmp_path / 'found.json'}\n")
     assert (tmp_path / "found.json").read_text() == printed
     lewa_(*words, "--learner", "lewa", "--learner", "ewa", "--out", tmp_path / "found.csv")
     first, second = list(reader((tmp_path / "found.csv").read_text().splitlines()))[1:]

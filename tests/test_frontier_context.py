@@ -100,6 +100,7 @@ def test_the_command_prints_a_verdict_and_json_has_it_only_where_it_was_asked_fo
     printed = CliRunner().invoke(app, [*command, "--context", "task", "--context", "tokens"])
     assert printed.exit_code == 0, printed.output
     assert "would context pay?" in printed.output
+    assert "gain in sample" in printed.output
     told = json.loads(CliRunner().invoke(app, [*command, "--context", "task", "--json"]).output)
     assert told["context"][0]["low"] > 0
     assert "context" not in json.loads(CliRunner().invoke(app, [*command, "--json"]).output)

@@ -125,7 +125,10 @@ def describe_unproved(
     if name != PRACTICE[feedback][0]:
         return ""
     least = least_bound_beside(name, feedback, actions, horizon, floor, features=features)
-    beside = "no learner has one for these numbers" if least is None else f"{least.called} has the smallest (goal: proved)"
+    if least is None:
+        beside = "no learner has one for these numbers"
+    else:
+        beside = f"{least.called} has the smallest proved bound (goal: proved)"
     return f"chosen by measurements; no bound is proved for it; {beside}"
 
 

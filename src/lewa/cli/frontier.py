@@ -91,6 +91,7 @@ def frontier(
             raise typer.Exit(130) from None
     if out_file is not None:
         write_frontier(result, out_file)
+        say(f"wrote {out_file}")
     if as_json:
         print_json(result.plain())
     else:

@@ -52,7 +52,7 @@ from lewa.simulate.replay import with_contexts
 OutFile = Annotated[Path | None, typer.Option("--out", help="Also write the numbers to this .json or .csv.")]
 
 
-@app.command(epilog="Example: lewa replay table.npz --learner lewa --floor 0.6")
+@app.command(epilog="Example: lewa replay log.csv --propensity p --reward quality --at-most dollars --budget 0.004")
 def replay(
     data: DataFile,
     floor: OwnLines,
@@ -100,6 +100,7 @@ def replay(
     if outcome.result is not None:
         if out_file is not None:
             out_file.write_text(_text(outcome.result, content, out_file.suffix))
+            say(f"wrote {out_file}")
         if as_json:
             print_json(outcome.result)
         else:

@@ -89,7 +89,7 @@ def _context(frontier: Frontier) -> TextTable:
     """Return what a policy on the context gains, by rows that did not choose it."""
     reward, cost, table = frontier.reward.name, frontier.varied, frontier.kind == "table"
     groups = any(each.by_group is not None for each in frontier.context)
-    head = (frontier.across, f"mixture {reward}", cost, f"policy {reward}", cost, "gain", "in sample")
+    head = (frontier.across, f"mixture {reward}", cost, f"policy {reward}", cost, "gain", "gain in sample")
     columns = (*head, *(("per group",) if groups else ()), *(("per row",) if table else ()), "verdict")
 
     def row(each: ContextGain) -> tuple[str, ...]:
@@ -100,8 +100,8 @@ def _context(frontier: Frontier) -> TextTable:
         settle = f", {each.rows_to_settle:,} rows would settle it" if each.low <= 0 and each.rows_to_settle else ""
         return (*map(number, judged), gain, number(each.in_sample), *ceiling, f"{each.verdict}{settle}")
 
-    caption = "policies on the context, evaluated on held-out rows (five folds); the in-sample value is optimistic"
-    caption += ", per group is the policy that knows the means of each group" if groups else ""
+    caption = "policies on the context, evaluated on held-out rows (five folds); the gain in sample is optimistic"
+    caption += ", per group is the reward of the policy that sees groups of similar rows" if groups else ""
     caption += ", and per row is not achievable" if table else ""
     return TextTable("would context pay?", columns, [row(each) for each in frontier.context], caption)
 

@@ -15,7 +15,7 @@ from lewa.formatting import numbers as numbers
 from lewa.schema import Hindsight, LearnerSummary, Summary
 
 COLUMNS = ("learner", "reward", "regret", "proved: at most", "violation", "proved: at most", "positive violation", "holds")
-CAPTION = "means over seeds; a dash: no bound is proved, or runs cannot decide"
+CAPTION = "sums over the rounds, means over seeds; a dash: no bound is proved, or runs cannot decide"
 IN_CONTEXT = (
     "regret is relative to the best fixed play; for a learner that uses the context, its bound and whether it holds are "
     "relative to policies on the context"
