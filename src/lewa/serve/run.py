@@ -44,6 +44,8 @@ def first_key(store: Store, key_file: Path | None) -> str | None:
         with os.fdopen(handle, "w") as file:
             file.write(token + "\n")
     store.put_api_key(stored)
+    if key_file is not None:
+        log("the first admin key was written", file=str(key_file))
     return token if key_file is None else None
 
 
@@ -84,7 +86,7 @@ def serve(
         date_header=False,
     )
     log("starting", address=here, store=_without_secret(url))
-    log("reading the journal and compiling the learners; /ready answers 200 when this is done")
+    log("reading the journal and compiling the learners of its agents; /ready answers 200 when this is done")
     server = Server(config, app)
     server.run(sockets=[listener])
     log("stopped")
