@@ -62,7 +62,6 @@ class Host:
         if self.store.shared:
             await self.writer.call(lambda store: store.renew({}))
         await self._load_all()
-        log("ready", agents=len(self.agents))
         self.available = True
         for work in (self._clockwork, self._upkeep):
             self._spawn(work())

@@ -19,11 +19,17 @@ GRACE = 5  # seconds that requests under way have at the end
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, which says that it stops before it waits for requests under way."""
+    """Uvicorn, which logs when it takes requests, and says that it stops before it waits for requests under way."""
 
     def __init__(self, config: uvicorn.Config, app: App) -> None:
         super().__init__(config)
         self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and log it once requests are taken."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            log("ready", agents=len(self._app.host.agents))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop: not ready any more, streams end, the rest is finished."""
