@@ -62,7 +62,7 @@ def test_the_estimate_of_regret_is_labelled_and_near_the_truth() -> None:
     earned = agent.snapshot()["state"]["book"][0]["total"]
     mean_constraints = rounds * 0.65 - earned  # half small, half large keeps 0.0025
     assert status.regret == pytest.approx(mean_constraints, abs=0.02 * rounds)
-    assert status.regret_is.startswith("is an estimate: each action's means by inverse propensities")
+    assert status.regret_is.startswith("is an estimate: the best fixed mixture within the limits would")
 
 
 def test_the_regret_of_full_information_is_the_measured_one_in_the_users_units() -> None:
@@ -200,8 +200,11 @@ def test_a_line_that_can_be_kept_is_not_called_infeasible() -> None:
 
 def test_clipping_is_warned_of_without_advice_that_makes_it_worse() -> None:
     for learner, ending in (
-        ("anytime-bandit-lewa", "they were clipped, so the limit may be missed; learner='auto' uses them unclipped"),
-        ("auto", "the learner uses them unclipped; only the confidence band is one-sided"),
+        (
+            "anytime-bandit-lewa",
+            "those outside were clipped, so the limit may be missed; learner='auto' uses them unclipped",
+        ),
+        ("auto", "the learner uses them unclipped; only the confidence interval becomes one-sided"),
     ):
         agent = Agent(["a", "b"], [at_most("cost", 0.2, range=(0, 0.5))], learner=learner, seed=1)
         for n in range(10):

@@ -186,6 +186,8 @@ def test_a_second_server_process_is_refused_in_one_sentence(tmp_path: Path) -> N
     url = f"sqlite:///{tmp_path}/store.sqlite3"
     with running(url, tmp_path) as server:
         assert stat.S_IMODE(server.key_file.stat().st_mode) == 0o600
+        events = [json.loads(line) for line in server.log.read_text().splitlines()]
+        assert {"the first admin key was written", "ready"} <= {event["event"] for event in events}
         command = [sys.executable, "-m", "lewa", "serve", "--store", url, "--port", "0"]
         second = subprocess.run(command, capture_output=True, text=True)
         assert second.returncode == 2

@@ -173,13 +173,14 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
     values = f"{float(statistics.lowest[f]):g} to {float(statistics.highest[f]):g}"
     if statistics.clip_count[f]:
         outside = (
-            f"{int(statistics.clip_count[f])} values of {name} lay outside its range ({low:g}, {high:g}), all {values}; "
+            f"{int(statistics.clip_count[f])} values of {name} lay outside its range ({low:g}, {high:g}); "
+            f"all values are in {values}; "
         )
         if f and state.setup.learner.unbounded:
-            return [outside + "the learner uses them unclipped; only the confidence band is one-sided"]
+            return [outside + "the learner uses them unclipped; only the confidence interval becomes one-sided"]
         if f:  # no range is named: with a wide one this learner's price moves little, and more limits are missed, not fewer
-            return [outside + "they were clipped, so the limit may be missed; learner='auto' uses them unclipped"]
-        return [outside + f"they were clipped; a range of ({bottom:g}, {top:g}) would fit"]
+            return [outside + "those outside were clipped, so the limit may be missed; learner='auto' uses them unclipped"]
+        return [outside + f"those outside were clipped; a range of ({bottom:g}, {top:g}) would fit"]
     bounded = f == 0 or not state.setup.learner.unbounded  # the range drops out of the others (docs/theory_practical.md)
     if statistics.count[f] >= FEW and top - bottom < NARROW * (high - low) and bounded:
         return [

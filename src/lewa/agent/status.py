@@ -303,8 +303,8 @@ def estimate_regret(state: AgentState) -> tuple[float | None, str]:
         return regret, "of the answered rounds, against the best fixed play under the constraints"
     missing = f"; {(~known).sum()} actions have no answer" if not known.all() else ""
     return regret, (
-        "is an estimate: each action's means by inverse propensities (self-normalised), then the best fixed play for them"
-        + missing
+        "is an estimate: the best fixed mixture within the limits would have earned this much more "
+        f"(means weighted by 1/probability{missing})"
     )
 
 

@@ -19,11 +19,17 @@ GRACE = 5  # seconds that requests under way have at the end
 
 
 class Server(uvicorn.Server):
-    """Uvicorn, which says that it stops before it waits for requests under way."""
+    """Uvicorn, which logs when it takes requests, and says that it stops before it waits for requests under way."""
 
     def __init__(self, config: uvicorn.Config, app: App) -> None:
         super().__init__(config)
         self._app = app
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start, and log it once requests are taken."""
+        await super().startup(sockets=sockets)
+        if self.started:
+            log("ready", agents=len(self._app.host.agents))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop: not ready any more, streams end, the rest is finished."""
@@ -46,6 +52,8 @@ def first_key(store: Store, key_file: Path | None) -> str | None:
         with os.fdopen(handle, "w") as file:
             file.write(token + "\n")
     store.put_api_key(stored)
+    if key_file is not None:
+        log("the first admin key was written", file=str(key_file))
     return token if key_file is None else None
 
 
@@ -86,7 +94,7 @@ def serve(
         date_header=False,
     )
     log("starting", address=here, store=_without_secret(url))
-    log("reading the journal and compiling the learners; /ready answers 200 when this is done")
+    log("reading the journal and compiling the learners of its agents; /ready answers 200 when this is done")
     server = Server(config, app)
     server.run(sockets=[listener])
     log("stopped")
