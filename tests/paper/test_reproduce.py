@@ -14,9 +14,11 @@ from lewa.paper import reproduce as lab
 from lewa.paper.claims import BEYOND, CLAIMS, PAPER, STUDIES
 from lewa.paper.league import Standing, league
 from lewa.paper.league import markdown as league_markdown
+from lewa.paper.rules import AtMost
 from lewa.paper.series import series
 from lewa.paper.verdicts import VerdictLine, verdict
 from lewa.report.paper_tables import verdict_table
+from lewa.theory.guarantees import PATHWISE, PROBABLE
 
 ROOT = Path(__file__).parent.parent.parent
 Whole: TypeAlias = tuple[Path, list[VerdictLine]]  # a folder, and what was decided from it
@@ -53,6 +55,17 @@ def test_at_length_a_study_goes_further_in_the_same_steps(name: str) -> None:
     assert len(full.seeds) == (1 if len(study.seeds) == 1 else max(32, len(study.seeds)))
     assert parse(full.text).model_dump() == full.model_dump()  # so that a folder which holds it is known again
     assert (full.games, full.learners) == (study.games, study.learners)
+
+
+def test_a_formula_with_probability_is_judged_by_a_bound_with_probability() -> None:
+    rules = [(claim, what, rule) for claim in CLAIMS for what, rule in claim.rules.items()]
+    for claim, what, rule in rules:
+        if not isinstance(rule, AtMost) or "w.p." not in rule.formula:
+            continue
+        runs = [run for run in expand(lab.within(lab.built_in(claim.study), SHORT)) if run.learner == rule.learner]
+        bounds = [rule.bound(run, what) for run in runs if run.game == rule.game or not rule.game]
+        kinds = {bound.kind for bound in bounds if bound is not None and not bound.trivial}
+        assert kinds <= {PROBABLE, PATHWISE}, claim.title
 
 
 def test_edited_sources_get_a_folder_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,9 @@ class RunBound(NamedTuple):
 Bounding: TypeAlias = Callable[[Run, str], RunBound | None]
 
 
-def proved_bound(run: Run, quantity: str, epsilon: float | None = None, assuming: bool = False) -> RunBound:
+def proved_bound(
+    run: Run, quantity: str, epsilon: float | None = None, assuming: bool = False, noisy: bool = False
+) -> RunBound:
     """Return the proved bound of the learner in this game.
 
     Parameters
@@ -61,9 +63,13 @@ def proved_bound(run: Run, quantity: str, epsilon: float | None = None, assuming
         The probability with which the bound may fail; None for an expectation.
     assuming
         Whether to use the rewards' variation and Slater's gap too.
+    noisy
+        Whether to return the bound for constraints with noise also for a game whose constraints are constant.
     """
     learner, game = run.build()
     setting = games.assumed(game, run.floor, run.rounds) if assuming else game.setting
+    if noisy and setting.constraints == "constant":
+        setting = setting._replace(constraints="iid")
     guarantee = applicable(learner.guarantees(game.actions, run.rounds, setting._replace(epsilon=epsilon))[0], setting)
     most = float(run.rounds) if quantity == "regret" else max(run.floor) * run.rounds
     short = guarantee.positive_violation if quantity == "positive violation" else guarantee.violation
