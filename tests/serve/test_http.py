@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,9 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
     status, view = web.call("PATCH", AGENT, change, If_Match='"1"')
     assert (status, view["version"], view["setup"]["answers"]["close_after"]) == (200, 2, "5s")
     assert web.call("PATCH", AGENT, {"lines": [{"name": "fun", "at_most": 1}]}, If_Match='"2"')[0] == 400
+    for nothing in ({}, {"why": "no reason"}, {"lines": [], "retire": []}):
+        status, refusal = web.call("PATCH", AGENT, nothing, If_Match='"2"')
+        assert (status, "a change needs at least one of lines, add," in str(refusal)) == (400, True)
     assert web.call("POST", f"{AGENT}/decide")[1]["version"] == 2
     status, view = web.call("DELETE", AGENT)
     assert (status, view["retired"]) == (200, True)
@@ -321,7 +325,10 @@ def test_rules_and_board_name_metrics_that_exist(web: Client) -> None:
     assert web.call("PATCH", AGENT, caps, If_Match='"1"')[0] == 200
     web.call("POST", f"{AGENT}/decide")
     web.call("POST", f"{AGENT}/feedback", [{"decision": "router:1", "reward": 1, "cost": 0.5}])
-    text = web.client.get("/metrics").text
+    text, deadline = web.client.get("/metrics").text, time.monotonic() + 30
+    while "\nlewa_line_average" not in text and time.monotonic() < deadline:  # a status may be a second old
+        time.sleep(0.1)
+        text = web.client.get("/metrics").text
     folder = Path(__file__).parents[2] / "deploy"
     for file in (folder / "alerts.yml", folder / "grafana" / "lewa.json"):
         for name in set(re.findall(r"\blewa_[a-z_]+", file.read_text())):

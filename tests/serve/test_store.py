@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from lewa.serve.archive import export_lines, import_lines, verify
+from lewa.serve.auth import SCOPES, make_key
 from lewa.serve.errors import UnavailableError
 from lewa.serve.host import Host, new_owner
 from lewa.serve.hosted import Hosted
@@ -343,3 +345,21 @@ def test_a_batch_waits_for_those_who_were_answered_and_those_who_came_meanwhile(
 
     asyncio.run(write())
     assert seen == [(1, 1), (2, 3)]
+
+
+def test_two_replicas_make_one_first_key(url: str) -> None:
+    """Each looks for an admin key before the other one has written its own."""
+    keys = [make_key("first", SCOPES)[1] for _ in range(8)]
+    with closing(open_store(url, owner="a", address="http://127.0.0.1:1", serving=True)) as store:
+        assert store.put_api_key(make_key("reader", ("read",))[1]) is None
+        others = [store] if url.startswith("sqlite") else [open_store(url, owner=str(n)) for n in range(4)]
+        with ThreadPoolExecutor(len(others)) as pool:
+            added = list(pool.map(lambda at: others[at % len(others)].put_first_key(keys[at]), range(8)))
+        assert sum(added) == 1
+        stored = [key for key in store.api_keys() if "admin" in key.scopes]
+        assert [key.id for key in stored] == [keys[added.index(True)].id]
+        store.put_api_key(stored[0]._replace(revoked=1))
+        assert store.put_first_key(keys[-1]._replace(id="new"))  # no key is in force
+        for other in others:
+            if other is not store:
+                other.close()

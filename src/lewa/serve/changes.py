@@ -21,6 +21,14 @@ def set_safety(agent: Agent, safety: Safety) -> None:
         agent.set_mode(safety.mode)
 
 
+def check_change(wanted: AgentChange) -> None:
+    """Raise an error for a change that changes nothing: it would be a new version all the same."""
+    names = [name for name in wanted.__struct_fields__ if name != "why"]
+    values = {name: getattr(wanted, name) for name in names}
+    if all(value is UNSET or (value == [] and name in ("lines", "add", "retire")) for name, value in values.items()):
+        raise ValueError(f"a change needs at least one of {', '.join(names)}, got none")
+
+
 def make_changes(agent: Agent, wanted: AgentChange, who: str) -> list[Change]:
     """Change an agent, which may be spoiled if this is refused: give a copy. Return the records."""
     why = "" if wanted.why is UNSET else wanted.why

@@ -27,7 +27,7 @@ from lewa.serve.bodies import (
     play_elsewhere,
 )
 from lewa.serve.caps import check_caps, within
-from lewa.serve.changes import alarm, check_watchdog, current, make_changes, set_safety
+from lewa.serve.changes import alarm, check_change, check_watchdog, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
@@ -74,6 +74,7 @@ class Hosted(Fold):
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""
+        check_change(wanted)
         trial = Rehearsal.restore(self.agent.snapshot())
         made = make_changes(trial, wanted, who)
         caps = self.setup.caps if wanted.caps is UNSET else wanted.caps

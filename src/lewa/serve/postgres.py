@@ -14,7 +14,7 @@ import psycopg
 from psycopg import sql
 
 from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
-from lewa.serve.store import KEPT_SNAPSHOTS, StoreError, pending
+from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, StoreError, pending
 
 ROWS = "agent, seq, kind, at, decision, body"
 COMMIT = f"""
@@ -234,6 +234,15 @@ class PostgresStore:
                 "ON CONFLICT (id) DO UPDATE SET revoked = excluded.revoked",
                 key,
             )
+
+    def put_first_key(self, key: ApiKey) -> bool:
+        """Add a key unless there is one in force with the scope admin; return whether it was added."""
+        with self._writing() as connection, connection.transaction():
+            connection.execute("LOCK TABLE api_keys IN EXCLUSIVE MODE")  # two replicas may start at once
+            if connection.execute(ADMIN_KEY).fetchone():
+                return False
+            connection.execute("INSERT INTO api_keys VALUES (%s, %s, %s, %s, %s, %s, %s, %s)", key)
+            return True
 
     def put_audit(self, audit: Audit) -> None:
         """Write down who changed what."""

@@ -41,20 +41,32 @@ class Server(uvicorn.Server):
 
 def first_key(store: Store, key_file: Path | None) -> str | None:
     """Make the first admin key if there is none: return it, or write it to a file that only its owner reads."""
-    if any(key.revoked is None and "admin" in key.scopes for key in store.api_keys()):
-        if key_file is not None and not key_file.exists():
-            log(f"the store has an admin key, so {key_file} is not written; `lewa keys add --scope admin` makes another key")
-        return None
     token, stored = make_key("first", SCOPES)
-    if key_file is not None:
-        handle = os.open(key_file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        os.fchmod(handle, 0o600)
-        with os.fdopen(handle, "w") as file:
-            file.write(token + "\n")
-    store.put_api_key(stored)
-    if key_file is not None:
-        log("the first admin key was written", file=str(key_file))
-    return token if key_file is None else None
+    draft = None if key_file is None else _write_secret(key_file, token)
+    if not store.put_first_key(stored):
+        if draft is not None and key_file is not None:
+            draft.unlink()
+            if not key_file.exists():
+                log(
+                    f"the store has an admin key, so {key_file} is not written; "
+                    "`lewa keys add --scope admin` makes another key"
+                )
+        return None
+    if draft is None or key_file is None:
+        return token
+    draft.replace(key_file)
+    log("the first admin key was written", file=str(key_file))
+    return None
+
+
+def _write_secret(path: Path, token: str) -> Path:
+    """Write a key beside the path that it is for, readable by its owner only: the path may hold a key that is in force."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    handle = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    os.fchmod(handle, 0o600)
+    with os.fdopen(handle, "w") as file:
+        file.write(token + "\n")
+    return draft
 
 
 def serve(

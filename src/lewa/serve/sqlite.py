@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import msgspec
 
 from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, Snapshot
-from lewa.serve.store import KEPT_SNAPSHOTS, BusyError, StoreError, pending
+from lewa.serve.store import ADMIN_KEY, KEPT_SNAPSHOTS, BusyError, StoreError, pending
 
 ROWS = "agent, seq, kind, at, decision, body"
 INSERT_ROWS = f"""INSERT INTO journal ({ROWS})
@@ -216,6 +216,14 @@ class SQLiteStore:
         """Add a key, or replace the one of this id."""
         with self._writing() as connection:
             connection.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", key)
+
+    def put_first_key(self, key: ApiKey) -> bool:
+        """Add a key unless there is one in force with the scope admin; return whether it was added."""
+        with self._writing() as connection:
+            if connection.execute(ADMIN_KEY).fetchone():
+                return False
+            connection.execute("INSERT INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", key)
+            return True
 
     def put_audit(self, audit: Audit) -> None:
         """Write down who changed what."""

@@ -9,6 +9,7 @@ from lewa.serve.rows import AgentRow, ApiKey, Audit, Batch, KeyRow, Lease, Row, 
 from lewa.version import install
 
 KEPT_SNAPSHOTS = 3  # per agent
+ADMIN_KEY = "SELECT 1 FROM api_keys WHERE revoked IS NULL AND scopes LIKE '%admin%'"  # no other scope has this word in it
 
 
 class StoreError(Exception):
@@ -72,6 +73,9 @@ class Store(Protocol):
 
     def put_api_key(self, key: ApiKey) -> None:
         """Add a key, or replace the one of this id."""
+
+    def put_first_key(self, key: ApiKey) -> bool:
+        """Add a key unless there is one in force with the scope admin; return whether it was added."""
 
     def put_audit(self, audit: Audit) -> None:
         """Write down who changed what."""
