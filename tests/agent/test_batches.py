@@ -10,6 +10,7 @@ import pytest
 from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, Decision, UnknownError, batches
 from lewa.agent.driver import Driver
+from lewa.agent.pending import Block
 
 LEARNERS = ("auto", "anytime-bandit-lewa", "late-bandit-lewa", "hp-bandit-lewa", "lewa", "bandit-op-ewa+tightened")
 
@@ -44,6 +45,42 @@ def test_batches_are_single_calls(learner: str, options: dict[str, Any]) -> None
     if learner != "lewa":
         assert list(many.update_many(parts)) == [one.update(decision, **values) for decision, values in parts]
         assert many.snapshot() == one.snapshot()
+
+
+@pytest.mark.parametrize("learner", ["auto", "late-bandit-lewa", "bandit-op-ewa", "lewa"])
+def test_answers_of_several_batches_in_any_order_are_single_calls(learner: str) -> None:
+    one, many, dice = fresh(learner), fresh(learner), np.random.default_rng(3)
+    waiting: list[int] = []
+    for size in (30, 1, 0, 7, 60, 60, 60):
+        decisions = many.pull_many(size)
+        assert [one.pull() for _ in range(size)] == decisions
+        waiting += [decision.id for decision in decisions]
+        dice.shuffle(waiting)
+        answered, waiting = waiting[: len(waiting) // 2], waiting[len(waiting) // 2 :]
+        answers = [(number, outcome(dice, learner == "lewa")) for number in answered]
+        assert list(many.update_many(answers)) == [one.update(number, **values) for number, values in answers]
+        closed = waiting.pop()
+        assert many.close(closed) == one.close(closed)
+        if waiting and learner != "lewa":
+            told: dict[str, Any] = {"cost": 0.5}
+            assert many.update(waiting[0], **told) == one.update(waiting.pop(0), **told)
+        assert many.snapshot() == one.snapshot()
+    waiting = [number for number in waiting if number in one._state.open]
+    for agent in (one, many):
+        agent.set_range("cost", (-1, 3))
+        agent.add_action("d", share=0.1)
+    assert many.snapshot() == one.snapshot()
+    assert [many._state.reserved_total(f) for f in range(3)] == [one._state.reserved_total(f) for f in range(3)]
+
+
+def test_a_few_open_decisions_do_not_keep_the_arrays_of_their_batches() -> None:
+    agent = fresh("anytime-bandit-lewa")
+    good = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
+    for _ in range(12):
+        agent.update_many([(decision, good) for decision in agent.pull_many(100)[1:]])
+    kept = {id(item): len(item.actions) for item in agent._state.open._items.values() if isinstance(item, Block)}
+    assert len(agent._state.open) == 12
+    assert sum(kept.values()) <= 2 * 8 * 12 + 100
 
 
 @pytest.mark.parametrize("mode", ["shadow", "frozen", "off"])

@@ -271,3 +271,36 @@ def test_the_slack_of_a_capped_price_follows_limits_and_ranges() -> None:
     assert slack_after(agent.set_range("cost", (0, 2))) == pytest.approx(0.1, abs=1e-12)
     assert slack_after(agent.set_limit("cost", 0.6)) == pytest.approx(0.15, abs=1e-12)
     assert slack_after(agent.set_limit("cost", 0.2)) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.plain
+def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> None:
+    settings = {"cap_action": 1, "cap_slack": 0.5}
+    agent = Agent(["x", "y", "z"], [at_most("cost", 0.5)], learner="late-bandit-lewa", settings=settings)
+    dice = np.random.default_rng(0)
+
+    def answer(rounds: int, costs: dict[str, float], available: list[str] | None = None) -> list[str]:
+        drawn = []
+        for _ in range(rounds):
+            decision = agent.pull(available=available)
+            drawn.append(str(decision.action))
+            agent.update(decision, reward=float(dice.random() < 0.5), cost=costs[drawn[-1]])
+        return drawn
+
+    answer(700, {"x": 1.0, "y": 1.0, "z": 1.0})  # y is not what it was said to be: the price rises
+    assert agent.setup.learner.floor[0] == 0.5
+    assert agent.pull().play == (0.0, 1.0, 0.0)
+    before = agent.snapshot()["state"]["learner"]["weights"]["value"]
+    away = agent.pull(available=["x", "z"]).play  # the safe action is away: by the weights, not evenly
+    assert away[0] == pytest.approx(before[0] / (before[0] + before[2]), rel=1e-9)
+    assert not [warning for warning in agent.status().warnings if warning.code == "cap"]
+    agent.retire_action("y")
+    (warning,) = [warning for warning in agent.status().warnings if warning.code == "cap"]
+    assert warning == "'y' is retired and caps no price any more: the bound on debts in every run (G7) ended with it"
+    assert agent.status().segments[0].began == "as it was made"
+    later = answer(600, {"x": 0.9, "z": 0.1})
+    assert later[-300:].count("z") > 200  # it learns what is dear while the price is high
+    assert Agent.restore(agent.snapshot()).snapshot() == agent.snapshot()
+    assert [warning.code for warning in Agent.restore(agent.snapshot()).status().warnings if warning.code == "cap"] == [
+        "cap"
+    ]

@@ -11,9 +11,12 @@ import numpy as np
 import pytest
 from tests.agent.kill_loop import kill_loop
 
+import lewa
 from lewa import Agent, at_most
-from lewa.agent import Feedback, Record, StoppedError, read_journal, record
+from lewa.agent import Decision, Feedback, Record, StoppedError, read_journal, record
 from lewa.agent.compact import from_text, to_text
+from lewa.agent.rule_version import explain_misfit
+from lewa.version import __version__
 
 KILLS = int(os.environ.get("LEWA_KILLS", "4"))
 
@@ -236,3 +239,44 @@ def test_the_copy_of_an_agent_in_a_forked_child_stops(tmp_path: Path) -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_process_that_is_killed_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     assert kill_loop(tmp_path / "journal", KILLS) > 0
+
+
+def test_a_record_that_an_earlier_rule_wrote_is_refused_with_the_reason_and_a_remedy(tmp_path: Path) -> None:
+    def rewrite(head: dict[str, object]) -> None:
+        """Give the journal another head, and its first decision another charge, as an earlier rule may have made."""
+        lines = whole.splitlines(keepends=True)
+        text = lines[0][9:-1].decode()
+        body = (json.dumps(head) + text[json.JSONDecoder().raw_decode(text)[1] :]).encode()
+        record = from_text(lines[1][9:-1].decode())
+        assert isinstance(record, Decision)
+        drawn = to_text(record._replace(charged=(0.123,))).encode()
+        path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(line), line) for line in (body, drawn)))
+
+    path = tmp_path / "journal"
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], context=[lewa.number("size", (0, 2))], journal=path)
+    agent.pull(context={"size": 1.0})
+    agent.stop_journal()
+    whole = path.read_bytes()
+    head, _ = json.JSONDecoder().raw_decode(whole[9:].decode())
+    rule, stamp = {"lewa": "0.1.9", "stamp": "0123456789ab"}, head["rule"]["stamp"]
+    rewrite({**head, "rule": rule})
+    versions = rf"\(lewa 0\.1\.9, rule 0123456789ab; here lewa {__version__}, rule {stamp}\)"
+    remedy = "open the journal with the version that wrote it$"
+    with pytest.raises(
+        ValueError, match=f"line 2 of .* the rule of squarecb-lewa has changed since it was written {versions}: {remedy}"
+    ):
+        Agent.open(path)
+    rewrite({name: value for name, value in head.items() if name != "rule"})
+    with pytest.raises(ValueError, match="the journal does not say which version of squarecb-lewa wrote it"):
+        Agent.open(path)
+    rewrite(head)  # of today: the record itself is wrong
+    with pytest.raises(ValueError, match=r"the record belongs to another agent, or its rule has changed$"):
+        Agent.open(path)
+    path.write_bytes(whole)
+    agent = Agent.open(path)
+    agent.checkpoint()
+    agent.stop_journal()
+    assert explain_misfit(rule, agent.setup.learner, "squarecb-lewa", f"{path}.snapshot").endswith(
+        f", or load {path}.snapshot, which lacks the last records, and start a new journal"
+    )
+    assert Agent.load(f"{path}.snapshot").pull(context={"size": 1.0}) == agent.pull(context={"size": 1.0})

@@ -1,6 +1,8 @@
 """Actions that are not there, with every learner: the trial of an action that is declared and comes later."""
 
 from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -9,52 +11,71 @@ from lewa.agent import Agent, Record, at_most
 from lewa.engine.session import Session, dice_of
 from lewa.engine.sleeping import ENTRY, hide_weights, project
 from lewa.feedback import NOTHING, Bandit, feedback_kind
-from lewa.kernels import no_tilt, normalize, ones, refresh, state_type
+from lewa.kernels import no_tilt, normalize, ones, refresh
 from lewa.kernels import project as project_weights
 from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
 
 QUALITY, COST = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
 LIMIT, AWAY, ROUNDS, FIRST = 0.4, 600, 1500, 300
 BANDIT = sorted(name for name in ALL if feedback_kind(ALL[name]).is_bandit)
-KNOW_MASKS = {name for name in BANDIT if "available" in state_type(ALL[name])._fields}
-AT_LIMIT = KNOW_MASKS - {"anytime-proved-squarecb-lewa"}  # a theorem's price rises slowly: it overspends at first anyhow
+NEAR = 0.03  # of the range of the cost
+PAGE = (Path(__file__).parents[2] / "docs" / "agent.md").read_text()
+OVER = PAGE[PAGE.index("miss the limit in this trial without masks too:") :].split("\n\n")[0]  # the learners that it names
 
 
-def run(name: str, actions: tuple[str, ...], rounds: int, away: int) -> tuple[list[bool], list[float]]:
-    """Return whether `new` was drawn, and what was spent, decision by decision; `new` is away at first."""
-    settings = {"safe": 1, "margin": 0.25} if name == "bandit-safe-mixing" else None
-    agent = Agent(actions, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=ROUNDS, settings=settings)
-    dice = np.random.default_rng(1)
-    drawn, spent = [], []
-    for t in range(rounds):
-        decision = agent.pull(available=["good", "cheap"] if t < away else None)
-        action = str(decision.action)
-        drawn.append(action == "new")
-        spent.append(COST[action])
-        agent.update(decision, reward=float(dice.random() < QUALITY[action]), cost=COST[action])
-    return drawn, spent
+class Run(NamedTuple):
+    """A run, decision by decision."""
+
+    share: list[float]  # the probability of `new`
+    drawn: list[bool]  # whether it was drawn
+    spent: list[float]
 
 
 @cache
-def trial(name: str) -> tuple[list[bool], list[float]]:
+def run(name: str, actions: tuple[str, ...], rounds: int, away: int) -> Run:
+    """Return the run of a learner; `new` is away at first."""
+    settings = {"safe": 1, "margin": 0.25} if name == "bandit-safe-mixing" else None
+    agent = Agent(actions, [at_most("cost", LIMIT)], seed=1, learner=name, horizon=ROUNDS, settings=settings)
+    dice, made = np.random.default_rng(1), Run([], [], [])
+    for t in range(rounds):
+        decision = agent.pull(available=["good", "cheap"] if t < away else None)
+        action = str(decision.action)
+        made.share.append(decision.play[-1])
+        made.drawn.append(action == "new")
+        made.spent.append(COST[action])
+        agent.update(decision, reward=float(dice.random() < QUALITY[action]), cost=COST[action])
+    return made
+
+
+def with_all(name: str) -> Run:
+    return run(name, tuple(QUALITY), ROUNDS, 0)
+
+
+def trial(name: str) -> Run:
     return run(name, tuple(QUALITY), ROUNDS, AWAY)
 
 
 @pytest.mark.parametrize("name", BANDIT)
 def test_an_action_that_was_away_returns_within_twice_its_later_share(name: str) -> None:
-    drawn, _ = trial(name)
-    first, later = np.mean(drawn[AWAY : AWAY + FIRST]), np.mean(drawn[AWAY + FIRST :])
+    """Its later share, or the one that it has in as many first decisions if it was never away; one try is always allowed.
+
+    The later share of a bad action goes to 0 with many learners, and what nobody has tried has to be tried.
+    """
+    share, drawn, _ = trial(name)
+    first, later, at_start = share[AWAY : AWAY + FIRST], share[AWAY + FIRST :], with_all(name).share[:FIRST]
     assert not any(drawn[:AWAY])
-    assert first <= 2 * later + 0.07  # and so often anybody has to try what nobody has tried
+    assert np.mean(first) <= max(2 * np.mean(later), 2 * np.mean(at_start), 1 / FIRST)
 
 
 @pytest.mark.parametrize("name", BANDIT)
 def test_the_line_is_kept_while_an_action_is_away_as_it_is_without_that_action(name: str) -> None:
-    _, spent = trial(name)
-    alone = LIMIT if name in AT_LIMIT else np.mean(run(name, ("good", "cheap"), AWAY, 0)[1])
-    whole = LIMIT if name in AT_LIMIT else np.mean(run(name, tuple(QUALITY), ROUNDS, 0)[1])
-    assert np.mean(spent[:AWAY]) <= max(LIMIT, alone) + 0.03
-    assert np.mean(spent) <= max(LIMIT, whole) + 0.03
+    """A learner that keeps it over all actions keeps it; docs/agent.md names the others, which miss it by no more."""
+    spent, whole = trial(name).spent, np.mean(with_all(name).spent)
+    keeps = whole <= LIMIT + NEAR
+    assert keeps == (f"`{name}`" not in OVER)
+    alone = LIMIT if keeps else max(LIMIT, np.mean(run(name, ("good", "cheap"), AWAY, 0).spent))
+    assert np.mean(spent[:AWAY]) <= alone + NEAR
+    assert np.mean(spent) <= (LIMIT if keeps else whole) + NEAR
 
 
 @pytest.mark.compiled

@@ -3,7 +3,9 @@
 import json
 import logging
 import math
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from lewa import Agent, at_least, at_most
-from lewa.agent import VerdictChange
+from lewa.agent import VerdictChange, diagnostics
 from lewa.agent.constraint import Constraint
 from lewa.agent.metrics import CODES
 from lewa.agent.recent import Recent, find_common_shift, find_shift
@@ -325,3 +327,11 @@ def test_the_quick_verdict_is_the_verdict(sense: Callable[..., Constraint], mean
                 agent.set_limit("cost", 0.4)
             if n % 4 == 0:
                 assert quick_verdict(agent._state, 1) == verdict_of(agent._state, 1)[2]
+
+
+def test_the_codes_of_warnings_are_in_one_table_and_in_the_metrics() -> None:
+    package, page = Path(diagnostics.__file__).parent, Path(__file__).parents[2] / "docs" / "agent.md"
+    sources = "".join(file.read_text() for file in sorted(package.glob("*.py")))
+    used = set(re.findall(r'(?:warn|StatusWarning)\(\s*"([a-z-]+)"', sources))
+    table = page.read_text().split("| code | the warning reports |")[1].split("\n\n")[0]
+    assert used == set(CODES) == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M))

@@ -1,25 +1,23 @@
 """Decisions and answers in batches, with the same records and the same state, bit for bit, as single calls."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain, repeat
+from collections.abc import Mapping, Sequence
+from itertools import repeat
 from operator import is_, itemgetter
 from typing import Any, overload
 
 import numpy as np
 
 from lewa.agent.errors import ClosedError
-from lewa.agent.pending import Pending, columns, stack
+from lewa.agent.pending import Block, Pending, columns, stack
 from lewa.agent.records import Decision, Feedback, Input
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import add_many
-from lewa.feedback import NOTHING
 from lewa.types import Indices, Matrix, Vector
 from lewa.validation import short_repr
 
 Answer = tuple[Decision | int | str, Mapping[str, Input]]  # a decision, its key or its number, and values by name
 
 # Records in columns: one record, each of whose fields holds the values of many. It is typed as nothing, so that it can.
-PendingColumns: Any = Pending
 DecisionColumns: Any = Decision
 _new: Any = tuple.__new__  # a named tuple in half the time
 
@@ -56,21 +54,12 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
     """Make n decisions in a row, over all actions; none of them closes another one."""
     driver, t, m = state.driver, state.rounds, state.driver.multiplier.size
     actions, numbers, plays = driver.draw_many(t, n)
-    indices, ids, labels = actions.tolist(), range(t + 1, t + n + 1), state.setup.actions
-    propensities, charged = numbers[:, 0].tolist(), numbers[:, 1 + m :].copy()
-    items = PendingColumns(
-        action=indices,
-        propensity=propensities,
-        play=list(plays) if driver.needs_play else repeat(None),
-        units=repeat(None),
-        charged=list(charged) if driver.charges else repeat(driver.charged),
-        features=repeat(NOTHING),
-        asleep=repeat(()),
-    )
+    ids, labels = range(t + 1, t + n + 1), state.setup.actions
+    propensities = numbers[:, 0].copy()
     made = DecisionColumns(
         id=ids,
-        action=map(labels.__getitem__, indices),
-        probability=propensities,
+        action=map(labels.__getitem__, actions.tolist()),
+        probability=propensities.tolist(),
         play_bytes=plays.view(f"V{8 * plays.shape[1]}").ravel().tolist() if plays.shape[1] else repeat(b""),
         multipliers=zip(*numbers[:, 1 : 1 + m].T.tolist(), strict=True),
         round=ids,
@@ -80,15 +69,12 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
         charged=repeat(()),
         context=repeat(None),
     )
-    state.open.add_many(t + 1, _records(items), actions, charged)
+    state.open.add_many(
+        Block(t + 1, actions, propensities, numbers[:, 1 + m :].copy(), plays if driver.needs_play else None)
+    )
     state.delays.draw_many(t + 1, n)
     state.rounds += n
-    return _records(made)
-
-
-def _records(columns: tuple[Iterable[object], ...]) -> list[Any]:
-    """Return the records of the rows that these columns have."""
-    return list(map(_new, repeat(type(columns)), zip(*columns, strict=False)))
+    return list(map(_new, repeat(Decision), zip(*made, strict=False)))
 
 
 def rehearse(state: AgentState) -> None:
@@ -114,7 +100,7 @@ def check_pairs(answers: object) -> Sequence[Answer]:
     if (
         set(map(type, answers)) <= {tuple}
         and set(map(len, answers)) <= {2}
-        and {type(values) for _, values in answers} <= {dict}
+        and set(map(type, map(itemgetter(1), answers))) <= {dict}
     ):
         return answers
     for item in answers:
@@ -149,20 +135,12 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if rows is None or kinds not in ({Decision}, {int}):
         return None
     numbers = list(decisions) if kinds == {int} else next(columns(Decision, decisions, "id"))
-    once = set(numbers)
-    if len(once) < len(numbers) or not (state.open.has_all(once) and state.delays.are_open(once)):
+    items = _unanswered(state, numbers) if len(set(numbers)) == len(numbers) else None
+    if items is None or (kinds == {Decision} and not _fit(state, decisions, items)):
         return None
-    items = state.open.get_all(numbers)
-    actions, propensities, units, charges, asleep = columns(
-        Pending, items, "action", "propensity", "units", "charged", "asleep"
-    )
-    if kinds == {Decision} and not _fit(state, decisions, actions, propensities):
-        return None
-    if not all(map(is_, units, repeat(None))) or any(asleep):
-        return None
-    index, chance, charged = np.array(actions), np.array(propensities), stack(charges)
+    index, chance, charged = items.actions, items.propensities, items.charged
     learned = _add(state, rows, index, chance)
-    learned_plays = stack(*columns(Pending, items, "play")) if state.driver.needs_play else np.zeros((len(rows), 0))
+    learned_plays = np.zeros((len(rows), 0)) if items.plays is None else items.plays
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)
     sums = state.statistics.multiplier_sum
     for j in range(multipliers.shape[1]):  # one after the other, so that it rounds as single answers do
@@ -174,12 +152,30 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     return Feedbacks(numbers, state.setup.fields, rows, state.setup.agent_name)
 
 
-def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], propensities: Sequence[float]) -> bool:
+def _unanswered(state: AgentState, numbers: list[int]) -> Block | None:
+    """Return open decisions of the learner over all actions, of which nothing is known; None if not all are like that."""
+    block = state.open.gather(numbers)
+    if block is not None:
+        return block
+    once = set(numbers)
+    if not (state.open.has_all(once) and state.delays.are_open(once)):
+        return None
+    items = state.open.get_all(numbers)
+    actions, propensities, units, charges, asleep = columns(
+        Pending, items, "action", "propensity", "units", "charged", "asleep"
+    )
+    if not all(map(is_, units, repeat(None))) or any(asleep):
+        return None
+    plays = stack(*columns(Pending, items, "play")) if state.driver.needs_play else None
+    return Block(numbers[0], np.array(actions), np.array(propensities), stack(charges), plays)
+
+
+def _fit(state: AgentState, decisions: Sequence[Any], items: Block) -> bool:
     """Whether decisions are those that are open under their numbers."""
     labels, chances, agents, plays = columns(Decision, decisions, "action", "probability", "agent", "play_bytes")
     return (
-        chances == propensities
-        and labels == list(map(state.setup.actions.__getitem__, actions))
+        chances == items.propensities.tolist()
+        and labels == list(map(state.setup.actions.__getitem__, items.actions.tolist()))
         and set(agents) == {state.setup.agent_name}
         and not set(map(len, plays)) - {0, 8 * state.driver.actions}
     )
@@ -187,17 +183,18 @@ def _fit(state: AgentState, decisions: Sequence[Any], actions: Sequence[int], pr
 
 def _rows(state: AgentState, values_told: Sequence[Mapping[str, Input]]) -> Matrix | None:
     """Return the values of whole answers, one row each; None where one is not whole, or may have to be refused."""
-    names, kinds = state.setup.fields, set(map(type, values_told))
-    if kinds != {dict} or set(map(len, values_told)) != {len(names)}:
+    names = state.setup.fields
+    if set(map(type, values_told)) != {dict} or set(map(len, values_told)) != {len(names)}:
         return None
-    try:
-        rows = list(map(itemgetter(*names), values_told))
-    except KeyError:
-        return None
-    values = list(chain.from_iterable(rows))
-    if set(map(type, values)) != {float}:
-        return None
-    table = np.array(values).reshape(len(values_told), len(names))
+    table = np.empty((len(values_told), len(names)))
+    for f, name in enumerate(names):
+        try:
+            column = list(map(itemgetter(name), values_told))
+        except KeyError:
+            return None
+        if set(map(type, column)) != {float}:
+            return None
+        table[:, f] = column
     return table if np.isfinite(table).all() else None
 
 

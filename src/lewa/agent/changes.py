@@ -154,6 +154,10 @@ def _retire(state: "AgentState", change: Change) -> None:
         state.ledger.rule.check_retired(exposure.retired | {action})
     minimum = {a: share for a, share in exposure.minimum.items() if a != action}
     state.exposure = exposure._replace(retired=exposure.retired | {action}, minimum=minimum).check(len(state.setup.actions))
+    if state.setup.learner.parameters.get("cap_action") == action:  # nothing caps the price any more: the status says so
+        learner = state.setup.learner.replace(cap_slack=0.0)
+        state.driver.adopt(learner, state.driver.state)
+        state.setup = replace(state.setup, learner=learner)
 
 
 def _set_mode(state: "AgentState", change: Change) -> None:

@@ -132,7 +132,7 @@ def _check_charges(twin: Driver, features: Vector, decision: Decision, action: i
     if charged != decision.charged:
         raise ValueError(
             f"decision {decision.id} was charged {short_repr(decision.charged)}, this agent would have charged "
-            f"{short_repr(charged)}: the record belongs to another agent"
+            f"{short_repr(charged)}: the record belongs to another agent, or its rule has changed"
         )
 
 

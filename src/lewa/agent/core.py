@@ -4,7 +4,6 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from threading import Lock
 from typing import Self
 
@@ -17,13 +16,14 @@ from lewa.agent.compact import to_text
 from lewa.agent.contexts import take_context
 from lewa.agent.errors import StoppedError
 from lewa.agent.exposure import mask
-from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, read_tail
+from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, newest_snapshot, read_tail
 from lewa.agent.misfits import Misfits
 from lewa.agent.pending import Pending
 from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
 from lewa.agent.regressors import NOT_SAVED, bind
+from lewa.agent.rule_version import explain_misfit, rule_version
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
@@ -228,7 +228,7 @@ class AgentCore:
             if self._state.records:
                 self._check_saved()
             journal = Journal(path, sync, new=True)
-            journal.begin(self._plain(self._state))
+            journal.begin(self._plain(self._state), rule_version(self.setup.learner))
             self._adopt(journal, plays)
 
     def stop_journal(self) -> None:
@@ -253,7 +253,8 @@ class AgentCore:
             return
         try:
             journal.force()
-            where = {"journal": journal.key, "place": list(journal.place)}
+            rule = rule_version(self.setup.learner)
+            where = {"journal": journal.key, "place": list(journal.place), "rule": rule}
             files.write(journal.path + SNAPSHOT, {**self._plain(self._state), **where})
         except OSError as error:  # the journal itself is whole
             log.warning("the snapshot beside %s could not be written: %s", journal.path, error)
@@ -285,14 +286,15 @@ class AgentCore:
         path, plays = as_path("the journal", path), as_flag("plays", plays)
         journal = Journal(path, sync, new=False)
         try:
-            tail = read_tail(path, _newest_snapshot(path))
+            tail = read_tail(path, newest_snapshot(path))
             agent = cls._restore(tail.start)
             agent._state.regressors = bind(agent.setup, regressor)
             for number, item in enumerate(tail.records, tail.end.line - len(tail.records) + 1):
                 try:
                     agent._fold(item)
                 except ValueError as error:
-                    raise ValueError(f"line {number} of {path} does not fit: {error}") from None
+                    why = explain_misfit(tail.rule, agent.setup.learner, agent.setup.learner_name, journal.path + SNAPSHOT)
+                    raise ValueError(f"line {number} of {path} does not fit: {error}{why}") from None
                 agent._note(item)  # it has no journal yet
             if tail.cut:
                 text = f"the last line of {path} is incomplete after a crash; its call never returned, so it is dropped"
@@ -384,15 +386,3 @@ class AgentCore:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the agent in a file; raise ValueError if the file is truncated, damaged or not a saved agent."""
         return cls.restore(files.read(as_path("the file", path)))
-
-
-def _newest_snapshot(path: str | os.PathLike[str]) -> Plain | None:
-    """Return the snapshot beside a journal; None if there is none, or none that can be read."""
-    beside = Path(os.path.realpath(path) + SNAPSHOT)
-    try:
-        return files.read(beside)
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        log.warning("%s; the journal is read from its start", error)
-        return None

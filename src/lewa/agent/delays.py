@@ -1,12 +1,14 @@
 """Count delays of answers, for bounds with late answers, in constant time per decision."""
 
 from collections.abc import Mapping, Sequence, Set
-from itertools import count, repeat
+from itertools import count
 from operator import itemgetter, sub
 
 from lewa.agent.records import Plain
 from lewa.theory.delayed import Delays
 
+Entry = tuple[int, int, int]  # its place, how many were open, how many had ended before it
+Row = tuple[int, int, int, int]  # the first number of decisions in a row, and the entry of the first
 EARLIER = 0  # the place of a decision that was made before the counter began
 COUNTS = ("made", "learned", "total", "partners", "between", "most_open", "missing", "before")
 
@@ -18,12 +20,12 @@ class DelayCounter:
         self.counts = dict.fromkeys(COUNTS, 0) | {"before": before}
         self._ended = 0  # the decisions that were learned, and those that never will be: some learners take a step then, too
         self._so_far: Delays | None = None  # of a summary
-        self.open: dict[int, tuple[int, int, int]] = {}  # its place, how many were open, how many had ended before it
+        self.open: dict[int, Entry | Row] = {}
 
     def restart(self, before: int) -> "DelayCounter":
         """Return a counter that begins after so many decisions, with those that are open: they are in no later play."""
         twin = DelayCounter(before)
-        twin.open = {number: (EARLIER, 0, ended - self._ended) for number, (_, _, ended) in self.open.items()}
+        twin.open = {number: (EARLIER, 0, item[-1] - self._ended) for number, item in self.open.items()}
         return twin
 
     def summary(self) -> "DelayCounter":
@@ -58,28 +60,33 @@ class DelayCounter:
     def draw_many(self, first: int, n: int) -> None:
         """Count n decisions in a row."""
         counts, waiting = self.counts, len(self.open)
-        places = range(counts["made"] + 1, counts["made"] + n + 1)
-        entries = zip(places, range(waiting, waiting + n), repeat(self._ended), strict=False)
-        self.open.update(zip(range(first, first + n), entries, strict=True))
+        row = first, counts["made"] + 1, waiting, self._ended
+        self.open.update(dict.fromkeys(range(first, first + n), row))
         counts["made"] += n
         counts["total"] += n * waiting + n * (n - 1) // 2
         counts["most_open"] = max(counts["most_open"], waiting + n)
 
     def end_many(self, numbers: Sequence[int]) -> None:
         """Count the ends of decisions, at least one, that are learned one after the other; all of them are open."""
-        entries = list(map(self.open.pop, numbers))
-        counts, (places, waiting, before) = self.counts, (map(itemgetter(k), entries) for k in range(3))
-        counts["partners"] = max(counts["partners"], counts["made"] + max(map(sub, waiting, places)))
-        counts["between"] = max(counts["between"], self._ended + max(map(sub, count(), before)))
-        counts["learned"] += len(entries)
-        self._ended += len(entries)
+        items, counts = list(map(self.open.pop, numbers)), self.counts
+        if len(items[0]) == 4 and items.count(items[0]) == len(items):  # decisions in a row differ in nothing that counts
+            _, place, waiting, before = items[0]
+            partners, between = waiting - place, len(items) - 1 - before
+        else:
+            entries = list(map(_entry, numbers, items))
+            places, open_then, ended_then = (map(itemgetter(k), entries) for k in range(3))
+            partners, between = max(map(sub, open_then, places)), max(map(sub, count(), ended_then))
+        counts["partners"] = max(counts["partners"], counts["made"] + partners)
+        counts["between"] = max(counts["between"], self._ended + between)
+        counts["learned"] += len(items)
+        self._ended += len(items)
 
     def end(self, number: int, learned: bool) -> None:
         """Count the end of a decision: learned, or never answered."""
-        entry = self.open.pop(number, None)
-        if entry is None:  # a safe decision of the governor
+        item = self.open.pop(number, None)
+        if item is None:  # a safe decision of the governor
             return
-        counts, (place, waiting, before) = self.counts, entry
+        counts, (place, waiting, before) = self.counts, item if len(item) == 3 else _entry(number, item)
         partners, between = waiting + counts["made"] - place, self._ended - before
         if partners > counts["partners"]:
             counts["partners"] = partners
@@ -94,7 +101,7 @@ class DelayCounter:
             return self._so_far
         counts, partners, between = self.counts, 0, 0
         if self.open:  # no open decision has more partners than the oldest one can have
-            place, _, before = next(iter(self.open.values()))
+            place, _, before = _entry(*next(iter(self.open.items())))
             partners = counts["most_open"] - 1 + counts["made"] - place
             between = self._ended - before + len(self.open) - 1
         return Delays(
@@ -112,7 +119,7 @@ class DelayCounter:
 
     def plain(self) -> Plain:
         """Return it as plain data for JSON: a column of the numbers that are open, and one for each of their entries."""
-        entries = list(self.open.values())
+        entries = list(map(_entry, self.open, self.open.values()))
         columns = [list(self.open), *(list(map(itemgetter(k), entries)) for k in range(3))]
         return {"counts": self.counts, "columns": columns}
 
@@ -127,6 +134,14 @@ class DelayCounter:
         rows = zip(*plain["columns"], strict=True) if "columns" in plain else plain["open"]  # a row each, in the past
         made.open = {int(number): (int(a), int(b), int(c)) for number, a, b, c in rows}
         return made
+
+
+def _entry(number: int, item: Entry | Row) -> Entry:
+    """Return the entry of a decision, which may be one of several in a row."""
+    if len(item) == 3:
+        return item
+    first, place, waiting, ended = item
+    return place + number - first, waiting + number - first, ended
 
 
 def unknown_delays(rounds: int, counts: Mapping[str, int], entries: Sequence[Sequence[int]]) -> DelayCounter:

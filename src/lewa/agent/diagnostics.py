@@ -50,6 +50,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
             warn("near-limit", _near_limit(state, f))
     warn("shift", _shifts(state))
     warn("governor", [] if state.ledger is None else governor_problems(state.ledger))
+    warn("cap", _ended_cap(state))
     warn("no-effect", _without_effect(state))
     warn("regressor", [] if state.regressors is None else state.regressors.problems())
     warn("source", [mixed_sources(setup.learner_name, setup.sources)] if len(setup.sources) > 1 else [])
@@ -61,6 +62,15 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
         text = f"{lost} of {state.rounds} decisions were not answered in full: see max_pending and expire_after"
         warn("unanswered", [text])
     return problems
+
+
+def _ended_cap(state: AgentState) -> list[str]:
+    """Say that the action is retired which the learner played while a price was high."""
+    place = state.setup.learner.parameters.get("cap_action")
+    if place not in state.exposure.retired:
+        return []
+    action = state.setup.actions[int(place)]
+    return [f"{action!r} is retired and caps no price any more: the bound on debts in every run (G7) ended with it"]
 
 
 def _without_effect(state: AgentState) -> list[str]:

@@ -5,11 +5,13 @@ record is lost whose call has returned; `sync` determines what a power failure m
 """
 
 import json
+import logging
 import os
 import secrets
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import IO, NamedTuple
 
 from lewa.agent import files
@@ -22,6 +24,7 @@ try:
 except ImportError:  # a system without file locks
     fcntl = None  # type: ignore[assignment]
 
+log = logging.getLogger("lewa.agent")
 FORMAT = "lewa journal"
 SYNCS = ("every", "batch", "never")
 BATCH_RECORDS, BATCH_SECONDS = 1000, 1.0  # after which "batch" forces records to the disk, whichever comes first
@@ -44,6 +47,7 @@ class Tail(NamedTuple):
     records: list[Record]
     end: "Place"  # after the last whole line
     cut: bool  # whether a part of a line comes after it
+    rule: object = None  # the `rule_version` at the start, if the journal has it
 
 
 class Journal:
@@ -92,10 +96,11 @@ class Journal:
         os.fsync(self._file)
         self._unsynced, self._synced_at = 0, time.monotonic()
 
-    def begin(self, snapshot: Plain) -> None:
-        """Write the first line."""
+    def begin(self, snapshot: Plain, rule: Plain) -> None:
+        """Write the first line: the agent, and the version of its rule."""
         self.key = secrets.token_hex(8)
-        self.write([json.dumps({"format": FORMAT, "version": 1, "key": self.key}) + " " + files.to_json(snapshot)])
+        head = {"format": FORMAT, "version": 1, "key": self.key, "rule": rule}
+        self.write([json.dumps(head) + " " + files.to_json(snapshot)])
         self.force()
 
     def go_on(self, tail: Tail) -> None:
@@ -130,10 +135,9 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
 def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
     """Return what a journal holds after a snapshot of it; all of it without one, or with that of another journal."""
     with open(path, "rb") as file:
-        key, start = _start(file, path)
-        line = 1
+        (key, rule, start), line = _start(file, path), 1
         if snapshot is not None and snapshot.get("journal") == key:
-            start, (line, byte) = snapshot, Place(*snapshot["place"])
+            start, rule, (line, byte) = snapshot, snapshot.get("rule"), Place(*snapshot["place"])
             if not file.tell() <= byte <= os.fstat(file.fileno()).st_size:
                 raise ValueError(f"{path} has fewer records than its snapshot: records are missing at its end")
             file.seek(byte)
@@ -145,10 +149,21 @@ def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
             else:
                 items.append(from_text(text))
                 end = Place(line + len(items), file.tell())
-        return Tail(key, start, items, end, cut)
+        return Tail(key, start, items, end, cut, rule)
 
 
-def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, Plain]:
+def newest_snapshot(path: str | os.PathLike[str]) -> Plain | None:
+    """Return the snapshot beside a journal; None if there is none, or none that can be read."""
+    try:
+        return files.read(Path(os.path.realpath(path) + SNAPSHOT))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        log.warning("%s; the journal is read from its start", error)
+        return None
+
+
+def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, object, Plain]:
     text = next(_texts(file, path, 1), None) or ""
     try:
         head, end = json.JSONDecoder().raw_decode(text)
@@ -157,7 +172,7 @@ def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, Plain]:
         raise ValueError(f"{path} is not a journal, or has only a part of its first line") from None
     if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != 1:
         raise ValueError(f"{path} is not a journal of version 1: it begins with {short_repr(head)}")
-    return str(head.get("key")), snapshot
+    return str(head.get("key")), head.get("rule"), snapshot
 
 
 def _texts(file: IO[bytes], path: str | os.PathLike[str], number: int) -> Iterator[str | None]:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence, Set
+from itertools import accumulate
 from math import fsum
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeAlias
@@ -13,6 +14,7 @@ from lewa.types import Indices, Matrix, Vector
 
 # One entry per field, of one unit (of the action drawn) or K units (of every action); NaN where nothing is known.
 Units: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+MOST_ROWS = 8  # rows of blocks for each open decision, above which decisions are held by themselves
 FIXED = 2.0**40  # sums are of whole numbers of this part of one: whatever comes and goes, in whatever order, they are exact
 
 
@@ -34,12 +36,46 @@ class Pending(NamedTuple):
         return [f for f, unit in enumerate(self.units) if not np.isnan(unit).any()]
 
 
+class Block:
+    """Decisions in a row, none of which is answered, as arrays; several numbers of the open decisions share one."""
+
+    __slots__ = ("actions", "charged", "first", "plays", "propensities")
+
+    def __init__(self, first: int, actions: Indices, propensities: Vector, charged: Matrix, plays: Matrix | None) -> None:
+        self.first = first  # the number of the first decision
+        self.actions, self.propensities, self.charged = actions, propensities, charged
+        self.plays = plays  # that the learner will learn from; None if it needs none
+
+    def pending(self, number: int) -> Pending:
+        """Return one of the decisions."""
+        row = number - self.first
+        play = None if self.plays is None else self.plays[row]
+        return Pending(self.actions.item(row), self.propensities.item(row), play, None, self.charged[row])
+
+    def take(self, rows: Indices) -> "Block":
+        """Return these rows."""
+        plays = None if self.plays is None else self.plays[rows]
+        return Block(self.first, self.actions[rows], self.propensities[rows], self.charged[rows], plays)
+
+
+def join(blocks: Sequence[Block]) -> Block:
+    """Return the rows of several blocks."""
+    plays = [block.plays for block in blocks if block.plays is not None]
+    return Block(
+        blocks[0].first,
+        np.concatenate([block.actions for block in blocks]),
+        np.concatenate([block.propensities for block in blocks]),
+        np.concatenate([block.charged for block in blocks]),
+        np.concatenate(plays) if plays else None,
+    )
+
+
 class OpenDecisions:
     """The open decisions by number, the oldest first, and sums over those that await a value, for each field."""
 
     def __init__(self, fields: int, actions: int, sees_all: bool) -> None:
-        self._items: dict[int, Pending] = {}
-        self.get = self._items.get  # the decision of a number, or None
+        self._items: dict[int, Pending | Block] = {}
+        self._rows = 0  # at most so many rows do the blocks have that are in use
         self._least = 1  # no number below it is open
         self._others = 0  # open decisions that a summary does not hold
         self._every, self._sees_all = range(fields), sees_all
@@ -54,7 +90,13 @@ class OpenDecisions:
         return number in self._items
 
     def __getitem__(self, number: int) -> Pending:
-        return self._items[number]
+        item = self._items[number]
+        return item.pending(number) if type(item) is Block else item  # type: ignore[return-value]
+
+    def get(self, number: int) -> Pending | None:
+        """Return the decision of a number, or None."""
+        item = self._items.get(number)
+        return item.pending(number) if type(item) is Block else item  # type: ignore[return-value]
 
     def __iter__(self) -> Iterator[int]:
         return iter(self._items)
@@ -65,15 +107,31 @@ class OpenDecisions:
 
     def get_all(self, numbers: Iterable[int]) -> list[Pending]:
         """Return the decisions of these numbers, which are open."""
-        return list(map(self._items.__getitem__, numbers))
+        return list(map(_pending, numbers, map(self._items.__getitem__, numbers)))
+
+    def gather(self, numbers: Sequence[int]) -> Block | None:
+        """Return these decisions as rows of one block, if all are open and nothing but rows of blocks."""
+        items: list[Any] = list(map(self._items.get, numbers))
+        if not items or type(items[0]) is not Block:
+            return None
+        if items.count(items[0]) == len(items):
+            return items[0].take(np.array(numbers) - items[0].first)
+        if set(map(type, items)) != {Block}:
+            return None
+        blocks = list(dict.fromkeys(items))
+        ends = list(accumulate(len(block.actions) for block in blocks))
+        if ends[-1] > MOST_ROWS * (MOST_ROWS + len(items)):
+            return None
+        shifts = {block: end - len(block.actions) - block.first for block, end in zip(blocks, ends, strict=True)}
+        return join(blocks).take(np.array(numbers) + np.array(list(map(shifts.__getitem__, items))))
 
     def values(self) -> list[Pending]:
         """Return the decisions."""
-        return list(self._items.values())
+        return self.get_all(self._items)
 
     def items(self) -> Iterable[tuple[int, Pending]]:
         """Return the numbers and the decisions."""
-        return self._items.items()
+        return zip(self._items, self.values(), strict=True)
 
     def oldest(self) -> int:
         """Return the least number that is open, if one is."""
@@ -89,16 +147,18 @@ class OpenDecisions:
         if pending.charged.size or self._sees_all:
             self._count(pending, self._every, 1)
 
-    def add_many(self, first: int, items: Sequence[Pending], actions: Indices, charged: Matrix) -> None:
-        """Open decisions in a row, with their actions and charges as arrays too."""
-        self._items.update(zip(range(first, first + len(items)), items, strict=True))
-        if self._sees_all:
-            for item in items:
-                self._count(item, self._every, 1)
-        self._count_many(actions, charged, 1)
+    def add_many(self, block: Block) -> None:
+        """Open the decisions of a block."""
+        if self._rows > MOST_ROWS * (1 + len(self._items)):  # few decisions may keep many rows
+            self._split_blocks()
+        self._items.update(dict.fromkeys(range(block.first, block.first + len(block.actions)), block))
+        self._rows += len(block.actions)
+        self._count_many(block.actions, block.charged, 1)
+        if self._sees_all and block.plays is not None:
+            self._plays += np.rint(block.plays * FIXED).astype(np.int64).sum(axis=0)
 
     def pop_many(self, numbers: Sequence[int], actions: Indices, charged: Matrix) -> None:
-        """Close decisions of which nothing was known, with their actions and charges as arrays too."""
+        """Close decisions of which nothing was known, of a learner that sees one action, with their arrays."""
         deque(map(self._items.__delitem__, numbers), maxlen=0)
         self._count_many(actions, charged, -1)
 
@@ -106,12 +166,20 @@ class OpenDecisions:
         for action, count in enumerate(np.bincount(actions).tolist()):
             for row in self.awaited:
                 row[action] += sign * count
-        for j, column in enumerate(np.rint(FIXED * charged.T[: len(self._charges) - 1]).tolist()):
-            self._charges[j + 1] += sign * int(fsum(column))
+        if charged.size and not self._sees_all:
+            for j, column in enumerate(np.rint(FIXED * charged.T[: len(self._charges) - 1]).tolist()):
+                self._charges[j + 1] += sign * int(fsum(column))
+
+    def _split_blocks(self) -> None:
+        """Hold each decision by itself."""
+        if self._rows:
+            self._items.update(self.items())
+            self._rows = 0
 
     def pop(self, number: int) -> Pending:
         """Close a decision: nothing more is awaited of it."""
-        pending = self._items.pop(number)
+        item = self._items.pop(number)
+        pending: Pending = item.pending(number) if type(item) is Block else item  # type: ignore[assignment]
         action, known = pending.action, () if pending.units is None else pending.known()
         awaited = [f for f in self._every if f not in known] if known else self._every
         for f in awaited:
@@ -122,7 +190,7 @@ class OpenDecisions:
 
     def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:
         """Keep what is known of a decision, with these fields that were not known before, and what it is charged now."""
-        pending = self._items[number]
+        pending = self[number]
         for f in fields:
             self.awaited[f][pending.action] -= 1
         if pending.charged.size or self._sees_all:
@@ -156,7 +224,7 @@ class OpenDecisions:
     def summary(self, number: int) -> "OpenDecisions":
         """Return a copy with the sums and, of the decisions, at most the one of this number."""
         twin = OpenDecisions(0, 0, self._sees_all)
-        pending = self._items.get(number)
+        pending = self.get(number)
         self._copy_to(twin, {} if pending is None else {number: pending})
         twin._others = len(self) - len(twin._items)
         return twin
@@ -167,9 +235,8 @@ class OpenDecisions:
         self._copy_to(twin, self._items.copy())
         return twin
 
-    def _copy_to(self, twin: "OpenDecisions", items: dict[int, Pending]) -> None:
-        twin._items, twin._least, twin._every = items, self._least, self._every
-        twin.get = twin._items.get
+    def _copy_to(self, twin: "OpenDecisions", items: dict[int, Pending | Block]) -> None:
+        twin._items, twin._least, twin._every, twin._rows = items, self._least, self._every, self._rows
         twin.awaited = [row.copy() for row in self.awaited]
         twin._charges, twin._plays = self._charges.copy(), self._plays.copy()
 
@@ -179,7 +246,8 @@ class OpenDecisions:
             row.append(0)
         if self._sees_all:
             self._plays = np.column_stack([self._plays, np.zeros(len(self._plays), dtype=np.int64)])
-        for number, pending in self._items.items():
+        self._split_blocks()
+        for number, pending in self.items():
             play, units = pending.play, pending.units
             if play is not None and play.size:
                 play = np.append(play, 0.0)
@@ -191,7 +259,8 @@ class OpenDecisions:
         """Write constraint j in units of another range: a cost z becomes ratio z + shift; charges may be `prices`."""
         f = j + 1
         self._charges[f] = 0
-        for number, pending in self._items.items():
+        self._split_blocks()
+        for number, pending in self.items():
             units, charged = pending.units, pending.charged.copy()
             if charged.size:
                 charged[j] = charged[j] / ratio if prices else ratio * charged[j] + shift
@@ -207,6 +276,10 @@ class OpenDecisions:
         self.add(number, pending._replace(units=None))
         if pending.units is not None:
             self.tell(number, pending.units, pending.known())
+
+
+def _pending(number: int, item: Pending | Block) -> Pending:
+    return item.pending(number) if isinstance(item, Block) else item
 
 
 def columns(kind: type[tuple[object, ...]], rows: Sequence[tuple[object, ...]], *names: str) -> Iterator[list[Any]]:

@@ -102,9 +102,14 @@ def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
 
 def _plain_open(state: AgentState) -> list[list[object]] | Plain:
     """Return the open decisions: a list each, or columns if they are many and nothing but numbers."""
-    numbers, items = list(state.open), state.open.values()
-    if len(items) <= MANY or state.driver.needs_play or state.driver.features:
-        return list(map(_plain_pending, numbers, items))
+    numbers = list(state.open)
+    if len(numbers) <= MANY or state.driver.needs_play or state.driver.features:
+        return list(map(_plain_pending, numbers, state.open.values()))
+    rows = state.open.gather(numbers)
+    if rows is not None:
+        lists = rows.actions.tolist(), rows.propensities.tolist(), rows.charged.T.tolist()
+        return {"number": numbers, "action": lists[0], "probability": lists[1], "charged": lists[2]}
+    items = state.open.values()
     units, asleep = columns(Pending, items, "units", "asleep")
     if any(asleep) or not all(map(is_, units, repeat(None))):
         return list(map(_plain_pending, numbers, items))

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
-from lewa.engine.sleeping import hide, hide_weights, project, wake
+from lewa.engine.sleeping import hide, hide_weights, project, wake, weight_shares
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
 from lewa.kernels import DICE, keys, leaves, pack, uniform, unpack
 from lewa.learners.base import Learner
@@ -123,9 +123,11 @@ class Session:
 
     def _play_hidden(self, available: ArrayLike) -> Vector:
         """Return the play that the learner makes where the other actions have no weight; its exploration counts them."""
-        before = self.memory.copy()
-        hide(self.state, np.array(available, dtype=np.float64))
+        before, there = self.memory.copy(), np.array(available, dtype=np.float64)
+        hide(self.state, there)
         play = self.play()
+        if not play[there > 0].sum() > 0:
+            play = weight_shares(self.state, play)
         self.memory[:] = before
         return play
 
@@ -183,6 +185,8 @@ class Session:
             self.steps.learn_full(self.memory, *seen)
         elif available is None or self._available is not None:
             self.steps.learn_bandit(self.memory, *seen)
+            if available is not None and unknown:
+                self.learner.hold_back(self.state, self.play_among(available), unknown)
         else:
             there, before = np.array(available, dtype=np.float64), unpack(type(self.learner), self.memory.copy())[1]
             hide_weights(self.state, there)

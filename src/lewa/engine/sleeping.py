@@ -39,6 +39,11 @@ def hide(s: State, there: Vector) -> None:
         s.mean[gone] = WORST
 
 
+def weight_shares(s: State, play: Vector) -> Vector:
+    """Return the shares of the weights where a play has none of what is there: one safe action alone, which is away."""
+    return s.weights.value / s.weights.value.sum() if _has_weights(s, play.size) else play
+
+
 def hide_weights(s: State, there: Vector) -> None:
     """Change a learner's weights so that it learns, projects and prices over the available actions; `wake` ends it."""
     if _has_weights(s, there.size):

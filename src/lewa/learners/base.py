@@ -154,6 +154,12 @@ class Learner:
         """Return the start of a segment, with further values of the state that the theorem needs."""
         return start
 
+    def hold_back(self, s: Any, play: Vector, unknown: Sequence[int]) -> None:
+        """Lower what is hoped of unknown actions while they are not there, so that they return without the traffic.
+
+        A learner that knows masks and is curious of what it does not know does so. `play` is that of the others.
+        """
+
     @property
     def dual(self) -> tuple[float, float] | None:
         """The shrinkage and the step of the multiplier's update, if they are constant: a run's certificate needs them."""

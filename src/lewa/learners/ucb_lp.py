@@ -1,14 +1,19 @@
 """UCB-LP: the best play if every action earned the most and cost the least that it may, with limits that pay debt back."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from typing import ClassVar, Self
+
+import numpy as np
 
 from lewa.kernels import positive, rule, solve_program
 from lewa.learners.base import check_problem
 from lewa.learners.expectations import known_values
 from lewa.learners.paced_program import PacedProgram, PacedProgramState, play_untried, set_limits
 from lewa.types import Matrix, Vector
+
+AS_IF = 100.0  # answers that an action which was away counts as known from
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,19 @@ class UcbLp(PacedProgram):
                     s.program.constraint[j, k] = 1 - positive(s.cost[j, k] - b * min(w, 1.0))
         set_limits(s, self.floor, self.repay)
         solve_program(s.program, s.available, p)
+
+    def hold_back(self, s: PacedProgramState, play: Vector, unknown: Sequence[int]) -> None:
+        """Let unknown actions hope for what the play hopes for, at the limits, as if known from AS_IF answers."""
+        drawn = s.drawn.copy()
+        drawn[list(unknown)] = 0.0
+        if not (drawn[play > 0] > 0).all():
+            return
+        t, w, b = float(s.clock[0]), sqrt(log(1 + float(s.clock[0])) / (2 * AS_IF)), 1 - np.asarray(self.floor)
+        there = play > 0
+        hope = np.minimum(s.reward[there] + np.sqrt(np.log(1 + t) / (2 * s.drawn[there])), 1.0)
+        for k in unknown:
+            s.drawn[k], s.reward[k] = AS_IF, float(play[there] @ hope) - w
+            s.cost[:, k] = b * (1 + min(w, 1.0))
 
 
 @rule
