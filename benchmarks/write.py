@@ -1,5 +1,14 @@
-"""Measure, and write RESULTS.md and the plot of cost against the number of actions: what `make bench` runs."""
+"""Measure, and write RESULTS.md and the plot of cost against the number of actions: what `make bench` runs.
 
+`python benchmarks/write.py --quick FOLDER` tries in one turn, with few actions, whether everything runs; its numbers are no
+measurement, so they are written to the folder. A part that fails is left out of the table, named at the end, and makes the
+status 1.
+"""
+
+import argparse
+import sys
+import traceback
+from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
 
@@ -7,8 +16,10 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from lewa.bench.growth import FIRST_PHASE, LEAST, SIZES, SLOW, cost_growth, read_bandwidth
-from lewa.bench.measure import machine, markdown, measure
+from lewa.bench import measure as bench
+from lewa.bench.growth import FIRST_PHASE, LEAST, SIZES, SLOW, costs_of, read_bandwidth
+from lewa.bench.measure import Row, machine, markdown
+from lewa.learners import ALL
 
 HERE = Path(__file__).parent
 # The figure shows these; the table has all.
@@ -30,16 +41,17 @@ WHY = {
 }
 
 
-def plot(found: dict[str, list[float]], limit: float) -> None:
+def plot(found: dict[str, list[float]], sizes_of: tuple[int, ...], limit: float, folder: Path) -> None:
     """Time a round against K, with the time it takes to read what a round shows from memory."""
     mpl.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
     figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
-    sizes = np.array(SIZES, dtype=float)
+    sizes = np.array(sizes_of, dtype=float)
     axes.loglog(sizes, 2 * limit * sizes, color="0.7", linestyle="--", linewidth=1)
-    limit_at = (sizes[4], 2 * limit * sizes[4])
+    middle = sizes[min(4, len(sizes) - 1)]
+    limit_at = (middle, 2 * limit * middle)
     axes.annotate("reading rewards and constraints", limit_at, (10, -14), textcoords="offset points", color="0.5")
     ends: list[float] = []
-    drawn = {name: found[name] for name in DRAWN}
+    drawn = {name: found[name] for name in DRAWN if np.isfinite(found[name]).any()}
     by_last = sorted(drawn.items(), key=lambda item: np.nan_to_num(item[1][-1], nan=np.inf))
     for colour, (name, times) in zip(cycle(COLOURS), by_last, strict=False):
         axes.loglog(sizes, times, color=colour, linewidth=1.6, marker="o", markersize=3)
@@ -50,15 +62,56 @@ def plot(found: dict[str, list[float]], limit: float) -> None:
     axes.set(xlabel="actions K", ylabel="nanoseconds a round", xlim=(1.6, sizes[-1] * 1.1))
     axes.set_title("What a round costs, by learner", loc="left", fontsize=10)
     for kind in ("svg", "png"):
-        figure.savefig(HERE / f"growth.{kind}", dpi=160, bbox_inches="tight")
+        figure.savefig(folder / f"growth.{kind}", dpi=160, bbox_inches="tight")
+
+
+def parts() -> dict[str, Callable[[], list[Row]]]:
+    """Return the parts of the first table by what they say that they do."""
+    return {(part.__doc__ or "").rstrip("."): part for part in bench.PARTS}
+
+
+def measure_all(sizes: tuple[int, ...]) -> tuple[list[Row], dict[str, list[float]], list[str]]:
+    """Return the rows of both tables, and the names of what failed; its traceback is printed."""
+    rows: list[Row] = []
+    found: dict[str, list[float]] = {}
+    failed: list[str] = []
+    for title, part in parts().items():
+        print(title, flush=True)
+        try:
+            rows += part()
+        except Exception:
+            traceback.print_exc()
+            failed.append(title)
+    for name in ALL:
+        print(f"growth: {name}", flush=True)
+        try:
+            found[name] = costs_of(name, sizes)
+        except Exception:
+            traceback.print_exc()
+            found[name] = [float("nan")] * len(sizes)
+            failed.append(name)
+    return rows, found, failed
 
 
 def main() -> None:
     """Write everything."""
-    rows = measure(lambda title: print(title, flush=True))
-    found, limit = cost_growth(SIZES, lambda name: print(f"growth: {name}", flush=True)), read_bandwidth()
-    plot(found, limit)
-    head = f"| learner | {' | '.join(f'K = {K:,}' for K in SIZES)} |\n|---|{'---:|' * len(SIZES)}"
+    parser = argparse.ArgumentParser(description="Measure, and write RESULTS.md and its figure.")
+    parser.add_argument("--quick", metavar="FOLDER", type=Path, help="only try whether everything runs")
+    folder, sizes = parser.parse_args().quick, SIZES
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        bench.TURNS, sizes = 1, SIZES[:2]
+    rows, found, failed = measure_all(sizes)
+    write(rows, found, sizes, folder or HERE)
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+def write(rows: list[Row], found: dict[str, list[float]], sizes: tuple[int, ...], folder: Path) -> None:
+    """Write the tables and the figure."""
+    limit = read_bandwidth()
+    plot(found, sizes, limit, folder)
+    head = f"| learner | {' | '.join(f'K = {K:,}' for K in sizes)} |\n|---|{'---:|' * len(sizes)}"
     body = "\n".join(
         f"| {name} | " + " | ".join("" if np.isnan(time) else f"{time:,.0f}" for time in times) + " |"
         for name, times in found.items()
@@ -103,7 +156,7 @@ than {FIRST_PHASE:g} s, or where {LEAST} rounds would take more than {SLOW:g} s.
 {head}
 {body}
 """
-    (HERE / "RESULTS.md").write_text(text)
+    (folder / "RESULTS.md").write_text(text)
 
 
 if __name__ == "__main__":

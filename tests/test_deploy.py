@@ -1,6 +1,7 @@
 """The files of deploy/: they parse, name what is there, and systemd takes the unit."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -82,6 +83,37 @@ def test_the_image_gets_what_the_wheel_is_built_from_and_nothing_else() -> None:
     needed |= set(project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"])
     copied = {line[1:] for line in lines if line.startswith("!")}
     assert {name.split("/")[0] for name in needed} == copied
+
+
+def run(*command: str | Path, **environment: str) -> str:
+    """Return what a tool says, which accepts the file; skip where the tool is not installed."""
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed here")
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, cwd=DEPLOY, env={**os.environ, **environment}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_compose_accepts_its_file_and_asks_for_a_password() -> None:
+    if shutil.which("docker-compose") is None:
+        pytest.skip("docker-compose is not installed here")
+    file = ["docker-compose", "-f", DEPLOY / "compose.yml", "config"]
+    without = {name: value for name, value in os.environ.items() if name != "POSTGRES_PASSWORD"}
+    refused = subprocess.run(file, capture_output=True, text=True, check=False, env=without)
+    assert refused.returncode != 0
+    assert "POSTGRES_PASSWORD" in refused.stderr
+    whole = yaml.safe_load(run(*file, POSTGRES_PASSWORD="secret"))
+    assert set(whole["services"]) == {"lewa", "postgres", "prometheus", "grafana"}
+
+
+def test_caddy_accepts_its_file() -> None:
+    run("caddy", "validate", "--adapter", "caddyfile", "--config", "Caddyfile")
+
+
+def test_prometheus_accepts_its_rules() -> None:
+    assert "SUCCESS: 1 rule files found" in run("promtool", "check", "config", "prometheus.yml")
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not there")

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tools import example_table
+from tools import example_table, speed_table
 
 import lewa
 
@@ -32,13 +32,36 @@ def test_the_first_page_is_short() -> None:
     assert len(" ".join(prose).split()) <= 900
 
 
-def test_the_first_page_has_the_figures_that_were_measured() -> None:
-    readme, results = (ROOT / "README.md").read_text(), (ROOT / "benchmarks" / "RESULTS.md").read_text()
-    rows = re.findall(r"^\| .*? \| [\d,]+ \| ([\d,]+) ns \| (\d+(?:\.\d+)?)x .*$", readme, flags=re.MULTILINE)
-    assert len(rows) == 4
-    for time, ratio in rows:
-        found = re.findall(rf"\| {time} \| ([\d.]+)x \|", results)
-        assert any(ratio in (measured, f"{float(measured):.0f}") for measured in found), f"{time} ns"
+@pytest.mark.parametrize("page", speed_table.PAGES, ids=lambda page: page.name)
+def test_a_page_quotes_the_speed_that_was_measured(page: Path) -> None:
+    text, table = page.read_text(), speed_table.PAGES[page](speed_table.RESULTS.read_text())
+    assert text == speed_table.quoted(text, table), "run python -m tools.speed_table"
+
+
+def test_a_table_of_speed_is_written_between_its_marks() -> None:
+    results = """
+| what | ns a round | ratio | goal | met |
+| --- | --- | --- | --- | --- |
+| LEWA against C, K = 10 | 1,057 | 1.35x | at most 1.5x | yes |
+| ucb-lp against bandit-lewa, K = 100 | 11,116 | 131x |  |  |
+| `import lewa`: 1.51 s |  |  | below 0.4 s | no |
+"""
+    rows = speed_table.measured(results)
+    assert rows["LEWA against C, K = 10"] == ("1,057", "1.35x", "at most 1.5x", "yes")
+    assert rows["ucb-lp against bandit-lewa, K = 100"] == ("11,116", "131x", "", "")
+    page = f"before\n{speed_table.START}\nold\n{speed_table.END}\nafter"
+    new = speed_table.quoted(page, "| new |")
+    assert new == f"before\n{speed_table.START}\n\n| new |\n\n{speed_table.END}\nafter"
+    assert speed_table.quoted(new, "| new |") == new
+    with pytest.raises(ValueError, match="must have the marks"):
+        speed_table.quoted("nothing", "| new |")
+
+
+def test_the_growth_table_has_no_learner_that_is_gone() -> None:
+    _, _, growth = speed_table.RESULTS.read_text().partition("## What a round costs as actions grow")
+    names = re.findall(r"^\| ([a-z0-9@-]*[a-z0-9][a-z0-9@-]*) \| [\d,]", growth, flags=re.MULTILINE)
+    assert len(names) > 40
+    assert set(names) <= set(lewa.learners.ALL)
 
 
 def test_the_example_table_is_what_its_script_writes() -> None:

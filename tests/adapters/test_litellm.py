@@ -102,6 +102,26 @@ def test_a_call_is_decided_settled_and_rewarded(server: Server, loop: asyncio.Ru
     assert streamed["cost"] > 0
 
 
+def test_the_cost_is_reported_even_if_the_function_of_the_reward_fails(server: Server, loop: asyncio.Runner) -> None:
+    from lewa.adapters.litellm import LewaRouting
+
+    with Client(f"http://127.0.0.1:{server.port}", server.key, timeout=20) as client:
+        router = litellm.Router(model_list=deployments("small", "large"), num_retries=0)
+        routing = LewaRouting(client, "router", router, reward=lambda response: response.no_such_field)
+
+        async def call() -> Any:
+            response = await router.acompletion(model="chat", messages=MESSAGES, mock_response="word")
+            await until_settled(routing)
+            return response
+
+        response = loop.run(call())
+        routing.feedback(response, reward=0.5)
+        assert client.flush(20)
+    decision = (routing._answered[response.id].id or "").rpartition(":")[2]
+    values = server.call("GET", f"/v1/agents/router/decisions/{decision}")[1]["values"]
+    assert values == {"cost": pytest.approx(litellm.completion_cost(response), rel=1e-12), "reward": 0.5}
+
+
 def test_a_cancelled_call_closes_its_decision(server: Server, loop: asyncio.Runner) -> None:
     from lewa.adapters.litellm import LewaRouting
 

@@ -156,14 +156,70 @@ def test_a_busy_service_is_asked_again_with_the_same_key_and_a_refusal_is_not(ca
     assert len(asked) == 3
     assert len(set(asked)) == 1
     client.close(0)
-    outbox = Outbox(
-        httpx2.Client(transport=httpx2.MockTransport(lambda r: httpx2.Response(400)), base_url=NOWHERE), 10, None
-    )
+    refusal = httpx2.MockTransport(lambda request: httpx2.Response(400, json={"error": "no"}))
+    outbox = Outbox(httpx2.Client(transport=refusal, base_url=NOWHERE), 10, None)
     with caplog.at_level(logging.WARNING, "lewa.client"):
         outbox.put({"agent": "router", "verb": "feedback", "decision": "router:1", "values": {"reward": 1.0}})
         assert outbox.flush(10)
     assert len(outbox.refused) == 1
     outbox.close(1)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx2.Response(200, json=[]),
+        httpx2.Response(200, json="router:1"),
+        httpx2.Response(200, json={"action": "small"}),
+        httpx2.Response(200, json={"action": "small", "probability": None, "decision": "router:1"}),
+        httpx2.Response(200, text="<html>"),
+        httpx2.Response(302, headers={"Location": "http://elsewhere"}),
+        httpx2.Response(404, text="<html>"),
+        httpx2.Response(429, json={"error": "too many requests"}),
+        httpx2.Response(500),
+    ],
+    ids=lambda answer: f"{answer.status_code}-{answer.text}",
+)
+def test_what_is_no_answer_of_the_service_leads_to_the_fallback(answer: httpx2.Response) -> None:
+    client = Client(NOWHERE, "key", timeout=0.02, fallback="small")
+    client._http = httpx2.Client(transport=httpx2.MockTransport(lambda request: answer), base_url=NOWHERE)
+    assert client.decide("router").by == "client"
+    client.close(0)
+
+
+def test_an_async_decision_takes_no_longer_than_its_timeout_and_can_be_cancelled() -> None:
+    async def stall(request: httpx2.Request) -> httpx2.Response:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async def go() -> None:
+        client = AsyncClient(NOWHERE, "key", timeout=0.05, fallback="small")
+        client._http = httpx2.AsyncClient(transport=httpx2.MockTransport(stall), base_url=NOWHERE)
+        assert (await client.decide("router")).by == "client"
+        client._timeout = 60.0
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await client.decide("router")
+        assert client.waiting == 0
+        client.feedback("router:1", reward=1.0)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02):
+                await client.close(0.2)
+        assert await client.close(0) == 1  # the same answer is lost, whoever asks
+        assert await client.close(0) == 1
+
+    asyncio.run(go())
+
+
+def test_a_client_is_used_only_in_the_process_that_made_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = Client(NOWHERE, "key")
+    with monkeypatch.context() as forked:
+        forked.setattr("os.getpid", lambda: -1)
+        with pytest.raises(RuntimeError, match="make a client in each process after the fork"):
+            client.decide("router")
+        with pytest.raises(RuntimeError, match="make a client in each process after the fork"):
+            client.feedback("router:1", reward=1.0)
+    client.close(0)
 
 
 def test_openfeature_flags_are_decisions_and_track_is_feedback(server: Server) -> None:
@@ -179,6 +235,7 @@ def test_openfeature_flags_are_decisions_and_track_is_feedback(server: Server) -
     details = flags.get_string_details("router", "none", user)
     assert details.value in ("small", "medium", "large")
     assert flags.get_string_value("router", "none", user) == details.value
+    assert asyncio.run(flags.get_string_value_async("router", "none", user)) == details.value
     flags.track("router", user, TrackingEventDetails(value=1.0, attributes={"cost": 0.2, "note": "text"}))
     flags.track("router", EvaluationContext(targeting_key="nobody"), TrackingEventDetails(value=1.0))
     assert flags.get_boolean_value("router", True, user) is True  # the default: an action is a string

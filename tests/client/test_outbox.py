@@ -1,6 +1,8 @@
 """The queue of answers without a service: what is sent, what waits, what is refused at once."""
 
 import json
+import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -110,3 +112,177 @@ def test_a_refused_key_loses_no_answers(tmp_path: Path, status: int) -> None:
     assert outbox.flush(10)
     assert {one["decision"] for one in service.told} == {"router:1", "router:2", "router:3"}
     assert outbox.close(1) == 0
+
+
+def transport(answer: Callable[[httpx2.Request], httpx2.Response]) -> httpx2.Client:
+    return httpx2.Client(transport=httpx2.MockTransport(answer), base_url="http://service")
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [
+        httpx2.Response(200, json=[]),
+        httpx2.Response(200, json={}),
+        httpx2.Response(200, json={"told": []}),
+        httpx2.Response(200, json={"told": "ok"}),
+        httpx2.Response(200, json={"told": [1]}),
+        httpx2.Response(200, json={"status": "ok", "told": []}),
+        httpx2.Response(200, text="<html>"),
+        httpx2.Response(301, headers={"Location": "http://elsewhere"}),
+        httpx2.Response(404, text="<html>"),
+        httpx2.Response(413, text="too large for this proxy"),
+        httpx2.Response(429, json={"error": "too many requests"}),
+        httpx2.Response(500, json={"error": "this is a bug"}),
+    ],
+    ids=lambda answer: f"{answer.status_code}-{answer.text}",
+)
+def test_only_an_answer_of_the_service_ends_the_waiting(garbage: httpx2.Response) -> None:
+    service, garbled = Service(), Event()
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        if garbled.is_set():
+            return service.answer(request)
+        garbled.set()
+        return garbage
+
+    service.open.set()
+    outbox = Outbox(transport(respond), 10, None)
+    outbox.put(answer(1))
+    assert outbox.flush(10)
+    assert [one["decision"] for one in service.told] == ["router:1"]
+    assert not outbox.refused
+    outbox.close(1)
+
+
+def test_an_answer_that_the_service_rejects_does_not_spoil_its_list() -> None:
+    service, ready = Service(), Event()
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        ready.wait(10)
+        if b"router:2" in request.content:
+            return httpx2.Response(400, json={"error": "the body does not fit"})
+        return service.answer(request)
+
+    service.open.set()
+    outbox = Outbox(transport(respond), 10, None)
+    outbox.put(answer(0))
+    for n in (1, 2, 3):
+        outbox.put(answer(n))
+    ready.set()
+    assert outbox.flush(10)
+    assert [one["decision"] for one in service.told] == ["router:0", "router:1", "router:3"]
+    assert [entry["decision"] for entry, _ in outbox.refused] == ["router:2"]
+    outbox.close(1)
+
+
+def test_a_fallback_is_reported_once_for_all_its_answers() -> None:
+    asked: list[str] = []
+
+    def respond(request: httpx2.Request) -> httpx2.Response:
+        asked.append(request.url.path.rpartition("/")[2])
+        entries = json.loads(request.content)
+        return httpx2.Response(200, json={"results": [{"decision": "router:9", "result": "learned"} for _ in entries]})
+
+    outbox = Outbox(transport(respond), 10, None)
+    fallback = {"agent": "router", "verb": "feedback", "decision": None, "action": "small", "key": "k/client"}
+    outbox.put({**fallback, "values": {"cost": 1.0}})
+    assert outbox.flush(10)
+    outbox.put({**fallback, "values": {"reward": 1.0}})  # perhaps days later, when the service has forgotten the key
+    assert outbox.flush(10)
+    assert asked == ["observe", "feedback", "feedback"]
+    outbox.close(1)
+
+
+def test_a_file_that_is_damaged_or_in_use_is_refused_in_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lewa.client.spill.WAIT", 0.01)
+    damaged, file = tmp_path / "damaged", tmp_path / "answers"
+    damaged.write_bytes(b"no database" * 1000)
+    with pytest.raises(ValueError, match=r"damaged cannot be read: file is not a database; move it away"):
+        Service().outbox(1, damaged)
+    with pytest.raises(ValueError, match=r"nowhere.answers cannot be opened"):
+        Service().outbox(1, tmp_path / "nowhere" / "answers")
+    outbox = Service().outbox(1, file)
+    with pytest.raises(ValueError, match=r"give each process its own; another client has .*answers open"):
+        Service().outbox(1, file)
+    assert outbox.close(0) == 0
+    assert Service().outbox(1, file).close(0) == 0  # it is free again
+
+
+def test_a_damaged_line_of_a_file_is_named_and_the_others_are_sent(tmp_path: Path) -> None:
+    file = tmp_path / "answers"
+    first = Service().outbox(1, file)
+    for n in (1, 2, 3):
+        first.put(answer(n))
+    first.close(0)
+    with sqlite3.connect(file) as database:
+        database.execute("update answers set entry = substr(entry, 1, 20) where id = 1")
+        database.execute("update answers set entry = '[1]' where id = 2")
+    database.close()
+    service = Service()
+    service.open.set()
+    second = service.outbox(10, file)
+    assert second.flush(10)
+    assert [one["decision"] for one in service.told] == ["router:1"]
+    assert [why for _, why in second.refused] == ["it is no answer"] * 2
+    assert second.close(1) == 0
+    third = service.outbox(10, file)
+    assert len(third) == 0
+    third.close(0)
+
+
+def test_a_full_disk_is_said_at_once_and_loses_nothing_that_was_taken(tmp_path: Path) -> None:
+    service = Service()
+    outbox = service.outbox(1, tmp_path / "answers")
+    assert outbox._spill is not None
+    (pages,) = outbox._spill._database.execute("pragma page_count").fetchone()
+    outbox._spill._database.execute(f"pragma max_page_count = {pages + 1}")
+    taken = 0
+
+    def put_all() -> None:
+        nonlocal taken
+        for n in range(10_000):
+            outbox.put(answer(n))
+            taken += 1
+
+    with pytest.raises(BufferError, match=r"the queue of 1 answers is full.* and the spill file .* fails: .*full"):
+        put_all()
+    assert taken > 1
+    service.open.set()
+    assert outbox.flush(10)
+    assert [one["decision"] for one in service.told] == [f"router:{n}" for n in range(taken)]
+    assert outbox.close(1) == 0
+
+
+def test_closing_with_a_full_disk_says_how_many_are_lost(tmp_path: Path) -> None:
+    outbox = Service().outbox(10_000, tmp_path / "answers")
+    assert outbox._spill is not None
+    (pages,) = outbox._spill._database.execute("pragma page_count").fetchone()
+    outbox._spill._database.execute(f"pragma max_page_count = {pages}")
+    for n in range(1_000):
+        outbox.put(answer(n))
+    assert outbox.close(0) == 1_000
+
+
+def test_a_client_that_was_not_closed_saves_its_answers_when_python_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lewa.client.outbox.AT_EXIT", 0.0)
+    outbox = Service().outbox(10, tmp_path / "answers")
+    outbox.put(answer(1))
+    outbox._at_exit()  # what `atexit` calls
+    assert outbox.close(0) == 0  # again, which has no effect
+    service = Service()
+    service.open.set()
+    second = service.outbox(10, tmp_path / "answers")
+    assert second.flush(10)
+    assert [one["decision"] for one in service.told] == ["router:1"]
+    second.close(0)
+
+
+def test_a_text_that_cannot_be_sent_is_refused_at_once() -> None:
+    outbox = Service().outbox(10)
+    with pytest.raises(ValueError, match="an answer must be valid Unicode"):
+        outbox.put({**answer(1), "decision": "router:\ud800"})
+    assert outbox.close(0) == 0

@@ -14,6 +14,7 @@ import lewa
 from lewa.cli import app
 from lewa.formatting import csv_cell, csv_table, figure_text
 from lewa.frontiers.result import Frontier
+from lewa.measures.rate_fit import fit_rate
 from lewa.report.captions import GROWTH
 from lewa.report.charts import draw
 from lewa.report.frontier import print_frontier, write_frontier
@@ -102,3 +103,10 @@ def test_growth_figures_have_error_bars_and_name_their_scale() -> None:
     assert "LineCollection" in bars
     assert "LineCollection" not in plain
     assert "95 % Student intervals" in GROWTH
+
+
+def test_growth_figures_say_that_a_number_is_a_slope() -> None:
+    fit = fit_rate([10, 100, 1000], [1.0, 3.0, 9.0])
+    point = Point("mine", "#107f5b", (10, 100, 1000), (1.0, 3.0, 9.0), fit, "(proved 0.50)")
+    drawn = draw([Growths("Regret", (point,), "regret at T")], "growth", files=False).svg
+    assert "slope 0.48 (proved 0.50)" in words(drawn)

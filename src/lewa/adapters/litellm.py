@@ -148,15 +148,17 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         decision = self._take(kwargs)
         if decision is None:
             return
+        if getattr(response_obj, "id", None):
+            self._remember(self._answered, response_obj.id, decision)
         values: dict[str, float] = {}
         if self._cost is not None and kwargs.get("response_cost") is not None:
             values[self._cost] = float(kwargs["response_cost"])
-        if self._reward is not None:
-            values["reward"] = float(self._reward(response_obj))
-        if values:
-            decision.feedback(**values)
-        if getattr(response_obj, "id", None):
-            self._remember(self._answered, response_obj.id, decision)
+        try:
+            if self._reward is not None:
+                values["reward"] = float(self._reward(response_obj))
+        finally:  # the cost is reported even if your function fails
+            if values:
+                decision.feedback(**values)
 
     async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
         """Close the decision of a failed call.

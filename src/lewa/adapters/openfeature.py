@@ -16,6 +16,7 @@ long as the service keeps keys. The value of a tracking event is the reward, and
 decision, for agents that declare these columns.
 """
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from threading import Lock
@@ -70,6 +71,12 @@ class LewaProvider(AbstractProvider):
         served: dict[str, bool | int | float | str] = {"decision": decision.id or "", "by": decision.by}
         served["probability"] = decision.probability
         return FlagResolutionDetails(decision.action, variant=decision.action, reason=Reason.SPLIT, flag_metadata=served)
+
+    async def resolve_string_details_async(
+        self, flag_key: str, default_value: str, evaluation_context: EvaluationContext | None = None
+    ) -> FlagResolutionDetails[str]:
+        """Make a decision in a thread, so that the event loop goes on."""
+        return await asyncio.to_thread(self.resolve_string_details, flag_key, default_value, evaluation_context)
 
     def _context(self, context: EvaluationContext | None) -> dict[str, Any] | None:
         known = {} if context is None else context.attributes

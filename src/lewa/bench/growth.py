@@ -24,14 +24,19 @@ def cost_growth(
 ) -> dict[str, list[float]]:
     """Return the nanoseconds a round of every learner at each number of actions; NaN where it would take too long."""
     times: dict[str, list[float]] = {}
-    for name, kind in ALL.items():
+    for name in ALL:
         progress(name)
-        cells: list[float] = []
-        for K in sizes:
-            guess = cells[-1] * K / sizes[len(cells) - 1] if cells else 0.0
-            cells.append(_cost(name, kind, K, guess))
-        times[name] = cells
+        times[name] = costs_of(name, sizes)
     return times
+
+
+def costs_of(name: str, sizes: tuple[int, ...] = SIZES) -> list[float]:
+    """Return the nanoseconds a round of a learner at each number of actions; NaN where it would take too long."""
+    cells: list[float] = []
+    for K in sizes:
+        guess = cells[-1] * K / sizes[len(cells) - 1] if cells else 0.0
+        cells.append(_cost(name, ALL[name], K, guess))
+    return cells
 
 
 def _cost(name: str, kind: Any, actions: int, guess: float) -> float:

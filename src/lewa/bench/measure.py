@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa import agent as agents
+from lewa.bench.agents import in_lists, pull_and_update
 from lewa.bench.c_loops import KEY, c_library, in_c
 from lewa.bench.peers import mabwiser_ucb1, pareto_bandit, pymab_exp3, river_ewa, river_exp3
 from lewa.bench.rounds import FLOOR, coins, plain_coins, rows_of
@@ -153,21 +153,6 @@ def interactive(actions: int, rounds: int) -> Callable[[], int]:
     return variant
 
 
-def pull_and_update(actions: int, rounds: int) -> Callable[[], int]:
-    """Return an agent's pull and update, in the user's units, by the learner it takes by itself."""
-    agent = agents.Agent(range(actions), [agents.at_most("cost", 0.02, range=(0, 0.05))])
-    means, uniforms = plain_coins(actions, rounds)
-
-    def variant() -> int:
-        for u in uniforms:
-            decision = agent.pull()
-            agent.update(decision, reward=1.0 if u < means[decision.action] else 0.0, cost=0.025)  # type: ignore[index]
-        return rounds
-
-    variant()
-    return variant
-
-
 def tuned(kind: Any, actions: int) -> Learner:
     """Return the learner with its recommended tuning for a million rounds."""
     learner: Learner = kind.tuned(actions, 1_000_000, FLOOR)
@@ -239,14 +224,13 @@ def against_peers() -> list[Row]:
     exp3_of_river = partial(river_exp3, rounds=short)
     title = "one interactive round against river's Exp3"
     rows += _against(title, "river", (5, 25), partial(interactive, rounds=short), exp3_of_river)
-    title = "an agent's pull and update against river's Exp3"
-    rows += _against(title, "river", (1, 5), partial(pull_and_update, rounds=short), exp3_of_river)
-    for name, package, ruler in (
-        ("mabwiser's UCB1", "mabwiser", mabwiser_ucb1),
-        ("ParetoBandit's route", "pareto_bandit", pareto_bandit),
+    for name, package, ruler, goals in (
+        ("river's Exp3", "river", exp3_of_river, (1, 5)),
+        ("mabwiser's UCB1", "mabwiser", partial(mabwiser_ucb1, rounds=FEW), (1, 1)),
+        ("ParetoBandit's route", "pareto_bandit", partial(pareto_bandit, rounds=FEW), (1, 1)),
     ):
-        title = f"an agent's pull and update against {name}"
-        rows += _against(title, package, (1, 1), partial(pull_and_update, rounds=short), partial(ruler, rounds=FEW))
+        for what, calls in (("pull and update", pull_and_update), ("lists of 1,000 decisions", in_lists)):
+            rows += _against(f"an agent's {what} against {name}", package, goals, partial(calls, rounds=short), ruler)
     return rows
 
 
@@ -306,10 +290,13 @@ def faster(what: str, nanoseconds: float, ratio: float, goal: float) -> Row:
     return Row(what, nanoseconds, ratio, f"{goal}x faster", ratio >= goal)
 
 
+PARTS = (against_c, beside_the_papers, growth_of_bandit, against_peers, on_two_cores, start_up)
+
+
 def measure(progress: Callable[[str], None] = lambda title: None) -> list[Row]:
-    """Measure the whole table for the machine it runs on: a minute or two."""
+    """Measure the whole table for the machine it runs on: some minutes."""
     rows: list[Row] = []
-    for part in (against_c, beside_the_papers, growth_of_bandit, against_peers, on_two_cores, start_up):
+    for part in PARTS:
         progress((part.__doc__ or "").rstrip("."))
         rows += part()
     return rows

@@ -11,6 +11,7 @@ import httpx2
 
 from lewa.client.decision import ServedDecision
 from lewa.client.outbox import PAUSE, Outbox
+from lewa.client.sender import address, is_rejection
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
 
@@ -66,20 +67,13 @@ class _Base:
         if answer.status_code == 200:
             try:
                 body = answer.json()
-                return ServedDecision(
-                    agent,
-                    body["action"],
-                    body["probability"],
-                    body["decision"],
-                    key,
-                    body.get("by", "learner"),
-                    self._outbox,
-                )
-            except (ValueError, KeyError):
-                return None  # half of an answer
-        if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
-            return None
-        raise ValueError(f"the service rejected the request: {answer.text[:300]}")
+                action, probability, number = str(body["action"]), float(body["probability"]), str(body["decision"])
+                return ServedDecision(agent, action, probability, number, key, body.get("by", "learner"), self._outbox)
+            except (TypeError, ValueError, KeyError, AttributeError):
+                return None  # half of an answer, or not the service's
+        if is_rejection(answer):
+            raise ValueError(f"the service rejected the request: {answer.text[:300]}")
+        return None
 
     def _fall_back(self, agent: str, key: str) -> ServedDecision:
         action = self._fallback if isinstance(self._fallback, str | None) else self._fallback.get(agent)
@@ -147,11 +141,12 @@ class Client(_Base):
         advice
             The advice of policies by name, for an agent that mixes policies: an action, or probabilities of actions.
         """
+        self._outbox.check_process()
         query = _query(key, available, reserve, context, advice)
         end, pause = time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
-                answer = self._http.post(f"/v1/agents/{agent}/decide", json=query, timeout=left)
+                answer = self._http.post(address(agent, "decide"), json=query, timeout=left)
             except httpx2.HTTPError:
                 pass
             else:
@@ -214,12 +209,14 @@ class AsyncClient(_Base):
         advice
             The advice of policies by name, for an agent that mixes policies: an action, or probabilities of actions.
         """
+        self._outbox.check_process()
         query = _query(key, available, reserve, context, advice)
         end, pause = time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
-                answer = await self._http.post(f"/v1/agents/{agent}/decide", json=query, timeout=left)
-            except httpx2.HTTPError:
+                async with asyncio.timeout(left):  # of the whole request; that of httpx2 is one of each part
+                    answer = await self._http.post(address(agent, "decide"), json=query, timeout=left)
+            except (httpx2.HTTPError, TimeoutError):
                 pass
             else:
                 decision = self._decided(agent, query["key"], answer)

@@ -1,24 +1,27 @@
-"""Send answers to the service: a bounded queue, a thread that sends it, and a file for answers that do not fit.
+"""Answers on their way to the service: a bounded queue, a thread that sends it, and a file for answers that do not fit.
 
 An answer leaves the queue when the service has acknowledged it. Answers are sent in order. They may be sent twice, which has
 the same effect as once.
 """
 
+import atexit
 import json
 import logging
-import sqlite3
+import os
 from collections import deque
 from math import isfinite
 from pathlib import Path
-from threading import Condition, Thread
-from typing import Any, TypeAlias
+from threading import Condition, Lock, Thread
+from typing import Any
 
 import httpx2
 
-Entry: TypeAlias = dict[str, Any]
+from lewa.client.sender import Sender
+from lewa.client.spill import Entry, Spill, SpillError
+
 MOST = 500  # answers of one request
-NOTHING_TAKEN = -(2**62)  # below every id of a spill file
 PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds between attempts, doubled each time
+AT_EXIT = 2.0  # seconds to send the rest of a client that was not closed when the interpreter ends
 log = logging.getLogger("lewa.client")
 
 
@@ -26,28 +29,50 @@ class Outbox:
     """A queue of answers. With a file, answers that do not fit or are left at the end are saved there and sent later."""
 
     def __init__(self, http: httpx2.Client, size: int, spill: Path | None) -> None:
-        self._http, self._size = http, size
+        self._sender, self._size = Sender(http), size
         self._entries: deque[Entry] = deque()
-        self._spill = None if spill is None else _Spill(spill)
-        self._changed = Condition()
+        self._spill = None if spill is None else Spill(spill)
+        self._changed, self._closes = Condition(), Lock()
         self._closing = False
-        self.refused: deque[tuple[Entry, str]] = deque(maxlen=100)  # the last that the service did not take, and why
+        self._lost: int | None = None  # how many answers were lost when the queue was closed
+        self._process = os.getpid()
+        atexit.register(self._at_exit)
         self._thread = Thread(target=self._run, name="lewa.client", daemon=True)
         self._thread.start()
 
+    @property
+    def refused(self) -> deque[tuple[Entry, str]]:
+        """The last answers that the service rejected, and the reasons."""
+        return self._sender.refused
+
+    def check_process(self) -> None:
+        """Raise an error in a forked process: it has the connections of its parent, and no thread that sends."""
+        if os.getpid() != self._process:
+            law = "a client works only in the process that made it"
+            raise RuntimeError(f"{law}: make a client in each process after the fork")
+
     def put(self, entry: Entry) -> None:
-        """Add an answer; raise an error for values that are no numbers, and if the queue is full and there is no file."""
+        """Add an answer; raise an error for values that are no numbers, and if there is no room for it."""
+        self.check_process()
         entry = {**entry, "values": {name: _plain(name, value) for name, value in entry["values"].items()}}
+        _check_text(entry)
         with self._changed:
             if self._closing:
                 raise ValueError("the client is closed and accepts no more feedback")
             if len(self._entries) < self._size and not (self._spill and self._spill.count):
                 self._entries.append(entry)
-            elif self._spill is not None:  # behind those that are there already
-                self._spill.add(entry)
             else:
-                raise BufferError(f"the queue of {self._size} answers is full: the service has not acknowledged them yet")
+                self._overflow(entry)
             self._changed.notify_all()
+
+    def _overflow(self, entry: Entry) -> None:
+        full = f"the queue of {self._size} answers is full: the service has not acknowledged them yet"
+        if self._spill is None:
+            raise BufferError(full)
+        try:
+            self._spill.add(entry)  # behind those that are there already
+        except SpillError as error:
+            raise BufferError(f"{full}, and {error}") from None
 
     def __len__(self) -> int:
         with self._changed:
@@ -58,24 +83,44 @@ class Outbox:
 
     def flush(self, seconds: float) -> bool:
         """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
+        self.check_process()
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting(), seconds)
+            return self._changed.wait_for(lambda: self._closing or not self._waiting(), seconds) and not self._waiting()
 
     def close(self, seconds: float) -> int:
         """Send the remaining answers for at most this many seconds, save the rest, and return how many are lost."""
-        self.flush(seconds)
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
-        self._thread.join(seconds + LONGEST_PAUSE)
+        self.check_process()
+        with self._closes:
+            if self._lost is None:
+                atexit.unregister(self._at_exit)
+                self.flush(seconds)
+                with self._changed:
+                    self._closing = True
+                    self._changed.notify_all()
+                self._thread.join(seconds + LONGEST_PAUSE)
+                with self._changed:
+                    self._lost = self._save()
+                if self._lost:
+                    log.warning("%d answers were not sent", self._lost)
+            return self._lost
+
+    def _save(self) -> int:
+        """Keep the answers that were not sent in the file; return how many cannot be kept."""
         left = list(self._entries)
-        if self._spill is not None:
+        if self._spill is None:
+            return len(left)
+        try:
             self._spill.put_first(left)
+        except SpillError as error:  # what was taken from the file is still there
+            log.warning("%s", error)
+            return len(left)
+        finally:
             self._spill.close()
-            return 0
-        if left:
-            log.warning("%d answers were not sent", len(left))
-        return len(left)
+        return 0
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._process:
+            self.close(AT_EXIT)
 
     # The thread ----------------------------------------------------------------------------------------------------------
 
@@ -86,23 +131,42 @@ class Outbox:
                 self._changed.wait_for(lambda: self._closing or self._waiting())
                 if self._closing:
                     return
-                if not self._entries and self._spill is not None:
-                    self._entries.extend(self._spill.take(min(MOST, self._size)))
-                if not self._entries:
-                    continue
-                batch = self._batch()
-            done = self._send(batch)
+                batch = self._batch() if self._fill() else []
+            done = self._sender.send(batch) if batch else 0
             with self._changed:
+                if self._lost is not None:  # the queue was closed meanwhile
+                    return
                 if done:
-                    for _ in batch:
-                        self._entries.popleft()
-                    if self._spill is not None:
-                        self._spill.forget_taken(not self._entries)
+                    self._acknowledged(done)
                     pause = PAUSE
-                    self._changed.notify_all()
                 else:
                     self._changed.wait_for(lambda: self._closing, pause)
                     pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _fill(self) -> bool:
+        """Take answers from the file if there are none in memory; return whether there are any now."""
+        if not self._entries and self._spill is not None:
+            try:
+                for entry in self._spill.take(min(MOST, self._size)):
+                    if isinstance(entry, str):
+                        self._sender.refuse({"text": entry}, "it is no answer")
+                    else:
+                        self._entries.append(entry)
+                if not self._entries:
+                    self._spill.forget_taken()
+            except SpillError as error:
+                log.warning("%s", error)
+        return bool(self._entries)
+
+    def _acknowledged(self, done: int) -> None:
+        for _ in range(done):
+            self._entries.popleft()
+        if self._spill is not None and not self._entries:
+            try:
+                self._spill.forget_taken()
+            except SpillError as error:  # they are sent again some day, which has no effect
+                log.warning("%s", error)
+        self._changed.notify_all()
 
     def _batch(self) -> list[Entry]:
         """Return the first answers that can go in one request: of one agent and one verb."""
@@ -114,44 +178,6 @@ class Outbox:
                 break
             batch.append(entry)
         return batch
-
-    def _send(self, batch: list[Entry]) -> bool:
-        """Send answers; return whether the service has acknowledged or refused them, so that they are done with."""
-        if batch[0]["decision"] is None:  # taken by the client: the service hears of it first, once for its key
-            seen = {"action": batch[0]["action"], "probability": 1.0, "propensities": {batch[0]["action"]: 1.0}}
-            results = self._post(batch, "observe", [{**seen, "key": batch[0]["key"], "by": "client"}])
-            if results is None or not results:
-                return results is not None
-            if results[0].get("decision") is None:
-                self.refused.append((batch[0], str(results[0].get("why"))))
-                return True
-            batch = [{**batch[0], "decision": results[0]["decision"]}]
-        verb = batch[0]["verb"]
-        results = self._post(batch, verb, [{"decision": entry["decision"], **entry["values"]} for entry in batch])
-        for entry, result in zip(batch, results or [], strict=False):
-            if result["result"] in ("conflict", "unknown", "refused"):
-                self.refused.append((entry, f"{result['result']}: {result.get('why') or ''}"))
-                log.warning("the service answered %s to %s", result, entry)
-        return results is not None
-
-    def _post(self, batch: list[Entry], verb: str, body: object) -> list[dict[str, Any]] | None:
-        """Return the results; an empty list where the request is refused for good, None where it is to be sent again."""
-        try:
-            answer = self._http.post(f"/v1/agents/{batch[0]['agent']}/{verb}", json=body)
-            if answer.status_code == 200:
-                results: list[dict[str, Any]] = next(iter(answer.json().values()))
-                return results
-        except Exception:  # no answer, or half of one; the thread goes on whatever it is
-            log.debug("no answer", exc_info=True)
-            return None
-        if answer.status_code in (401, 403):  # answers are worth more than a key that was revoked too early
-            log.warning("the service rejected the key, so answers wait: %s", answer.text[:200])
-            return None
-        if answer.status_code in (408, 425, 429) or answer.status_code >= 500:
-            return None
-        self.refused.extend((entry, answer.text[:200]) for entry in batch)
-        log.warning("the service rejected %d answers: %s", len(batch), answer.text[:200])
-        return []
 
 
 def _plain(name: str, value: Any) -> float | list[float]:
@@ -167,50 +193,9 @@ def _plain(name: str, value: Any) -> float | list[float]:
     return floats if isinstance(plain, list | tuple) else floats[0]
 
 
-class _Spill:
-    """Answers in a SQLite file, in order. What is taken is deleted when it was acknowledged. Calls hold the queue's lock."""
-
-    def __init__(self, path: Path) -> None:
-        self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        self._database.execute("pragma journal_mode = wal")
-        self._database.execute("create table if not exists answers (id integer primary key, entry text not null)")
-        self._taken = NOTHING_TAKEN  # all answers up to this id are in memory
-        self.count = self._rest()
-
-    def _rest(self) -> int:
-        (count,) = self._database.execute("select count(*) from answers where id > ?", (self._taken,)).fetchone()
-        return int(count)
-
-    def add(self, entry: Entry) -> None:
-        """Keep an answer behind the others."""
-        self._database.execute("insert into answers (entry) values (?)", (json.dumps(entry),))
-        self.count += 1
-
-    def put_first(self, entries: list[Entry]) -> None:
-        """Keep the answers in memory, which are older than those that were not taken, in the place of those that were."""
-        self._database.execute("begin")
-        self._database.execute("delete from answers where id <= ?", (self._taken,))
-        (first,) = self._database.execute("select min(id) from answers").fetchone()
-        start = (1 if first is None else first) - len(entries)
-        rows = [(n, json.dumps(entry)) for n, entry in enumerate(entries, start)]
-        self._database.executemany("insert into answers (id, entry) values (?, ?)", rows)
-        self._database.execute("commit")
-
-    def take(self, most: int) -> list[Entry]:
-        """Return the next answers, which stay in the file until they are acknowledged."""
-        query = "select id, entry from answers where id > ? order by id limit ?"
-        rows = self._database.execute(query, (self._taken, most)).fetchall()
-        if rows:
-            self._taken = rows[-1][0]
-        self.count = self._rest()
-        return [json.loads(entry) for _, entry in rows]
-
-    def forget_taken(self, acknowledged: bool) -> None:
-        """Delete what was taken, once all of it is acknowledged."""
-        if acknowledged and self._taken != NOTHING_TAKEN:
-            self._database.execute("delete from answers where id <= ?", (self._taken,))
-            self._taken = NOTHING_TAKEN  # SQLite counts from 1 again in an empty table
-
-    def close(self) -> None:
-        """Close the file."""
-        self._database.close()
+def _check_text(entry: Entry) -> None:
+    """Raise an error for a text that cannot be sent, which would stand in the way of all others."""
+    try:
+        json.dumps(entry, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"an answer must be valid Unicode, got {entry!r}") from None

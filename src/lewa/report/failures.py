@@ -48,5 +48,5 @@ def _panel(line: VerdictLine, results: Sequence[Result]) -> Panel | None:
     if line.exponent is not None and values[0] > 0:
         claimed = tuple((T, values[0] * (T / rounds[0]) ** line.exponent) for T in rounds)
         beside = f"(claimed {fraction(line.exponent)})"
-    point = Point("slope", COLOURS[1], rounds, values, fit(about, column), beside, claimed)
-    return Growths(f"{line.quantity.capitalize()} in {line.game.split()[0]}", (point,))
+    point = Point("measured", COLOURS[1], rounds, values, fit(about, column), beside, claimed)
+    return Growths(f"{line.quantity.capitalize()} in {line.game.split()[0]}", (point,), f"{line.quantity} at T")

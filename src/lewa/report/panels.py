@@ -163,8 +163,8 @@ class Growths(NamedTuple):
     def _labels(self) -> list[Label]:
         labels = []
         for point in self.points:
-            slope = "" if point.fit is None else f" {point.fit.slope:.2f}".replace("-", "\N{MINUS SIGN}")
-            text = wrapped(point.name + slope) + f"\n{point.beside}".rstrip()
+            slope = "" if point.fit is None else f"slope {point.fit.slope:.2f} ".replace("-", "\N{MINUS SIGN}")
+            text = f"{wrapped(point.name)}\n{slope}{point.beside}".rstrip()
             labels.append((text, point.colour, point.values[-1]))
         return labels
 
