@@ -19,6 +19,7 @@ class TextTable(NamedTuple):
     columns: tuple[str, ...]  # the names of the columns
     rows: list[tuple[str, ...]]  # the cells, row by row
     caption: str = ""  # the text below the table
+    together: int = 1  # the number of columns after the first that stay side by side
 
 
 def tables(frontier: Frontier) -> list[TextTable]:
@@ -143,6 +144,7 @@ def _learners(frontier: Frontier) -> TextTable:
         tuple(columns),
         rows,
         f"per round{means if frontier.seeds > 1 else ''}",
+        together=3,
     )
 
 
