@@ -527,6 +527,23 @@ def test_a_table_breaks_between_words_only() -> None:
         assert sorted(word for line in lines for word in line.split()) == words
 
 
+def test_a_table_that_is_too_wide_continues_below_with_its_first_column() -> None:
+    columns = (
+        "cost at most",
+        *(f"{name}: {what}" for name in ("hedge", "bandit") for what in ("reward", "violation", "sum")),
+    )
+    rows = [("1.004", "0.4109", "0.06882", "0.1872", "0.4121", "0.07373", "0.1926")]
+    for together in (1, 3):
+        for width in (130, 100, 60, 40, 30):
+            lines = printed_at(width, table("", *columns, rows=rows, together=together))
+            assert max(map(len, lines)) <= width
+            assert set(rows[0]) <= {word for line in lines for word in line.split()}  # no number is cut
+            assert (len(lines) == 2) == (width == 130)
+    first, second = "\n".join(printed_at(40, table("", *columns, rows=rows, together=3))).split("0.1872")
+    assert "bandit" not in first  # the columns of a learner stay together
+    assert "hedge" not in second
+
+
 def test_numbers_of_several_constraints_are_named(lewa_: Any) -> None:
     floors = ("--floor", 0.7, "--floor", 0.8, "--floor", 0.9)
     printed = lewa_("play", "ads", "--learner", "lewa", *floors, "--rounds", 100, "--seeds", 2)[1]

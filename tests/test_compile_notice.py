@@ -108,6 +108,25 @@ def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: 
         assert task.speed is None  # nothing of before counts
 
 
+def test_a_bar_shows_no_remaining_time_while_something_is_compiled() -> None:
+    with progress.Progress(console=Console(file=StringIO(), force_terminal=True)) as bar:
+        task, done = bar.add_task("lewa", total=100), bar.add_task("ewa", total=1)
+        bar.update(done, completed=1)
+        clock, event = progress.ClockReset(bar), cast(Event, None)
+        bar.update(task, completed=10)
+        clock.on_start(event)
+        clock.on_start(event)  # compiled inside of the first
+        bar.update(task, completed=20)  # another thread plays on
+        clock.on_end(event)
+        bar.update(task, completed=30)
+        running, finished = bar.tasks
+        assert (running.completed, running.time_remaining) == (30, None)
+        clock.on_end(event)
+        assert running.start_time is not None
+        assert running.speed is None  # nothing of before counts
+        assert finished.finished
+
+
 def test_a_run_says_whether_something_was_compiled_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     (run,) = expand(
         parse('name="x"\nrounds=10\nseeds=1\n[[games]]\nname="bernoulli"\nfloor=0.5\n[[learners]]\nname="ewa"\n')

@@ -15,11 +15,11 @@ import lewa
 from lewa.data.columns import Data
 from lewa.data.files import read_data
 from lewa.data.log import Log
-from lewa.data.off_policy import doubly_robust, ips, past_means, snips
+from lewa.data.off_policy import Value, doubly_robust, ips, past_means, snips
 from lewa.formatting import number
 from lewa.frontiers import Frontier, frontier
 from lewa.frontiers.of_log import HALVES, SHUFFLED
-from lewa.frontiers.tables import tables
+from lewa.frontiers.tables import interval, tables
 from lewa.games import Table
 from lewa.measures import best_fixed_play
 from lewa.report import frontier as show
@@ -495,3 +495,8 @@ def test_it_is_written_as_a_figure_as_numbers_and_as_a_spreadsheet(kind: str, tm
         show.check_file(tmp_path / "f.txt")
     with pytest.raises(ValueError, match="a file in an existing folder"):
         show.check_file(tmp_path / "nowhere" / "f.svg")
+
+
+def test_an_interval_of_rounding_errors_is_not_printed() -> None:
+    assert interval(Value(0.2, 0.2 - 1e-17, 0.2 + 3e-17)) == "0.2"
+    assert interval(Value(0.2, 0.1, 0.3)) == "0.2 \N{PLUS-MINUS SIGN} 0.1"

@@ -123,6 +123,9 @@ def test_what_does_not_fit_gets_one_sentence_and_changes_nothing() -> None:
         (lambda: agent.pull(advice={"lnog": "small"}), "there is no policy 'lnog'; did you mean 'long'"),
         (lambda: agent.pull(advice={"long": "huge", "code": "small"}), "advises 'huge', which is no action"),
         (lambda: agent.pull(advice={"long": [0.5, 0.6], "code": "small"}), "probabilities that sum to 1"),
+        (lambda: agent.pull(advice={"long": b"x", "code": "small"}), "probabilities that sum to 1, got b'x'"),
+        (lambda: agent.pull(advice={"long": [[0.5], "x"], "code": "small"}), "must have 2 probabilities|sum to 1"),
+        (lambda: agent.pull(advice={"long": {"small": "x"}, "code": "small"}), "probabilities that sum to 1"),
         (
             lambda: agent.pull(advice={"long": [1], "code": "small"}),
             "of long must have 2 probabilities, .* got 1: \\[1\\]",

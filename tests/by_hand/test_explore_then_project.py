@@ -3,49 +3,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.by_hand.six_rounds import KEPT, REWARDS, nearest
 
 import lewa
-
-REWARDS = [[1.0, 0.2, 0.0], [0.3, 0.9, 0.1], [0.0, 0.4, 1.0], [0.8, 0.5, 0.6], [0.7, 0.0, 0.2], [0.5, 0.1, 0.9]]
-# Round by round, for each action what it keeps of the first and of the second constraint.
-KEPT = [
-    [[0.1, 0.9], [0.5, 0.2], [0.9, 0.0]],
-    [[0.0, 1.0], [0.4, 0.3], [0.8, 0.1]],
-    [[1.0, 0.8], [1.0, 0.9], [0.8, 1.0]],
-    [[0.9, 0.7], [0.9, 0.9], [1.0, 0.7]],
-    [[0.2, 0.5], [0.3, 0.6], [0.7, 0.3]],
-    [[0.9, 0.2], [0.6, 0.3], [0.8, 0.6]],
-]
-
-
-def tilted(w: list[float], rows: list[list[float]], theta: list[float]) -> list[float]:
-    v = [w[i] * math.exp(sum(th * row[i] for th, row in zip(theta, rows))) for i in range(len(w))]
-    return [x / sum(v) for x in v]
-
-
-def nearest(w: list[float], rows: list[list[float]], least: list[float]) -> tuple[list[float], list[float]] | None:
-    """The last tilt by bisection, those before it for each of its values, as there are two lines at most."""
-
-    def solve(j: int, after: list[float]) -> list[float]:
-        if j < 0:
-            return after
-
-        def above(x: float) -> float:
-            theta = solve(j - 1, [x, *after])
-            return sum(p * c for p, c in zip(tilted(w, rows, theta), rows[j])) - least[j]
-
-        low, high = 0.0, 300.0
-        if above(low) >= 0:
-            return solve(j - 1, [low, *after])
-        for _ in range(100):
-            middle = (low + high) / 2
-            low, high = (middle, high) if above(middle) < 0 else (low, middle)
-        return solve(j - 1, [high, *after])
-
-    theta = solve(len(rows) - 1, [])
-    p = tilted(w, rows, theta)
-    met = all(sum(x * c for x, c in zip(p, row)) >= line - 1e-9 for row, line in zip(rows, least))
-    return (p, theta) if met else None
 
 
 @pytest.mark.parametrize(("optimism", "radius"), [(1.0, 0.05), (0.0, 0.05), (0.0, 1.5)])

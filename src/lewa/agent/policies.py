@@ -75,13 +75,13 @@ def _chances(name: str, advice: object, actions: Sequence[Label]) -> Vector:
     if isinstance(label, str | int) and not isinstance(label, bool):
         chances[_place(name, label, actions)] = 1.0
         return chances
+    places = [_place(name, _label(key), actions) for key in advice] if isinstance(advice, Mapping) else []
     try:
         if isinstance(advice, Mapping):
-            for key, chance in advice.items():
-                chances[_place(name, _label(key), actions)] = chance
+            chances[places] = list(advice.values())
         else:
             chances = np.array(advice, dtype=np.float64)
-    except (TypeError, OverflowError):
+    except (TypeError, ValueError, OverflowError):
         chances = np.full(1, np.nan)
     if chances.ndim == 1 and chances.size != len(actions) and isinstance(advice, list | tuple | np.ndarray):
         raise ValueError(

@@ -16,7 +16,8 @@ from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
 from lewa.agent.records import Change, Plain, record
 from lewa.agent.setup import Setup
-from lewa.agent.state import COUNTS, AgentState
+from lewa.agent.state import AgentState
+from lewa.agent.state_parts import COUNTS
 from lewa.agent.statistics import Statistics
 from lewa.engine.check_feedback import check_features
 from lewa.validation import as_count, short_repr

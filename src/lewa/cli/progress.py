@@ -27,19 +27,28 @@ def progress_bar() -> Iterator[Progress]:
 
 
 class ClockReset(Listener):
-    """Restart the clock of a bar after something was compiled."""
+    """Stop the clock of a bar while something is compiled, and restart it afterwards."""
 
     def __init__(self, bar: Progress) -> None:
         self.bar = bar
+        self._depth = 0  # a function is compiled inside of those that call it
 
     def on_start(self, event: Event) -> None:
-        """Do nothing when compiling starts."""
+        """Stop the clocks: what is played meanwhile does not tell how long the rest takes."""
+        self._depth += 1
+        if self._depth == 1:
+            self._reset(start=False)
 
     def on_end(self, event: Event) -> None:
-        """Restart the clocks of the unfinished tasks."""
+        """Restart the clocks after the outermost compilation."""
+        self._depth -= 1
+        if not self._depth:
+            self._reset(start=True)
+
+    def _reset(self, start: bool) -> None:
         for task in self.bar.tasks:
             if not task.finished:
-                self.bar.reset(TaskID(task.id), total=task.total, completed=int(task.completed))
+                self.bar.reset(TaskID(task.id), start=start, total=task.total, completed=int(task.completed))
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from lewa.formatting import number
 from lewa.frontiers.result import ContextGain, Frontier, HeldOut, LearnerResult, Mean, Point
 
 PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
+ROUNDING = 1e-12  # a narrower interval, relative to its middle, is an error of rounding
 TEXT_WIDTH = 120  # of notes, where they are printed as plain text
 
 
@@ -19,6 +20,7 @@ class TextTable(NamedTuple):
     columns: tuple[str, ...]  # the names of the columns
     rows: list[tuple[str, ...]]  # the cells, row by row
     caption: str = ""  # the text below the table
+    together: int = 1  # the number of columns after the first that stay side by side
 
 
 def tables(frontier: Frontier) -> list[TextTable]:
@@ -143,6 +145,7 @@ def _learners(frontier: Frontier) -> TextTable:
         tuple(columns),
         rows,
         f"per round{means if frontier.seeds > 1 else ''}",
+        together=3,
     )
 
 
@@ -156,8 +159,8 @@ def price_label(name: str, sense: str) -> str:
 
 def interval(value: Value | Mean) -> str:
     """Format a value and the half-width of its interval, if there is one."""
-    middle, low, high = value[0], value.low, value.high
-    return f"{number(middle)} {PLUS_MINUS} {(high - low) / 2:.2g}" if high > low else number(middle)
+    middle, half = value[0], (value.high - value.low) / 2
+    return f"{number(middle)} {PLUS_MINUS} {half:.2g}" if half > ROUNDING * abs(middle) else number(middle)
 
 
 def play_text(shares: dict[str, float]) -> str:

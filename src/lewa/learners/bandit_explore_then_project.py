@@ -1,7 +1,6 @@
 """Bandit explore-then-project: the same for bandit feedback."""
 
 from dataclasses import dataclass
-from math import ceil
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -24,7 +23,7 @@ from lewa.kernels import (
 )
 from lewa.learners.bandit_op_ewa import ix_step
 from lewa.learners.base import Learner, check_epsilon, check_positive, check_problem
-from lewa.learners.explore_then_project import check_explore
+from lewa.learners.explore_then_project import check_explore, explored_rounds
 from lewa.theory import bandit, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -112,8 +111,8 @@ class BanditExploreThenProject(Learner):
         """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore
-        return cls(ix_step(K, T, epsilon), explore, bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)
+        n = explored_rounds(T) if explore is None else explore
+        return cls(ix_step(K, T, epsilon), n, bandit.ucb_level(K, T, floor.size, epsilon), optimism, floor)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:

@@ -108,8 +108,8 @@ class ExploreThenProject(Learner):
         """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        explore = float(ceil(T ** (2 / 3) - 1e-9)) if explore is None else explore
-        return cls(sqrt(8 * log_actions(K) / T), explore, projected.explore_radius(K, floor.size, epsilon), optimism, floor)
+        n = explored_rounds(T) if explore is None else explore
+        return cls(sqrt(8 * log_actions(K) / T), n, projected.explore_radius(K, floor.size, epsilon), optimism, floor)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -147,6 +147,11 @@ class ExploreThenProject(Learner):
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return projected.explore_then_project(self, actions, rounds, setting)
+
+
+def explored_rounds(horizon: int) -> float:
+    """Return T^(2/3), rounded up."""
+    return float(ceil(horizon ** (2 / 3) - 1e-9))
 
 
 def check_explore(explore: float, optimism: float) -> None:

@@ -1,15 +1,12 @@
 """EWA with a fixed penalty: what a Lagrange multiplier is when nobody adjusts it."""
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import Self
-
-import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import grow_priced, normalize, ones
-from lewa.learners.base import LARGEST, Learner, check_positive, check_problem, log_actions, require
 from lewa.learners.ewa import EwaState
+from lewa.learners.penalty import PenaltyLearner
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Vector
 
@@ -20,7 +17,7 @@ BROKEN = (
 
 
 @dataclass(frozen=True)
-class FixedPenalty(Learner):
+class FixedPenalty(PenaltyLearner):
     """EWA with a fixed penalty: constraints have a constant price.
 
     Actions are weighed by r + lambda c, with a lambda that is chosen beforehand. A straw man: section 4 of the paper names
@@ -53,35 +50,9 @@ class FixedPenalty(Learner):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """
 
-    eta: float
-    penalty: Vector
-    floor: Vector
-
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
-        """Return the learner with eta = sqrt(8 ln K/T)/(1 + sum penalty).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        penalty
-            The penalty per unit of shortfall, one number or one per constraint.
-        eta
-            A value in place of the tuned one.
-        """
-        K, T, floor = check_problem(actions, horizon, floor)
-        each = penalties(penalty, floor)
-        step = sqrt(8 * log_actions(K) / T) / (1 + float(each.sum()))
-        return cls(step if eta is None else eta, each, floor)
-
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.2), penalty=(2.0, 0.0)), 5)]
-
-    def check(self) -> None:
-        check_positive(eta=self.eta)
-        check_penalty(self.penalty, self.floor)
 
     def start(self, actions: int) -> EwaState:
         K, _ = self.sizes(actions)
@@ -95,20 +66,3 @@ class FixedPenalty(Learner):
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return one_action(self.floor) if actions == 1 else (none("fixed penalty", BROKEN),)
-
-
-def penalties(penalty: object, floor: Vector) -> Vector:
-    """Return one penalty per constraint; a single number stands for all of them."""
-    try:
-        each: Vector = np.broadcast_to(np.asarray(penalty, dtype=np.float64), floor.shape).copy()
-    except (TypeError, ValueError):
-        raise ValueError(f"penalty must be one number, or one per constraint ({floor.size}), got {penalty}") from None
-    check_penalty(each, floor)
-    return each
-
-
-def check_penalty(penalty: Vector, floor: Vector) -> None:
-    """One per constraint, at least 0."""
-    require(np.shape(penalty) == np.shape(floor), "penalty must be one number per constraint", penalty=penalty, floor=floor)
-    legal = bool(((np.asarray(penalty) >= 0) & (np.asarray(penalty) <= LARGEST)).all())
-    require(legal, f"penalty must be at least 0 and at most {LARGEST:g}", penalty=penalty)

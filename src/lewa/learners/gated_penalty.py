@@ -1,15 +1,13 @@
 """EWA with a gated penalty: a fixed one, charged only while the floor is missed."""
 
 from dataclasses import dataclass
-from math import sqrt
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, grow_priced, normalize, ones, update_mean
-from lewa.learners.base import Learner, check_positive, check_problem, log_actions
-from lewa.learners.fixed_penalty import check_penalty, penalties
+from lewa.learners.penalty import PenaltyLearner
 from lewa.theory.guarantees import Guarantee, Setting, none, one_action
 from lewa.types import Matrix, Vector
 
@@ -28,7 +26,7 @@ class GatedPenaltyState(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GatedPenalty(Learner):
+class GatedPenalty(PenaltyLearner):
     """EWA with a gated penalty: a fixed price, charged only while the play misses the floor.
 
     Actions are weighed by r + lambda c while the running mean of the constraints says that the play is below the floor, and
@@ -60,35 +58,9 @@ class GatedPenalty(Learner):
     Reference: M. Mahdavi, T. Yang, R. Jin, Efficient Constrained Regret Minimization, arXiv 1205.2265, section 4.
     """
 
-    eta: float
-    penalty: Vector
-    floor: Vector
-
-    @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, penalty: object = 1.0, eta: float | None = None) -> Self:
-        """Return the learner with eta = sqrt(8 ln K/T)/(1 + sum penalty).
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        penalty
-            The penalty per unit of shortfall, one number or one per constraint.
-        eta
-            A value in place of the tuned one.
-        """
-        K, T, floor = check_problem(actions, horizon, floor)
-        each = penalties(penalty, floor)
-        step = sqrt(8 * log_actions(K) / T) / (1 + float(each.sum()))
-        return cls(step if eta is None else eta, each, floor)
-
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
         return [*super().examples(), (cls.tuned(5, 100, (0.4, 0.6), penalty=(2.0, 1.0)), 5)]
-
-    def check(self) -> None:
-        check_positive(eta=self.eta)
-        check_penalty(self.penalty, self.floor)
 
     def start(self, actions: int) -> GatedPenaltyState:
         K, m = self.sizes(actions)

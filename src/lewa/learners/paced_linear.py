@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from dataclasses import dataclass
 from math import inf, sqrt
 from typing import ClassVar, NamedTuple, Self
 
@@ -23,7 +24,7 @@ from lewa.learners.base import Learner, check_positive, check_problem, require
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
-from lewa.validation import in_unit
+from lewa.validation import as_count, in_unit
 
 ALPHA, STEP, SHARE = 0.5, 0.05, 0.02  # of the width, of the price, and of a round in the moving average
 
@@ -40,18 +41,45 @@ class PacedLinearState(NamedTuple):
     scores: Matrix  # (2, K)  of each action at the features at hand, and their spread: room for `play`
 
 
+@dataclass(frozen=True)
 class PacedLinear(Learner):
     """A learner that takes the action with the largest priced score, and moves its prices by a moving average of costs."""
+
+    name: ClassVar[str]  # for a guarantee's source
+    unbounded = True
+    weighs_propensities = False
+    reads_play = False
 
     alpha: float
     step: float
     share: float
     prior: Matrix
     ridge: Vector
-    name: ClassVar[str]  # for a guarantee's source
-    unbounded = True
-    weighs_propensities = False
-    reads_play = False
+    floor: Vector
+
+    @classmethod
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        means: object = None,
+        rewards: object = None,
+        features: int = 1,
+    ) -> Self:
+        """Return the learner with alpha = 0.5, step = 0.05, share = 0.02, rho = 1.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        means, rewards
+            (m, K) and (K,) The expected constraints and rewards, if they are known. Known values are the prior.
+        features
+            d, the number of features of a context.
+        """
+        prior, c0 = expectations(actions, horizon, floor, rewards, means)
+        return cls(ALPHA, STEP, SHARE, prior, np.ones(as_count("features", features)), c0)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:

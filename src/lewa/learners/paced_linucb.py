@@ -1,14 +1,11 @@
 """LinUCB with dual pacing: the largest upper bound of a linear reward, less what the action costs at a price."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Self
-
-import numpy as np
+from typing import ClassVar
 
 from lewa.kernels import play_largest
-from lewa.learners.paced_linear import ALPHA, SHARE, STEP, PacedLinear, PacedLinearState, expectations, score
-from lewa.types import Matrix, Vector
-from lewa.validation import as_count
+from lewa.learners.paced_linear import PacedLinear, PacedLinearState, score
+from lewa.types import Vector
 
 
 @dataclass(frozen=True)
@@ -46,37 +43,6 @@ class PacedLinUcb(PacedLinear):
     """
 
     name: ClassVar = "LinUCB with dual pacing"
-
-    alpha: float
-    step: float
-    share: float
-    prior: Matrix
-    ridge: Vector
-    floor: Vector
-
-    @classmethod
-    def tuned(
-        cls,
-        actions: int,
-        horizon: int,
-        floor: object,
-        means: object = None,
-        rewards: object = None,
-        features: int = 1,
-    ) -> Self:
-        """Return the learner with alpha = 0.5, step = 0.05, share = 0.02, rho = 1.
-
-        Parameters
-        ----------
-        actions, horizon, floor
-            K, T and c0.
-        means, rewards
-            (m, K) and (K,) The expected constraints and rewards, if they are known. Known values are the prior.
-        features
-            d, the number of features of a context.
-        """
-        prior, c0 = expectations(actions, horizon, floor, rewards, means)
-        return cls(ALPHA, STEP, SHARE, prior, np.ones(as_count("features", features)), c0)
 
     def play(self, s: PacedLinearState, p: Vector) -> None:
         score(s, self.prior, self.alpha)

@@ -25,7 +25,7 @@ def print_frontier(frontier: Frontier, console: Console) -> None:
             console.print()
         console.print(_text(each.title, style="bold"))  # a title may be wider than its table
         rows = [tuple(map(_text, row)) for row in each.rows]
-        console.print(table("", *map(_text, each.columns), rows=rows))
+        console.print(table("", *map(_text, each.columns), rows=rows, together=each.together))
         if each.caption:
             console.print(_text(each.caption, style="dim italic"))
     for sentence in sentences(frontier):

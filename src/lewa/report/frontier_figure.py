@@ -221,7 +221,7 @@ def _held_out(frontier: Frontier) -> list[BudgetPanel]:
     x = np.array([point.line for point in frontier.points])
     drawing = []
     for name in (quantity.name for quantity in frontier.constraints):
-        line = Strand("the line", MUTED, x, np.array([point.lines[name] for point in frontier.points]), dashed=True)
+        line = Strand("the limit", MUTED, x, np.array([point.lines[name] for point in frontier.points]), dashed=True)
         held_out = _strand(frontier, "held out", COLOURS[0], _held_out_values(frontier, name))
         drawing.append(BudgetPanel(f"average {name}", frontier.across, (line, held_out)))
     return drawing

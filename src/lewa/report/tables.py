@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, JustifyMethod, RenderResult
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -31,29 +31,58 @@ class Line(NamedTuple):
 
 
 class Sheet(NamedTuple):
-    """A plain table with names in the first column and numbers in the others; long lines break between words."""
+    """A plain table with names in the first column and numbers in the others; long lines break between words.
+
+    A table that is too wide for the terminal continues below, with its first column again.
+    """
 
     title: str
     columns: tuple[Text, ...]
     rows: tuple[tuple[Text, ...], ...]
     caption: str | None
+    together: int = 1  # the number of columns after the first that stay side by side
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        sheet = Table(title=self.title or None, title_justify="left", title_style="bold", box=None)
-        sheet.caption, sheet.caption_justify = self.caption, "left"
-        widths = self._widths(options.max_width)
-        for n, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
-            left = n == 0 or not column.plain
-            sheet.add_column(column, justify="left" if left else "right", overflow="fold", min_width=width, max_width=width)
-        for row in self.rows:
-            sheet.add_row(*row)
-        yield sheet
+        parts = self._parts(options.max_width)
+        for n, part in enumerate(parts):
+            title, caption = (self.title or None) if n == 0 else None, self.caption if n == len(parts) - 1 else None
+            yield self._table(part, title, caption, options.max_width)
 
-    def _widths(self, room: int) -> list[int]:
-        """Return the widths of the columns: no more than there is room for, and none below its longest word if that fits."""
-        cells = [[column, *(row[n] for row in self.rows)] for n, column in enumerate(self.columns)]
-        widths = [max(cell_len(line) for cell in column for line in cell.plain.split("\n")) for column in cells]
-        words = [max(cell_len(word) for cell in column for word in [*cell.plain.split(), ""]) for column in cells]
+    def _table(self, part: list[int], title: str | None, caption: str | None, room: int) -> Table:
+        sheet = Table(title=title, title_justify="left", title_style="bold", box=None)
+        sheet.caption, sheet.caption_justify = caption, "left"
+        for n, width in zip(part, self._widths(part, room), strict=True):
+            left = n == 0 or not self.columns[n].plain
+            justify: JustifyMethod = "left" if left else "right"
+            sheet.add_column(self.columns[n], justify=justify, overflow="fold", min_width=width, max_width=width)
+        for row in self.rows:
+            sheet.add_row(*(row[n] for n in part))
+        return sheet
+
+    def _cells(self, n: int) -> list[str]:
+        return [self.columns[n].plain, *(row[n].plain for row in self.rows)]
+
+    def _least_width(self, n: int) -> int:
+        """Return the width of the longest word of a column."""
+        return max(cell_len(word) for cell in self._cells(n) for word in [*cell.split(), ""])
+
+    def _parts(self, room: int) -> list[list[int]]:
+        """Return the columns of each part: all in one if they fit, else as many as do, group by group."""
+        least = [self._least_width(n) + 2 for n in range(len(self.columns))]
+        groups = [[*range(n, min(n + self.together, len(least)))] for n in range(1, len(least), self.together)]
+        if any(least[0] + sum(least[n] for n in group) > room for group in groups):
+            groups = [[n] for n in range(1, len(least))]
+        parts: list[list[int]] = [[0]]
+        for group in groups:
+            if len(parts[-1]) > 1 and sum(least[n] for n in [*parts[-1], *group]) > room:
+                parts.append([0])
+            parts[-1] += group
+        return parts
+
+    def _widths(self, part: list[int], room: int) -> list[int]:
+        """Return the widths of columns: no more than there is room for, and none below its longest word if that fits."""
+        widths = [max(cell_len(line) for cell in self._cells(n) for line in cell.split("\n")) for n in part]
+        words = [self._least_width(n) for n in part]
         excess = sum(widths) + 2 * len(widths) - room
         while excess > 0 and widths != words:
             widest = max(range(len(widths)), key=lambda n: widths[n] - words[n])
@@ -62,7 +91,13 @@ class Sheet(NamedTuple):
         return widths
 
 
-def table(title: str, *columns: str | Text, rows: Sequence[tuple[str | Text, ...]], caption: str | None = None) -> Sheet:
+def table(
+    title: str,
+    *columns: str | Text,
+    rows: Sequence[tuple[str | Text, ...]],
+    caption: str | None = None,
+    together: int = 1,
+) -> Sheet:
     """Return a plain table, in which texts have no markup.
 
     Parameters
@@ -75,8 +110,10 @@ def table(title: str, *columns: str | Text, rows: Sequence[tuple[str | Text, ...
         The cells, row by row.
     caption
         The text below the table.
+    together
+        The number of columns after the first that stay side by side where the table is too wide.
     """
-    return Sheet(title, tuple(map(_text, columns)), tuple(tuple(map(_text, row)) for row in rows), caption)
+    return Sheet(title, tuple(map(_text, columns)), tuple(tuple(map(_text, row)) for row in rows), caption, together)
 
 
 def _text(cell: str | Text) -> Text:

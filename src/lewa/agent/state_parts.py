@@ -1,0 +1,145 @@
+"""What an agent's state holds, and what its open decisions are expected to give."""
+
+from copy import copy
+from typing import Self
+
+import numpy as np
+
+from lewa.agent.current_guarantee import Beginning, Segment
+from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.delays import DelayCounter
+from lewa.agent.driver import Driver
+from lewa.agent.exposure import Exposure
+from lewa.agent.pending import OpenDecisions, Pending, Units
+from lewa.agent.recent import Recent, Shift
+from lewa.agent.records import Change, Label
+from lewa.agent.regressors import Regressors
+from lewa.agent.setup import Setup, clipped_unit
+from lewa.agent.statistics import Statistics
+from lewa.kernels import DICE, keys
+from lewa.units import Scale
+from lewa.validation import nearest
+
+COUNTS = ("answered", "late", "masked", "filled_in", "expired")
+
+
+class StateParts:
+    """The setup, the learner, the statistics and the open decisions of an agent. `AgentState` changes them."""
+
+    def __init__(self, setup: Setup, driver: Driver) -> None:
+        fields, K = len(setup.fields), len(setup.actions)
+        self.setup, self.driver = setup, driver
+        self.sees_all = not driver.feedback.is_bandit
+        self.statistics = Statistics.empty(setup.scales, K)
+        self.rounds, self.records = 0, 0
+        self.asleep: tuple[int, ...] = ()  # the actions that could not be drawn in the last decision
+        self.open = OpenDecisions(fields, K, self.sees_all)
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
+        self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
+        self.changes: list[Change] = []
+        self.shifts: list[Shift] = []
+        self.ledger: DebtLedger | None = None  # of the governor, if there is one
+        self.regressors: Regressors | None = None  # that predict in the place of a ridge; never copied or saved
+        self.delays, self.segments = DelayCounter(), list[Segment]()
+        self.beginning: Beginning | None = None  # of the segment that goes on, after a change
+        self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
+        self._fields = {name: f for f, name in enumerate(setup.fields)}
+        self._by_group = any(item.group for item in setup.constraints)
+        self.prior_units = setup.prior_units()
+        self._unbounded = setup.learner.unbounded
+        self._make_desk()
+
+    @property
+    def exposure(self) -> Exposure:
+        """What is done with the learner's play before an action is drawn."""
+        return self._exposure
+
+    @exposure.setter
+    def exposure(self, exposure: Exposure) -> None:
+        self._exposure = exposure
+        self.learns, self.plain_play = exposure.learns, exposure.plain_play  # every round asks for these three
+        self.retired = exposure.retired
+
+    @classmethod
+    def begin(cls, setup: Setup) -> Self:
+        """Return the state before the first decision."""
+        dice = keys(setup.seed)[DICE : DICE + 1]
+        return cls(setup, Driver(setup.learner, len(setup.actions), dice))
+
+    def _make_desk(self) -> None:
+        """Make room for the values and the units of one answer, which the compiled functions work on."""
+        fields = len(self._fields)
+        self._desk = np.full((2, fields), np.nan)
+        self._values, self._units = self._desk
+
+    def copy(self, whole: bool = True) -> Self:
+        """Return a copy to read from while this one goes on; without the open decisions, unless it is to be `whole`.
+
+        A status needs no more than the sums over these, so it does not take longer the more of them there are.
+        """
+        twin = copy(self)  # shares the setup and what else never changes
+        twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
+        twin.open = self.open.copy() if whole else self.open.summary(self.rounds)  # what is in `open` never changes either
+        twin.counts = dict(self.counts)
+        twin.recent, twin.debt_base = self.recent.copy(), self.debt_base.copy()
+        twin.changes, twin.shifts = list(self.changes), list(self.shifts)
+        twin.ledger = self.ledger and self.ledger.copy(whole)
+        twin.delays, twin.segments = self.delays.copy() if whole else self.delays.summary(), list(self.segments)
+        twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
+        twin._make_desk()
+        return twin
+
+    def expected_unit(self, pending: Pending, f: int) -> Units:
+        """Return the unit that fills in a field: as the setup says, or the action's average, or as expected."""
+        name, fixed = self.setup.fields[f], self.setup.unanswered or {}
+        width = len(self.setup.actions) if self.sees_all else ()
+        if name in fixed:
+            return np.full(width, clipped_unit(self.setup.scales[f], fixed[name]))
+        if f > 0 and self.driver.forecasts:
+            return np.asarray(1 - pending.charged[f - 1])
+        count, total, prior = self.statistics.action_count[f], self.statistics.action_sum[f], self.prior_units[f]
+        if not self.sees_all:
+            i = pending.action
+            count, total, prior = count[i], total[i], prior[i]
+        units: Units = np.where(count > 0, total / np.maximum(count, 1), prior)
+        return units
+
+    def reserved_total(self, f: int) -> float:
+        """Return the sum of what fills in a field in the open decisions that await it, in the user's units."""
+        scale, count = self.setup.scales[f], self.open.count(f)
+        zero, span = scale.to_user(0.0), scale.to_user(1.0) - scale.to_user(0.0)
+        fixed = (self.setup.unanswered or {}).get(self.setup.fields[f])
+        if fixed is not None:
+            units = count * clipped_unit(scale, fixed)
+        elif f > 0 and self.driver.forecasts:
+            units = count - self.open.charge(f)
+        else:
+            seen, total = self.statistics.action_count[f], self.statistics.action_sum[f]
+            means = np.where(seen > 0, total / np.maximum(seen, 1), self.prior_units[f])
+            weights = self.open.plays(f) if self.sees_all else np.array(self.open.awaited[f], dtype=np.float64)
+            units = float(weights @ means)
+        return float(count * zero + span * units)
+
+    def unit_of_play(self, pending: Pending, unit: Units) -> float:
+        """Return the unit of the action drawn, or the mean of the play."""
+        return float(pending.play @ unit) if self.sees_all and pending.play is not None else float(unit)
+
+    def index(self, label: Label | None) -> int:
+        """Return the place of an action, by its label."""
+        actions = self.setup.actions
+        if label not in actions:
+            raise ValueError(f"there is no action {label!r}{nearest(str(label), list(map(str, actions)))}")
+        return actions.index(label)
+
+    def extend(self, learner_state: object) -> None:
+        """Take one more action in, with this state of the learner; the setup has it already."""
+        self.driver.adopt(self.setup.learner, learner_state, len(self.setup.actions))
+        self.statistics = self.statistics.extended(self.setup.scales)
+        self.prior_units = self.setup.prior_units()
+        self.open.extend()
+
+    def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
+        """Write what is open and what was seen of constraint j in units of another range."""
+        self.open.rescale(j, ratio, shift, self.setup.learner.quotes_prices)
+        self.statistics.rescale(j + 1, scale, ratio, shift)
