@@ -146,12 +146,19 @@ def test_a_long_sentence_of_an_example_is_wrapped_and_a_table_is_not() -> None:
     assert max(len(line) for line in lines if "word" in line) <= 88
     assert wrap_output(page).split() == page.split()
     assert wrap_output("```pycon\n>>> f()  # doctest: +ELLIPSIS\n1\n```") == "```pycon\n>>> f()\n1\n```"
+    assert wrap_output("```pycon\n>>> f()\n1\n<BLANKLINE>\n2\n```") == "```pycon\n>>> f()\n1\n\n2\n```"
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda page: page.name)
 def test_every_example_is_in_a_fence(page: Path) -> None:
     outside = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
     assert ">>>" not in outside  # Markdown would show it as a quotation
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda page: page.name)
+def test_the_class_of_a_paragraph_has_a_line_of_its_own(page: Path) -> None:
+    lines = [line for line in page.read_text().splitlines() if re.search(r"\{ \.\w+ \}$", line)]
+    assert all(line.startswith("{") for line in lines)  # Markdown would show it as text
 
 
 # Formulas ----------------------------------------------------------------------------------------------------------------
@@ -167,6 +174,8 @@ def test_every_example_is_in_a_fence(page: Path) -> None:
         ("lambda_1, ..., lambda_m", r"\lambda _{1}, \dots , \lambda _{m}"),
         ("P = {p : p.c >= c0}", r"P = \{ p : p\cdot c \ge  c_0\}"),
         ("V^_j", r"\widehat{V}_{j}"),
+        ("R~_j(t) <= B_j", r"\tilde{R}_{j}(t) \le  B_{j}"),
+        ("p_t ~ exp(G)", r"p_{t} \sim  \exp (G)"),
         ("0.25 T", "0.25 T"),
     ],
 )

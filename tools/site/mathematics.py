@@ -40,7 +40,7 @@ NAMES |= {
 }
 NAMES |= {name: rf"\mathrm{{{name}}}" for name in ("Regret", "Var", "KL", "Bin", "sign", "lo", "hi", "wl", "OPT", "SA")}
 SIGNS = {"<=": r"\le", ">=": r"\ge", "!=": r"\ne", "->": r"\to", "<-": r"\leftarrow", "...": r"\dots", "<": "<", ">": ">"}
-WORDS = ("for", "all", "over", "of", "if", "else", "and", "or", "otherwise", "some", "every")  # within a formula
+WORDS = ("for", "all", "over", "of", "if", "else", "and", "or", "otherwise", "some", "every", "past")  # within a formula
 SIGNS |= {
     "..": r"\dots",
     "{": r"\{",
@@ -94,6 +94,9 @@ class _Reader:
         if token in ("V", "Regret", "R") and self.next() == "^" and self.after() in ("_", "(", " ", "", "'"):
             self.at += 1
             return rf"\widehat{{{NAMES.get(token, token)}}}"
+        if len(token) == 1 and token.isalpha() and self.next() == "~":  # R~, the debt with reserves; "p ~ q" has a space
+            self.at += 1
+            return rf"\tilde{{{token}}}"
         if token == "V" and self.next() == "+" and self.after() == "_":
             self.at += 1
             return "V^+"

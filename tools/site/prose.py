@@ -99,6 +99,8 @@ def wrap_output(markdown: str) -> str:
     def wrapped(text: str) -> str:
         if text.startswith((">>>", "...")):
             return DIRECTIVE.sub("", text)
+        if text == "<BLANKLINE>":
+            return ""
         return text if "  " in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
     return EXAMPLE.sub(lambda example: "\n".join(map(wrapped, example[0].splitlines())), markdown)

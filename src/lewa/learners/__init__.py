@@ -248,7 +248,7 @@ def settings_of(name: str) -> list[str]:
 
 
 def _arguments(kind: Any) -> Mapping[str, Parameter]:
-    """Return the arguments of a learner's tuning, once read: to read them takes longer than to make the learner."""
+    """Return the arguments of a learner's tuning, cached: reading them takes longer than making the learner."""
     return _read_arguments(kind)
 
 
@@ -258,7 +258,7 @@ def _read_arguments(kind: Any) -> Mapping[str, Parameter]:
 
 
 def _tuning(name: str) -> str:
-    """Return the tuning that a name asks for; nothing, where NAME@printed is another rule, and so a class of its own."""
+    """Return the tuning that a name asks for, or nothing if NAME@printed is another rule, which is a separate class."""
     base, _, tuning = name.partition("@")
     return tuning if tuning and "+" not in name and find(name) is find(base) else ""
 

@@ -1,4 +1,4 @@
-"""AdaHedge: exponential weights that find their own step."""
+"""AdaHedge: exponential weights with an adaptive step."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -23,21 +23,21 @@ class AdaHedgeState(NamedTuple):
 class AdaHedge(Learner):
     """AdaHedge: exponential weights with an adaptive step; ignores constraints.
 
-    A rival. With G_0 = 0 and Delta_0 = 0, in round t::
+    A learner of another paper. With G_0 = 0 and Delta_0 = 0, in round t::
 
         eta_t   = ln K/Delta_{t-1}                       (the leaders alone are played, evenly, while Delta = 0)
         p_t     = exp(eta_t G_{t-1}) / sum exp(eta_t G_{t-1})
         G_t     = G_{t-1} + r_t
         Delta_t = Delta_{t-1} + ln(sum p_t exp(eta_t r_t))/eta_t - p_t.r_t
 
-    Order: the step of a round is that of the rounds before it.
+    Order: the step of a round depends only on the rounds before it.
 
     Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
 
-    Reading: regret is at most 1 + sqrt(1 + T ln K) on every sequence and at every T, and much less where the leader is
-    clear. The authors' bound for rewards in [0, 1] has sqrt(T ln K) + 16/3 ln K + 2 in the worst case, and less where
-    the best action earns almost all or almost nothing. There is no bandit form here: estimates of gains have no range
-    that is known, and their variance, not their range, determines the cost for a bandit. Proof:
+    Reading: regret is at most 1 + sqrt(1 + T ln K) on every sequence and at every T, and much less if one action
+    clearly leads. The authors' bound for rewards in [0, 1] is sqrt(T ln K) + 16/3 ln K + 2 in the worst case, and less
+    if the best action earns almost all or almost nothing. There is no bandit form here: estimates of gains have no
+    known range, and their variance, not their range, determines the cost for a bandit. Proof:
     docs/theory_adversarial.md, 2.
 
     >>> import lewa

@@ -37,8 +37,8 @@ class AnytimeBanditLewa(Learner):
 
     Order: the loss uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. The
     current step weighs all past losses, so every weight moves every round. The probability p_{t,i} is that of the draw,
-    which the feedback contains; t counts the rounds that were answered, and with them the multiplier is that of the time
-    of learning, as in `loss-bandit-lewa`.
+    which the feedback contains; t counts the rounds that were answered. The multiplier is that of the time of learning,
+    as in `loss-bandit-lewa`.
 
     Parameters: eta = eta > 0; delta = delta > 0; c0 = floor, each in [0, 1]. The proof needs delta >= 4 m eta K.
 

@@ -25,7 +25,7 @@ class AnytimeEwaState(NamedTuple):
 class AnytimeEwa(Learner):
     """Anytime EWA (Hedge): EWA for an unknown horizon; ignores constraints.
 
-    A rival. With G_0 = 0, in round t::
+    A learner of another paper. With G_0 = 0, in round t::
 
         eta_t = eta/sqrt(t)
         p_t   = w_t / sum w_t,   w_t = exp(eta_t G_{t-1})

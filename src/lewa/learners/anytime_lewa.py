@@ -40,12 +40,11 @@ class AnytimeLewa(Learner):
 
     Parameters: eta = eta > 0; delta = delta > 0; c0 = floor, each in [0, 1]. The proof needs delta >= m eta.
 
-    Reading: the dual step goes with the shrinkage, 1/mu_t - 1/mu_{t-1} = delta_t, so in the proof its terms cancel
-    exactly; and as 1 - delta_t mu_t = sqrt((t - 1)/t), the multiplier is a queue, Q_t = [Q_{t-1} + c0 - p_t.c_t]+,
-    divided by delta sqrt(t). The tuning is eta = sqrt(2 (ln K + 1)/m), delta = m eta: for m = 1, regret <= sqrt(2 (ln K
-    + 1) T), about sqrt(2) times the bound of LEWA with known T. With `epsilon`, eta = sqrt((2 ln K + ln(2K/epsilon) +
-    1)/m) and delta = 2 m eta, which gives bounds with probability 1 - epsilon. The proofs are in docs/theory_anytime.md,
-    1.
+    Reading: the dual step fits the shrinkage, 1/mu_t - 1/mu_{t-1} = delta_t, so in the proof its terms cancel exactly;
+    and as 1 - delta_t mu_t = sqrt((t - 1)/t), the multiplier is a queue, Q_t = [Q_{t-1} + c0 - p_t.c_t]+, divided by
+    delta sqrt(t). The tuning is eta = sqrt(2 (ln K + 1)/m), delta = m eta: for m = 1, regret <= sqrt(2 (ln K + 1) T),
+    about sqrt(2) times the bound of LEWA with known T. With `epsilon`, eta = sqrt((2 ln K + ln(2K/epsilon) + 1)/m) and
+    delta = 2 m eta, which gives bounds with probability 1 - epsilon. The proofs are in docs/theory_anytime.md, 1.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -108,7 +107,7 @@ class AnytimeLewa(Learner):
 
     @property
     def parent(self) -> None:
-        """With floor 0 it is EWA with a decreasing step, which is no learner here."""
+        """None: with floor 0 it is EWA with a decreasing step and another eta than `anytime-ewa`."""
         return None
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:

@@ -43,16 +43,16 @@ class AnytimeOpEwaState(NamedTuple):
 class AnytimeOpEwa(Learner):
     """Anytime OP-EWA: OP-EWA for an unknown horizon.
 
-    OP-EWA with a decreasing step and a radius that covers all rounds. Before a projection the weights are made flatter
-    by as much as the step decreases, so that the current step weighs all past rewards.
+    OP-EWA with a decreasing step and a radius that covers all rounds. Before a projection the weights are flattened in
+    proportion to the decrease of the step, so that the current step weighs all past rewards.
 
     No box of the paper. With p_1 uniform and eta_t = eta/sqrt(t), in round t::
 
         cbar_t  = (c_1 + ... + c_t) / t
-        alpha_t = kappa sqrt(n (L + ln((k + 1)(k + 2)))/2)/t + C/t,   n = 1.2^k the least power of 1.2 that is at least t
-        X_t     = {p : p.cbar_t >= c0 - alpha_t}, or with 1 for kappa if there is no such play
-        w_{t+1} = (p_t exp(eta_t r_t))^(eta_{t+1}/eta_t)
-        p_{t+1} = the play of X_t nearest to w_{t+1} / sum w_{t+1}, in relative entropy     (w itself, if X_t is empty)
+        alpha_t = kappa sqrt(n (L + ln((k + 1)(k + 2)))/2)/t + C/t, n = 1.2^k the least power of 1.2 that is at least t
+        X_t = {p : p.cbar_t >= c0 - alpha_t}, or with 1 for kappa if there is no such play w_{t+1} = (p_t exp(eta_t
+        r_t))^(eta_{t+1}/eta_t) p_{t+1} = the play of X_t nearest to w_{t+1} / sum w_{t+1}, in relative entropy (w
+        itself, if X_t is empty)
 
     Order: cbar_t contains c_t. Weights are flattened before they are projected, so the play meets the constraints.
     lambda_{t+1} is the tilt of the projection divided by eta_{t+1}. For m constraints X_t has m half-spaces and lambda m
@@ -64,11 +64,11 @@ class AnytimeOpEwa(Learner):
     Reading: eta = 2 sqrt(ln K), L = ln(2Km/epsilon). With kappa = 1, with probability 1 - epsilon at all T at once,
     regret <= sqrt(T ln K), sqrt(2) times that of OP-EWA, which needs T; the sum of all shortfalls is at most c0 + 2
     sum_t alpha_t, of order sqrt(T ln ln T), and at a million rounds a little less than that of OP-EWA. It needs neither
-    slack nor a share. (Doubling costs 2.4 times the regret and 2.6 times the shortfalls.) If constraints are the same in
-    every round, kappa = 0 falls short by c0 in total, on every path. Where they are corrupted by at most C in total, and
-    C is known, shortfalls grow by 2C (1 + ln T) and regret by nothing. With kappa below 1 the bound on shortfalls stays;
-    regret is then proved only where constraints are the same in every round, and for kappa >= 0. Proof:
-    docs/theory_anytime.md, 4.
+    slack nor a share. (With doubling, OP-EWA has 2.4 times the regret bound and 2.6 times the bound on shortfalls that
+    it has with known T.) If constraints are the same in every round, the shortfalls with kappa = 0 sum to at most c0,
+    on every path. If they are corrupted by at most C in total, and C is known, the bound on shortfalls grows by 2C (1 +
+    ln T) and that on regret does not change. With kappa below 1 the bound on shortfalls still holds; regret is then
+    bounded only if constraints are the same in every round and kappa >= 0. Proof: docs/theory_anytime.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -80,7 +80,7 @@ class AnytimeOpEwa(Learner):
     >>> f"shortfalls {lewa.positive_violation(trace)[0, 0]:.0f} (bound {bound.positive_violation[0]:.0f})"
     'shortfalls 607 (bound 1012)'
 
-    Reference: docs/theory_anytime.md; to make weights flatter is the dual stabilisation of H. Fang, N. Harvey, V.
+    Reference: docs/theory_anytime.md; flattening the weights is the dual stabilisation of H. Fang, N. Harvey, V.
     Portella, M. Friedlander, Online mirror descent and dual averaging: keeping pace in the dynamic case, ICML 2020.
     """
 

@@ -38,7 +38,7 @@ class AnytimeProvedSquareCbLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class AnytimeProvedSquareCbLewa(KnownConstraints):
-    """Anytime SquareCB-LEWA: proved, in contexts in which means are linear, for an unknown horizon.
+    """Anytime SquareCB-LEWA: a guarantee for contexts with linear means, for an unknown horizon.
 
     No box of the paper. Forecasts r_k and c_{j,k} are those of `proved-squarecb-lewa`. With lambda_1 = 0, in round t::
 
@@ -50,13 +50,14 @@ class AnytimeProvedSquareCbLewa(KnownConstraints):
     Order: the play uses lambda_t and the answers before round t. t counts the rounds that were answered. The sum in g leaves
     out constraints that are known before the draw, whose c_{j,k} is the known value.
 
-    Parameters: gamma = sharpness > 0; delta_j > 0, of each constraint; known (m, K), the constraints that are known, -1
-    where they are learned; rho = ridge, 1 for each feature; c0 = floor, each in [0, 1]. The proof needs
-    delta_j >= 4 (K - 1)/gamma of constraints that are learned.
+    Parameters: gamma = sharpness > 0; delta_j > 0, one per constraint; known (m, K), the constraints that are known, -1
+    where they are learned; rho = ridge, 1 for each feature; c0 = floor, each in [0, 1]. The proof needs delta_j >= 4 (K
+    - 1)/gamma for constraints that are learned.
 
-    Reading: gamma = sqrt(8 (K - 1)/U) with U = (M K d/4)(1 + ln(1 + 2 T/(K d))) at T = 100,000, M = 1 + the constraints
-    that are learned; delta = 4 (K - 1)/gamma, sqrt(m) of known ones, for every horizon. No Slater condition; contexts may be
-    chosen by an adversary. Actions that are not available are part of the context. Proof: docs/theory_contexts.md, 3.
+    Reading: gamma = sqrt(8 (K - 1)/U) with U = (M K d/4)(1 + ln(1 + 2 T/(K d))) at T = 100,000, M = 1 + the number of
+    constraints that are learned; delta = 4 (K - 1)/gamma, and sqrt(m) for known constraints, at every horizon. The
+    bound needs no Slater condition, and an adversary may choose the contexts. Actions that are not available are part
+    of the context. Proof: docs/theory_contexts.md, 3.
 
     >>> import lewa
     >>> learner = lewa.learners.AnytimeProvedSquareCbLewa.tuned(actions=3, horizon=1, floor=0.6, features=10)

@@ -60,12 +60,13 @@ class BanditEpochProject(Learner):
 
     Parameters: eta = eta > 0; L = level > 0; optimism = optimism, 0 (plain) or 1; c0 = floor, each in [0, 1].
 
-    Reading: eta and L are those of bandit OP-EWA, which this one is but for the rounds explored: about (1.5 T)^(2/3) of
-    T, each of which costs at most 1 in regret and c0 in violation; apart from that the bounds are the same. Plain,
-    regret is not bounded, but what an unlucky estimate cut off is looked at again, which plain OP-EWA for bandits lacks.
-    Epoch-greedy learns from explored rounds only; here all that was seen counts, as constraints have a mean that does
-    not depend on who looks. The lengths ceil(sqrt(l)) are ours. With full information every round shows all constraints:
-    nothing is left to explore, and it is OP-EWA. Proof: docs/theory_rivals.md, 6.
+    Reading: eta and L are those of bandit OP-EWA. The two learners differ only in the explored rounds, about (1.5
+    T)^(2/3) of T, each of which adds at most 1 to the bound on regret and c0 to that on violation. With optimism = 0
+    regret is not bounded, but an action that an unlucky estimate excluded is explored again, unlike in bandit OP-EWA
+    with kappa = 0. Epoch-greedy learns only from explored rounds; here all observations count, because the mean of a
+    constraint does not depend on how the action was chosen. The lengths ceil(sqrt(l)) are our choice. With full
+    information every round shows all constraints, nothing is left to explore, and the learner is OP-EWA. Proof:
+    docs/theory_rivals.md, 6.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

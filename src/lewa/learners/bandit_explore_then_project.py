@@ -1,4 +1,4 @@
-"""Bandit explore-then-project: the same for bandit feedback."""
+"""Bandit explore-then-project: explore-then-project for bandit feedback."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -53,16 +53,17 @@ class BanditExploreThenProject(Learner):
         w_{t+1,i} = w_{t,i} exp(-eta (1 - r_t)/(p_{t,i} + eta/2))              (the other weights stay)
         w_{t+1}   = from round n on its projection onto X, in relative entropy              (itself, if X is empty)
 
-    Order: round n is the last to be explored, and the first to be projected after. The feedback contains the probability
-    p_{t,i} of the draw. The weights learn from the first round on. With m constraints X has m half-spaces.
+    Order: round n is the last round of exploration, and the first after which the weights are projected. The feedback
+    contains the probability p_{t,i} of the draw. The weights learn from the first round on. With m constraints X has m
+    half-spaces.
 
     Parameters: eta = eta > 0; n = explore >= 1, a whole number; L = level > 0; optimism = optimism, 0 (plain) or 1; c0 =
     floor, each in [0, 1].
 
     Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), n = T^(2/3), L = ln(8KmT/epsilon). Actions are drawn uniformly,
-    not in turn: then no action is special, and each is drawn about n/K times. The bounds are those for full information,
-    of order T^(2/3) sqrt(K): with optimism without slack, plain only where some play exceeds the floors by S. Proof:
-    docs/theory_projected.md, 4.
+    not in turn, so that no action is special; each is drawn about n/K times. The bounds have the form of those for full
+    information and are of order T^(2/3) sqrt(K). With optimism = 1 they need no slack; with optimism = 0 some play has
+    to exceed the floors by S. Proof: docs/theory_projected.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -45,21 +45,20 @@ class BanditLewa(PrimalDual):
     the dual step, delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs eta K (1 + sum c0/delta)/gamma <= 1 and
     4 (e - 2) m eta K <= (1 - gamma) delta.
 
-    Reading: the box shrinks lambda by gamma and steps by eta; the analysis shrinks by delta. With one step for both no
-    tuning brings the proof's bounds to the claimed rates. With a dual step of its own, delta = mu = T^(-1/2),
-    gamma = min(1/5, sqrt(K ln K) T^(-1/4)) and eta = (gamma/K) delta/(m + delta), both rates of Theorem 3, T^(3/4), are
-    proved, in expectation.
+    Reading: the box shrinks lambda by gamma and steps by eta; the analysis shrinks by delta. If both updates share one
+    step, no tuning gives the claimed rates by this proof. With a separate dual step, delta = mu = T^(-1/2), gamma =
+    min(1/5, sqrt(K ln K) T^(-1/4)) and eta = (gamma/K) delta/(m + delta), both rates of Theorem 3, T^(3/4), are proved,
+    in expectation.
 
     `tuning="printed"`, by name `bandit-lewa@printed`, is the box: delta = gamma and mu = eta in the lines above. The box's
     third argument, also called delta, does not occur in its lines; it enters through eta = (gamma/K) delta/(delta + 1), and
-    is that argument of `tuned`. Its default is gamma = delta = T^(-1/2), where the proof of Theorem 3 ends. There 1/eta > K
-    T: over the whole game a log-weight moves by about 1/K, in expectation, and lambda by less than c0/K, so nothing is
-    learned, and on K = 2, c = (1, 1), r = (1, 0), c0 <= 1/2 the expected regret is at least 0.377 T (0.438 T, with more
-    care: docs/errata.md). What fails is the last step of the proof, which replaces a/gamma + b gamma by sqrt(a b): that
-    holds (with a factor 2) at the optimal gamma only, which is of order T^(-1/4), not at gamma of order T^(-1/2). The
-    theorem's statement leaves delta free; a constant delta is not refuted by this, behaves differently (`--set
-    delta=0.125`), and is covered by no proof. With gamma = delta = T^(-1/3) the box has regret O(T^(2/3)) and violation
-    O(T^(5/6)).
+    is that argument of `tuned`. Its default is gamma = delta = T^(-1/2), where the proof of Theorem 3 ends. There 1/eta
+    > K T: over the whole game a log-weight moves by about 1/K in expectation, and lambda by less than c0/K, so the
+    learner does not learn. With K = 2, c = (1, 1), r = (1, 0) and c0 <= 1/2 the expected regret is at least 0.377 T
+    (0.438 T by a finer estimate: docs/errata.md). The last step of the proof fails: it replaces a/gamma + b gamma by
+    sqrt(a b), which holds (with a factor 2) only at the optimal gamma, which is of order T^(-1/4), not T^(-1/2). The
+    theorem leaves delta free. This does not refute a constant delta, which behaves differently (`--set delta=0.125`),
+    but no proof covers it. With gamma = delta = T^(-1/3) the box has regret O(T^(2/3)) and violation O(T^(5/6)).
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -43,8 +43,8 @@ class BanditOpEwaState(NamedTuple):
 class BanditOpEwa(Learner):
     """Bandit OP-EWA: implicit exploration, projected onto an optimistic feasible set.
 
-    Rewards are estimated by implicit exploration (Exp3-IX), constraints by an upper confidence bound for every action; the
-    play is held to the floors as if the bounds were the truth. No multiplier has to be learned.
+    Rewards are estimated by implicit exploration (Exp3-IX), constraints by an upper confidence bound for every action.
+    The play meets the floors as if these bounds were the true means. No multiplier has to be learned.
 
     No box of the paper. With p_1 uniform, and N_k and mean_k the number and the mean of the observations of action k up
     to round t, in round t, i the action drawn from p_t::
@@ -63,12 +63,12 @@ class BanditOpEwa(Learner):
     Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon). kappa = 1 is the theorem: with probability
     1 - epsilon, against rewards that react, for all plays that meet the floors at once, regret <= 2 sqrt(K T (ln K +
     ln(4K/epsilon))) + ln(4/epsilon), and the sum of all shortfalls is at most K + 2 sqrt(2 L K T) + sqrt((T/2)
-    ln(4/epsilon)), without slack. Where constraints are corrupted by at most C in total, and C is known, regret is the
-    same and shortfalls grow by (K + 1) C (1 + ln T). If constraints are the same in every round, and C = 0, every kappa
-    >= 0 has a theorem: 0 falls short by K in all, on average. Elsewhere nothing is proved below 1, as plays that meet
-    the floors may be cut off and what was cut off is not looked at again; in practice 0 falls short by much less. At any
-    kappa an action that was not tried yet is taken to meet every floor, so that it is tried. Proof:
-    docs/theory_projected.md, 3.
+    ln(4/epsilon)), without slack. If constraints are corrupted by at most C in total, and C is known, the bound on
+    regret is the same and that on shortfalls grows by (K + 1) C (1 + ln T). If constraints are the same in every round
+    and C = 0, there is a theorem for every kappa >= 0; with kappa = 0 the expected sum of shortfalls is at most K.
+    Otherwise nothing is proved for kappa < 1, because the set may exclude plays that meet the floors, and an excluded
+    action is not drawn again. In practice the shortfalls with kappa = 0 are much smaller. At any kappa an action that
+    was not tried yet counts as meeting every floor, so that it is tried. Proof: docs/theory_projected.md, 3.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

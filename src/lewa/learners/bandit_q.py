@@ -29,7 +29,7 @@ class BanditQState(NamedTuple):
 class BanditQ(Learner):
     """BanditQ: queues for the floors, and follow the leader with a logarithmic barrier.
 
-    A rival. With V = weight, lambda_1 = 0, G = 0, S = 1 and q_1 even, in round t::
+    A learner of another paper. With V = weight, lambda_1 = 0, G = 0, S = 1 and q_1 uniform, in round t::
 
         p_t    = (1 - gamma_t) q_t + gamma_t/K,  gamma_t = min(1/2, sqrt(K/(t - 1))), and 1/2 at first
         lambda = [lambda + (c0 - c_{t,i})/V]+                                        (V lambda is the queue Q)
@@ -40,13 +40,13 @@ class BanditQ(Learner):
 
     Order: the multiplier moves before the gain is counted.
 
-    Parameters: V = weight > 0, of the reward against the queues; c0 = floor, each in [0, 1].
+    Parameters: V = weight > 0, the weight of the reward relative to the queues; c0 = floor, each in [0, 1].
 
-    Reading: the author asks of each action i that what *it* earns, counting only the rounds in which it was drawn, be at
-    least lambda_i a round. That is m = K constraints here, c_{j,k} = r_k where j = k and 0 elsewhere, and for those this
-    is his rule, as his own program has it; the gain is then (Q_i + V) r_i. For other constraints it is the same rule
-    with V r + Q.c for the gain, which is what his is derived from. V = sqrt(T), as in that program. What he proves is about
-    his constraints; for others nothing is claimed here.
+    Reading: the author requires that each action i earns at least lambda_i per round, counting only the rounds in which
+    it is drawn. These are m = K constraints here, c_{j,k} = r_k for j = k and 0 otherwise. For them this is his rule as
+    his program implements it, and the gain is (Q_i + V) r_i. For other constraints the rule is the same with the gain V
+    r + Q.c, from which his gain is derived. V = sqrt(T), as in his program. His theorem is about his constraints; for
+    others nothing is claimed here.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -46,9 +46,9 @@ class BanditSafeMixingState(NamedTuple):
 class BanditSafeMixing(WithSafeAction):
     """Bandit safe mixing: keeps the floor in every round, with bandit feedback.
 
-    Bandit OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. No box of the
-    paper. With x_1 even, sigma_1 = max_j c0/(c0 + margin), and N_k and mean_k the number and the mean of the
-    observations of action k up to round t, in round t, i the action drawn from p_t::
+    Each round mixes as much of the safe action into the play of bandit OP-EWA as is needed to meet the floors with
+    certainty. No box of the paper. With x_1 uniform, sigma_1 = max_j c0/(c0 + margin), and N_k and mean_k the number
+    and the mean of the observations of action k up to round t, in round t, i the action drawn from p_t::
 
         p_t         = sigma_t e_safe + (1 - sigma_t) x_t
         w_{t+1,i}   = x_{t,i} exp(-eta (1 - sigma_t) (1 - r_t)/(p_{t,i} + eta/2))       (the other weights are those of x_t)
@@ -58,16 +58,17 @@ class BanditSafeMixing(WithSafeAction):
         s_j         = [c0 - x_{t+1}.v]+
         sigma_{t+1} = max_j s_j/(s_j + margin)
 
-    Order: u and v contain round t. The feedback contains the probability p_{t,i} of the draw; for late feedback sigma is
-    that of the moment of learning.
+    Order: u and v contain round t. The feedback contains the probability p_{t,i} of the draw; for late feedback sigma
+    is that of the time of learning.
 
     Parameters: eta = eta > 0; L = level > 0; safe = safe, the number of an action, or -1 if none is known; margin =
-    margin >= 0, by how much that action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
+    margin >= 0, the amount by which the mean of that action is known to exceed every floor; c0 = floor, each in [0, 1].
 
-    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon); `safe` and `margin` as for safe-mixing. S-OPS
-    learns with the whole step; with 1 - sigma of it, which is what x has of the play, no factor 1/margin enters the
-    weights, and with probability 1 - epsilon p_t.c >= c0 in every round and regret is that of bandit OP-EWA plus its
-    bound on the shortfalls divided by margin. Proof: docs/theory_projected.md, 5.
+    Reading: eta = sqrt((ln K + ln(4K/epsilon))/(K T)), L = ln(8KmT/epsilon); `safe` and `margin` as for safe-mixing.
+    S-OPS learns with the whole step. Here the step is multiplied by 1 - sigma, the share of x in the play, so that no
+    factor 1/margin enters the weights. With probability 1 - epsilon, p_t.c >= c0 in every round, and the bound on
+    regret is that of bandit OP-EWA plus its bound on the shortfalls divided by margin. Proof: docs/theory_projected.md,
+    5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -18,7 +18,7 @@ Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
 
 
 class Tuning(NamedTuple):
-    """A tuning of a learner that has a name."""
+    """A named tuning of a learner."""
 
     about: str = ""  # one line for lists, in which NAME@TUNING is a learner of its own
     fixes: tuple[str, ...] = ()  # the settings that it fixes
@@ -125,7 +125,7 @@ class Learner:
         """Note that a decision with these charged values gets no answer; most learners do nothing here."""
 
     def learn(self, s: Any, seen: Any) -> None:
-        """Update the state by the feedback of one round."""
+        """Update the state with the feedback of one round."""
         raise NotImplementedError(f"{type(self).__name__} does not learn")
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -298,7 +298,7 @@ def check_exponent(b: float) -> None:
 
 
 def check_delay(delay: float) -> None:
-    """Check the most decisions by which answers are expected to be late."""
+    """Check the largest delay of an answer, in decisions."""
     require(0 <= delay <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
 
 
@@ -332,7 +332,7 @@ def log_actions(actions: int) -> float:
 
 
 def _with_checked_sizes(guarantees: Callable[..., tuple[Guarantee, ...]]) -> Callable[..., tuple[Guarantee, ...]]:
-    """Refuse numbers of actions and rounds that are none before the theorems of a learner compute with them."""
+    """Reject invalid numbers of actions and rounds before the theorems of a learner use them."""
 
     @wraps(guarantees)
     def with_checks(self: Learner, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -354,7 +354,7 @@ def _number(name: str, value: object) -> float:
 
 
 def _array(name: str, value: object) -> Vector:
-    """Return a vector or a matrix as a copy that nobody writes to."""
+    """Return a vector or a matrix as a read-only copy."""
     array = np.array(as_floor(value) if name == "floor" else as_floats(name, value))
     array.setflags(write=False)
     return array

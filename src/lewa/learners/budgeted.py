@@ -1,4 +1,4 @@
-"""The base class of the rivals with a budget: the floors define a budget that the rounds spend."""
+"""The base class of learners with a budget: the floors define a budget that the rounds spend."""
 
 from typing import ClassVar, NamedTuple, Self
 
@@ -15,7 +15,7 @@ class BudgetedState(NamedTuple):
 
 
 class Budgeted(Learner):
-    """A learner for T = rounds > 0 rounds, which spends 1 - c a round of a budget of T (1 - c0)."""
+    """A learner for T = rounds > 0 rounds, which spends 1 - c per round of a budget of T (1 - c0)."""
 
     rounds: float
     name: ClassVar[str]  # for a guarantee's source

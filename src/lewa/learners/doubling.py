@@ -23,17 +23,18 @@ MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each the
 class Doubling(Wrapper):
     """Restart the inner learner in epochs of 1, 2, 4, ... rounds, for an unknown horizon.
 
-    Box: in epoch k, of first 2^k rounds, the inner learner is tuned for that many rounds and starts anew.
+    Box: in epoch k, which has first 2^k rounds, the inner learner is tuned for that many rounds and starts from its
+    first state.
 
-    Order: the state is reset after the last answer of an epoch. An answer counts for the epoch in which it arrives: a late
-    answer, for a play of the epoch before, is learned like any other, by its propensity.
+    Order: the state is reset after the last answer of an epoch. An answer counts in the epoch in which it arrives: a
+    late answer to a play of the previous epoch is learned like any other, with its propensity.
 
     Parameters: those of the inner learner, each with one entry (for a vector, one row) per epoch; length = rounds of each
     epoch; c0 = floor, which is the same in all of them.
 
-    Reading: the bound is the sum over the epochs (docs/theory_anytime.md, 2): the best play overall is no better than the
-    best of each epoch. If the inner learner has a confidence epsilon, epoch k = 0, 1, ... is tuned for
-    epsilon/((k + 1)(k + 2)), and these sum to less than epsilon.
+    Reading: the bound is the sum over the epochs (docs/theory_anytime.md, 2), because the best play overall is no
+    better than the best play of each epoch. If the inner learner has a confidence epsilon, epoch k = 0, 1, ... is tuned
+    for epsilon/((k + 1)(k + 2)), and these sum to less than epsilon.
 
     >>> import lewa
     >>> learner = lewa.learners.make("lewa+doubling", actions=2, horizon=1, floor=0.5)  # any horizon: it is not used
@@ -165,7 +166,7 @@ class Doubling(Wrapper):
 
     @property
     def parent(self) -> Learner | None:
-        """With floor 0 a learner that is then EWA is EWA, doubled."""
+        """Doubled EWA, if the inner learner is EWA with floor 0."""
         parents = [self.at(k).parent for k in range(self.length.size)]
         if not all(isinstance(parent, Ewa) for parent in parents):
             return None

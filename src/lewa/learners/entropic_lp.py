@@ -1,4 +1,4 @@
-"""Entropic LP: all rewards so far and an entropy, maximised over what met the floors so far."""
+"""Entropic LP: maximise all rewards so far plus an entropy over the plays that met the floors so far."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -28,20 +28,21 @@ class EntropicLpState(NamedTuple):
 class EntropicLp(Learner):
     """Entropic LP: exponential weights on all rewards so far, projected onto the estimated feasible set.
 
-    A rival: the second heuristic of Mannor, Tsitsiklis and Yu, a linear program over the past that an entropy smooths. With
-    G_0 = 0 and p_1 even, in round t::
+    A learner of another paper: the second heuristic of Mannor, Tsitsiklis and Yu, a linear program over the past that
+    is smoothed by an entropy. With G_0 = 0 and p_1 uniform, in round t::
 
         G_t     = G_{t-1} + r_t,   cbar_t = (c_1 + ... + c_t)/t
         p_{t+1} = argmax {p.G_t + H(p)/eta : p.cbar_t >= c0},   H(p) = -sum p ln p      (without the floors, if none does)
                 = exp(eta (G_t + lambda cbar_t)) / sum, with the least lambda >= 0 that leads there
 
-    Order: G_t and cbar_t contain round t. For m constraints there are m lines, and lambda has m entries.
+    Order: G_t and cbar_t contain round t. For m constraints there are m half-spaces, and lambda has m entries.
 
     Parameters: eta = eta > 0; c0 = floor, each in [0, 1].
 
-    Reading: their original is not at hand, and details may differ. eta = sqrt(8 ln K/T), that of EWA. It differs from OP-EWA
-    with kappa = 0 in one thing: each play is projected from all rewards so far, not from the play before (lazy), and as
-    the estimate moves nothing is proved of that. There is no bandit form: `bandit-op-ewa` with kappa = 0 is its neighbour.
+    Reading: this follows the paper from memory, and details may differ. eta = sqrt(8 ln K/T), that of EWA. It differs
+    from OP-EWA with kappa = 0 in one respect: each play is projected from all rewards so far, not from the previous
+    play (it is lazy). As the estimate changes, nothing is proved about this. There is no bandit form; `bandit-op-ewa`
+    with kappa = 0 is the most similar learner.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -1,4 +1,4 @@
-"""Epsilon-first: a share of the budget to explore, the rest for the largest reward per cost."""
+"""Epsilon-first: spend a share of the budget on exploration, the rest on the largest reward per cost."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Self
@@ -14,23 +14,26 @@ from lewa.types import Vector
 class EpsilonFirst(Budgeted):
     """Epsilon-first: spend a share of the budget on exploring, and the rest on the largest reward per cost seen there.
 
-    A rival, for rewards with a fixed mean, and the first for bandits with a budget. With d_k and B_t as in `kube`, and N_k,
-    rbar_k and cbar_k of what was seen of action k while exploring, in round t::
+    A learner of another paper, the first for bandits with a budget; for rewards with a fixed mean. With d_k and B_t as
+    in `kube`, and N_k, rbar_k and cbar_k the number and the means of the observations of action k during exploration,
+    in round t::
 
         p_t = the actions drawn least, evenly, while T - B_t < explore T;
               then the action with the largest rbar_k/d_k of those with d_k <= B_t;
               when nothing is affordable, the action with the least d_k
 
-    Order: a round enters after it was played; after exploring only what it cost does. An answer counts as explored by
-    when it comes. Ties are played evenly. For m constraints d_k and what is spent are as in `kube`.
+    Order: a round counts after it was played; after exploration only its cost counts. Whether an answer belongs to the
+    exploration depends on when it arrives. Ties are played uniformly. For m constraints d_k and the spending are as in
+    `kube`.
 
-    Parameters: explore = explore in (0, 1), the authors' epsilon; T = rounds > 0, what the budget is for; c0 = floor, each
-    in [0, 1]; a floor of 1 leaves no budget.
+    Parameters: explore = explore in (0, 1), the authors' epsilon; T = rounds > 0, the number of rounds of the budget;
+    c0 = floor, each in [0, 1]; a floor of 1 leaves no budget.
 
-    Reading: explore = T^(-1/3), the order at which the authors' bound on what is lost to the best use of the budget is of
-    order B^(2/3). They draw the actions in turn; here lots decide the order of each sweep, so that no action is special. The
-    rest is read as in `kube`: costs that are not known are means, and where they stop the cheapest action is played. An
-    action that was not explored counts as earning nothing, at cost 1. Full information would leave nothing to explore.
+    Reading: explore = T^(-1/3); for this order the authors' bound on the loss relative to the best use of the budget is
+    of order B^(2/3). They draw the actions in turn; here the order of each sweep is random, so that no action is
+    special. The rest is as in `kube`: unknown costs are replaced by means, and after the point at which the authors
+    stop the cheapest action is played. An action that was not explored counts as earning nothing, at cost 1. With full
+    information there would be nothing to explore.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -21,7 +21,7 @@ class EwaState(NamedTuple):
 class Ewa(Learner):
     """EWA (Hedge): exponential weights on rewards; ignores constraints.
 
-    Actions are played in proportion to the exponential of what they earned. Section 2 of the paper (no box).
+    Actions are played in proportion to the exponential of their total reward. Section 2 of the paper (no box).
     With w_1 = 1, in round t::
 
         p_t     = w_t / sum w_t
@@ -29,11 +29,11 @@ class Ewa(Learner):
 
     Order: the play of round t uses the weights of rounds before t.
 
-    Parameters: eta = eta > 0; c0 = floor, each in [0, 1], which the rule never reads: it is there so that the violation
-    can be measured beside the other learners'.
+    Parameters: eta = eta > 0; c0 = floor, each in [0, 1], which the rule never reads; it only serves to measure the
+    violation.
 
-    Reading: nothing to decide. The tuning is eta = sqrt(8 ln K / T), with regret at most sqrt(T ln K / 2) on every
-    sequence. LEWA and High-Probability LEWA with floor 0 reduce to this learner.
+    Reading: there is only one reading. The tuning is eta = sqrt(8 ln K / T), with regret at most sqrt(T ln K / 2) on
+    every sequence. LEWA and High-Probability LEWA with floor 0 reduce to this learner.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -17,19 +17,19 @@ from lewa.types import Vector
 class Exp3(Learner):
     """Exp3: EWA with bandit feedback; ignores constraints.
 
-    A rival, and the parent of BanditLEWA. With w_1 = 1, in round t, i the action drawn from p_t::
+    A learner of another paper, and the parent of BanditLEWA. With w_1 = 1, in round t, i the action drawn from p_t::
 
         p_t       = (1 - gamma) w_t / sum w_t + gamma/K
         w_{t+1,i} = w_{t,i} exp(gamma r_t/(K p_{t,i}))                                 (the other weights stay)
 
-    Order: the chance p_{t,i} is that of the moment of the draw and travels with the feedback.
+    Order: the probability p_{t,i} is that of the draw, which the feedback contains.
 
     Parameters: gamma = gamma in (0, 1], the exploration and, divided by K, the step; c0 = floor, each in [0, 1], which the
     rule never reads.
 
-    Reading: gamma = min(1, sqrt(K ln K/((e - 1) T))), with expected regret at most 2 sqrt(e - 1) sqrt(K T ln K), which is
-    the authors' 2.63 sqrt(K T ln K) rounded up, against rewards that are fixed in advance. With full information there is
-    nothing to estimate and it is EWA. Proof: docs/theory_rivals.md, 3.
+    Reading: gamma = min(1, sqrt(K ln K/((e - 1) T))), with expected regret at most 2 sqrt(e - 1) sqrt(K T ln K),
+    against rewards that are fixed in advance; the authors round this up to 2.63 sqrt(K T ln K). With full information
+    there is nothing to estimate, and it is EWA. Proof: docs/theory_rivals.md, 3.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

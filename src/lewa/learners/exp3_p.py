@@ -1,4 +1,4 @@
-"""Exp3.P: Exp3 with a bonus for actions that are seldom drawn, and so with bounds for the single run."""
+"""Exp3.P: Exp3 with a bonus for actions that are rarely drawn, which gives bounds for the single run."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -24,23 +24,25 @@ class Exp3PState(NamedTuple):
 class Exp3P(Learner):
     """Exp3.P: Exp3 with bounds for the single run; ignores constraints.
 
-    A rival. With w_1 = 1, in round t, i the action drawn from p_t, and rhat_t zero but at i, where it is r_t/p_{t,i}::
+    A learner of another paper. With w_1 = 1, in round t, i the action drawn from p_t, and rhat_t = r_t/p_{t,i} at i and
+    0 elsewhere::
 
         p_t     = (1 - gamma) w_t / sum w_t + gamma/K
         w_{t+1} = w_t exp(eta (rhat_t + bonus/p_t))
 
-    Order: every weight moves every round, and `learn` needs the whole play it is answered for, which travels with the
-    feedback.
+    Order: every weight moves every round, and `learn` needs the whole play of the decision, which the feedback
+    contains.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1); bonus = bonus > 0; c0 = floor, each in [0, 1], which the rule never
     reads. The proof needs bonus <= 1 and eta (1 + bonus) K <= gamma.
 
     Reading: gamma = min(3/5, 2 sqrt(3/5 K ln K/T)), eta = gamma/(3K) and bonus = alpha/sqrt(KT), at most 1, with alpha =
-    2 sqrt(ln(KT/epsilon)), which are the authors', as remembered; their first weights, exp(alpha gamma/3 sqrt(T/K)), are
-    the same for all actions and cancel. Their bound, 4 sqrt(KT ln(KT/epsilon)) + 4 sqrt(5/3 KT ln K) + 8 ln(KT/epsilon), is
-    not printed, as that of a later and simpler proof is smaller: with probability 1 - epsilon and also if rewards react,
-    regret <= gamma T + (e - 2)(1 + bonus) eta K T + bonus K T + ln K/eta + ln(K/epsilon)/bonus. With full information there
-    is nothing to estimate and EWA's bound holds in every run. Proof: docs/theory_rivals.md, 4.
+    2 sqrt(ln(KT/epsilon)), which are those of the authors (quoted from memory); their first weights, exp(alpha gamma/3
+    sqrt(T/K)), are the same for all actions and cancel. Their bound, 4 sqrt(KT ln(KT/epsilon)) + 4 sqrt(5/3 KT ln K) +
+    8 ln(KT/epsilon), is not printed, because a later and simpler proof gives a smaller bound: with probability 1 -
+    epsilon and also if rewards react, regret <= gamma T + (e - 2)(1 + bonus) eta K T + bonus K T + ln K/eta +
+    ln(K/epsilon)/bonus. With full information there is nothing to estimate, and the bound of EWA holds in every run.
+    Proof: docs/theory_rivals.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

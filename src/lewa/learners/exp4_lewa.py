@@ -43,9 +43,9 @@ class Exp4Lewa(PrimalDual):
     delta >= 2 m eta min(K, N).
 
     Reading: eta = sqrt(ln N/(m k)) T^(-b), delta = 2 m eta k, mu = T^(b-1)/sqrt(m) with k = min(K, N): regret
-    2 sqrt(k T ln N) + sqrt(T)/2 at m = 1, against the best mixture of policies that is fixed in advance. A context is noise
-    that rewards and constraints share: against the best mixture in hindsight nothing is proved of expectations. The proof
-    is in docs/theory_contexts.md, 2.
+    2 sqrt(k T ln N) + sqrt(T)/2 at m = 1, against the best mixture of policies that is fixed in advance. A context is
+    noise that rewards and constraints share, so no bound in expectation is proved against the best mixture in
+    hindsight. The proof is in docs/theory_contexts.md, 2.
 
     >>> import lewa
     >>> learner = lewa.learners.Exp4Lewa.tuned(actions=3, horizon=1_000_000, floor=0.6, policies=97)
@@ -119,18 +119,18 @@ class Exp4Lewa(PrimalDual):
 class Exp4LewaIx(Exp4Lewa):
     """EXP4-LEWA-IX: mixes policies with bounds for the single run, against every mixture at once.
 
-    No box of the paper. That of `exp4-lewa`, with a little added to the chance that a loss is divided by::
+    No box of the paper. The update of `exp4-lewa` with a small number added to the probability that divides a loss::
 
         g_t          = (eta/2) (1 + lambda_t)
         w_{t+1,i}    = w_{t,i} exp(-eta xi_{t,i}(a)/(p_{t,a} + g_t) ((1 - r_t) + lambda_t (1 - c_t)))  (all i)
 
-    Order: as there; for m constraints lambda_t in g_t is the sum over constraints. In general g_t has the factor
-    max_i xi_{t,i}(a), which is 1 here, since the policies that always take one action are among them.
+    Order: as for `exp4-lewa`; for m constraints lambda_t in g_t is the sum over constraints. In general g_t has the
+    factor max_i xi_{t,i}(a), which is 1 here, because the constant policies are included.
 
-    Parameters: as there. The proof needs delta > 4 m eta min(K, N).
+    Parameters: as for `exp4-lewa`. The proof needs delta > 4 m eta min(K, N).
 
     Reading: eta = sqrt((ln N + ln(4N/epsilon))/(2 m k T)), delta = 8 m eta k, mu = 1/sqrt(m T) with k = min(K, N);
-    `epsilon` enters the tuning alone, the learner has bounds at every other epsilon too. They hold against the best
+    `epsilon` affects only the tuning; the learner has bounds at every other epsilon too. They hold against the best
     mixture in hindsight. Without policies of the user it equals `lewa-ix`, bit for bit. The proof is in
     docs/theory_contexts.md, 2.
 
@@ -187,7 +187,7 @@ class Exp4LewaIx(Exp4Lewa):
 
 
 def check_policies(policies: float) -> None:
-    """Refuse a number of policies that is none."""
+    """Reject an invalid number of policies."""
     whole = policies >= 0 and policies == int(policies)
     require(whole, "policies must be a whole number of at least 0", policies=policies)
 

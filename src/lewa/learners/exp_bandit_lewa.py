@@ -27,9 +27,9 @@ class ExpBanditLewaState(NamedTuple):
 class ExpBanditLewa(Learner):
     """ExpBanditLEWA: an exponential price on all shortfall so far, for bandit feedback and arbitrary constraints.
 
-    ExpLEWA where only the action drawn is seen. A round in which the action drawn misses a floor costs what it misses, at a
-    price that grows exponentially with all that was missed before. The step falls as the prices add up, so that it fits
-    any scale of them.
+    ExpLEWA for bandit feedback. If the action drawn misses a floor, its shortfall is a cost, at a price that grows
+    exponentially with the sum of all earlier shortfalls. The step decreases as the prices add up, so that it adapts to
+    their scale.
 
     No box of the paper. With Q_0 = 0, n_0 = 0, Lhat_0 = 0, in round t, i the action drawn from p_t::
 
@@ -40,17 +40,18 @@ class ExpBanditLewa(Learner):
         Lhat_{t,i} = Lhat_{t-1,i} + ((1 - r_t) + z_t v_t)/p_{t,i}                      (the others stay)
         Q_t        = Q_{t-1} + v_t
 
-    Order: the price of a round is known before its draw, and so is its step. A late answer is learned at the price of the
-    moment, by the chance that came with it.
+    Order: the price and the step of a round are known before its draw. A late answer is learned at the current price,
+    with the probability of its draw.
 
     Parameters: eta = eta > 0; b = rate > 0; c0 = floor, each in [0, 1].
 
-    Reading: eta = sqrt(ln K/K); with C = 2 sqrt(K T ln K), b = ln(1 + 9/(10 C)): in expectation, against every mixture of
-    actions that each meet the floors in every round, regret <= C + 0.9 and sum_t v_t <= ln(10 (T + C + 1))/b, without slack
-    and however many floors there are. The shortfall has that bound with probability 1 - epsilon too, with 10/epsilon for
-    10. The comparator is narrower than ExpLEWA's: what a mixture of other actions meets is not seen. The exponent is held
-    at 100, which changes nothing in the proof. As for ExpLEWA, noise around a mean is a world where every round's
-    bad luck counts, and nothing is proved. Proof: docs/theory_adversarial.md, 2.4.
+    Reading: eta = sqrt(ln K/K); with C = 2 sqrt(K T ln K), b = ln(1 + 9/(10 C)): in expectation, against every mixture
+    of actions that each meet the floors in every round, regret <= C + 0.9 and sum_t v_t <= ln(10 (T + C + 1))/b,
+    without slack and for any number of floors. With probability 1 - epsilon the shortfall has the same bound with
+    10/epsilon in place of 10. There are fewer comparators than for ExpLEWA, because the constraint of a mixture is not
+    observed. The exponent is capped at 100, which does not affect the proof. As for ExpLEWA, nothing is proved for
+    constraints that vary randomly around a mean, because every round below the floor counts. Proof:
+    docs/theory_adversarial.md, 2.4.
 
     >>> import lewa, numpy as np
     >>> T = 100_000

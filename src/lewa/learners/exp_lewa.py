@@ -25,9 +25,9 @@ class ExpLewaState(NamedTuple):
 class ExpLewa(Learner):
     """ExpLEWA: an exponential price on all shortfall so far, for constraints that vary arbitrarily.
 
-    Actions are weighed by r alone while the floors are met. A round that misses one counts its constraint too, at a price
-    that grows exponentially with all that was missed so far: no later round makes up for it. The weights are AdaHedge's,
-    which find their own step at any scale of prices.
+    While the floors are met, actions are weighed by r alone. In a round that misses a floor the constraint counts too,
+    at a price that grows exponentially with the sum of all shortfalls so far; no later round offsets a shortfall. The
+    weights are those of AdaHedge, whose step adapts to the scale of the prices.
 
     No box of the paper. With Q_0 = 0, G_0 = 0, Delta_0 = 0, in round t::
 
@@ -39,16 +39,17 @@ class ExpLewa(Learner):
         Delta_t = Delta_{t-1} + ln(sum p_t exp(eta_t g_t))/eta_t - p_t.g_t
 
     Order: the price of a round contains its own shortfall. For m constraints [c0 - p_t.c_t]+ is the largest over the floors
-    and c_t in g_t is the constraint that is missed by it.
+    and c_t in g_t is the constraint with this shortfall.
 
     Parameters: b = rate > 0; c0 = floor, each in [0, 1].
 
     Reading: with C = 1 + sqrt(1 + T ln K), b = 9/(10 C): on every path and against plays that meet the floors in every
-    round regret <= C + 0.9 and sum_t max_j [c0_j - p_t.c_tj]+ <= (C/0.9) ln(10 (T + C + 1)), without slack and however
-    many floors there are. Sinha and Vaze take b = 1/(2 C), for which both bounds are proved too, the second 1.5 times as
-    large. The exponent b Q_t never exceeds ln(10 (T + C + 1)). Where no play meets the floors in every round it might: it
-    is held at 100, and nothing is proved. Constraints that are noise around a mean are such a world, as each round of bad
-    luck counts as a shortfall; `lewa` is made for them. Proof: docs/theory_adversarial.md, 2.
+    round regret <= C + 0.9 and sum_t max_j [c0_j - p_t.c_tj]+ <= (C/0.9) ln(10 (T + C + 1)), without slack and for any
+    number of floors. Sinha and Vaze use b = 1/(2 C), for which both bounds are proved too; the second is 1.5 times as
+    large. The exponent b Q_t never exceeds ln(10 (T + C + 1)) if some play meets the floors in every round. Otherwise
+    it could, so it is capped at 100, and nothing is proved. One example is constraints that vary randomly around a
+    mean, where every round below the floor counts as a shortfall; use `lewa` for them. Proof:
+    docs/theory_adversarial.md, 2.
 
     >>> import lewa, numpy as np
     >>> T = 10_000

@@ -1,4 +1,4 @@
-"""What is expected of each action before anything was seen, as a parameter of learners that start from it."""
+"""The expected values of each action before any observation, as a parameter of learners that start from them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,7 +10,7 @@ from lewa.validation import in_unit
 
 
 def expected_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
-    """Return (1 + m, K): the reward of each action and its costs, 1 - c; what is unknown is 1/2, and the limit."""
+    """Return (1 + m, K): each action's reward and costs, 1 - c; 1/2 for an unknown reward, the limit for an unknown cost."""
     prior = np.empty((1 + floor.size, actions))
     prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)
     prior[1:] = (1 - floor)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
@@ -18,7 +18,7 @@ def expected_values(floor: Vector, actions: int, means: object, rewards: object)
 
 
 def known_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
-    """Return the same if something is expected; else (1 + m, 0), and a learner starts from nothing."""
+    """Return the expected values if there are any; else an array (1 + m, 0), and a learner starts without a prior."""
     size = 0 if means is None and rewards is None else actions
     return expected_values(floor, actions, means, rewards)[:, :size]
 
@@ -37,7 +37,7 @@ def check_columns(prior: Matrix, actions: int) -> None:
 
 
 def reordered(prior: Matrix, order: Sequence[int]) -> Matrix:
-    """Return the prior where action k is what was action order[k]."""
+    """Return the prior after renaming action order[k] to k."""
     return prior[:, list(order)] if prior.size else prior
 
 
@@ -52,7 +52,7 @@ def with_action(prior: Matrix, floor: Vector, like: int | None, expected: Mappin
 
 
 def in_new_units(prior: Matrix, j: int, ratio: float, shift: float) -> Matrix:
-    """Return the prior where a cost z of constraint j is written ratio z + shift."""
+    """Return the prior after a cost z of constraint j is rescaled to ratio z + shift."""
     changed = prior.copy()
     changed[1 + j] = np.maximum(ratio * changed[1 + j] + shift, 0.0)
     return changed

@@ -1,4 +1,4 @@
-"""Explore-then-project: some rounds to estimate the constraints, then exponential weights on what the estimate allows."""
+"""Explore-then-project: estimate the constraints first, then play exponential weights projected onto the estimate."""
 
 from dataclasses import dataclass
 from math import ceil, sqrt
@@ -40,26 +40,27 @@ class ExploreThenProjectState(NamedTuple):
 class ExploreThenProject(Learner):
     """Explore-then-project: estimate the constraints first, then project onto the estimated feasible set.
 
-    The road that section 4 of the paper dismisses, as it is usually walked. OP-EWA estimates in every round and is better by
-    T^(1/6); this one is here to be measured beside it. No box of the paper. With w_1 = 1 and n = explore, in round t::
+    The usual form of the method that section 4 of the paper dismisses. OP-EWA estimates in every round and has bounds
+    that are smaller by a factor of order T^(1/6); this learner is included for comparison. No box of the paper. With
+    w_1 = 1 and n = explore, in round t::
 
         p_t     = 1/K up to round n, then w_t / sum w_t
         cbar    = (c_1 + ... + c_n) / n
         X       = {p : p.cbar >= c0 - optimism radius/sqrt(n)}, or with 1 for optimism if there is no such play
         w_{t+1} = w_t exp(eta r_t); from round n on its projection onto X, in relative entropy     (itself, if X is empty)
 
-    Order: round n is the last to be explored, and the first to be projected after. The weights learn from the first
-    round on, which costs nothing. With m constraints X has m half-spaces.
+    Order: round n is the last round of exploration, and the first after which the weights are projected. The weights
+    learn from the first round on, at no cost. With m constraints X has m half-spaces.
 
     Parameters: eta = eta > 0; n = explore >= 1, a whole number; radius = radius > 0; optimism = optimism, 0 (plain) or
     1; c0 = floor, each in [0, 1]; a floor of 0 is no constraint.
 
     Reading: eta = sqrt(8 ln K/T), n = T^(2/3), radius = sqrt(ln(2Km/epsilon)/2). With optimism regret and the sum of all
-    shortfalls are of order T^(2/3) with probability 1 - epsilon, without slack: the regularity that the paper asks for is
-    not needed. Plain, plays that meet the floors may be cut off by the estimate, and regret is proved only where some play
-    exceeds the floors by S; this is where the paper's objection is right. Usually the action with the largest estimate is
-    played where X is empty; here the optimistic set, which is not, and says what to do for several constraints.
-    Proof: docs/theory_projected.md, 4.
+    shortfalls are of order T^(2/3) with probability 1 - epsilon, without slack: the regularity condition of the paper
+    is not needed. With optimism = 0 the estimate may exclude plays that meet the floors, and regret is bounded only if
+    some play exceeds the floors by S; in this case the objection of the paper is right. If X is empty, the usual rule
+    is to play the action with the largest estimate. Here the optimistic set is used, which is not empty and is also
+    defined for several constraints. Proof: docs/theory_projected.md, 4.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -155,6 +156,6 @@ def explored_rounds(horizon: int) -> float:
 
 
 def check_explore(explore: float, optimism: float) -> None:
-    """How many rounds are explored, and whether the estimate is eased by its radius."""
+    """Check the number of rounds of exploration, and whether the estimate is relaxed by its radius."""
     require(explore >= 1 and explore % 1 == 0, "explore must be an integer of at least 1", explore=explore)
     require(optimism in (0, 1), "optimism must be 0 or 1", optimism=optimism)

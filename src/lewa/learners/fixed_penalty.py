@@ -1,4 +1,4 @@
-"""EWA with a fixed penalty: what a Lagrange multiplier is when nobody adjusts it."""
+"""EWA with a fixed penalty: a Lagrange multiplier that is never adjusted."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -20,8 +20,8 @@ BROKEN = (
 class FixedPenalty(PenaltyLearner):
     """EWA with a fixed penalty: constraints have a constant price.
 
-    Actions are weighed by r + lambda c, with a lambda that is chosen beforehand. A straw man: section 4 of the paper names
-    it only to set it aside (no box). With w_1 = 1, in round t::
+    Actions are weighed by r + lambda c, with a lambda that is chosen in advance. Included for comparison: section 4 of
+    the paper mentions this method only to reject it (no box). With w_1 = 1, in round t::
 
         p_t     = w_t / sum w_t
         w_{t+1} = w_t exp(eta (r_t + lambda c_t))
@@ -29,14 +29,14 @@ class FixedPenalty(PenaltyLearner):
     Order: the play of round t uses the weights of rounds before t. For m constraints lambda is a vector and lambda c the
     sum over constraints.
 
-    Parameters: eta = eta > 0; lambda = penalty, one per constraint, at least 0 (`tuned` takes one number for all of them
-    too); c0 = floor, each in [0, 1], which the rule never reads.
+    Parameters: eta = eta > 0; lambda = penalty, one per constraint, at least 0 (`tuned` also accepts one number for all
+    constraints); c0 = floor, each in [0, 1], which the rule never reads.
 
-    Reading: nothing to decide. Gains lie in [0, 1 + sum lambda], so the step is EWA's for that range,
-    eta = sqrt(8 ln K/T)/(1 + sum lambda). No penalty is right for every reward: with K = 2, c = (0, 1), c0 = 1/2, one of
-    lambda <= 3/4 stays below the floor if r = (1, 0), and one of lambda > 3/4 stays above it if r = (1/2, 0), so
-    max(regret, violation) >= T/4 - 1/(1 - exp(-eta/4)) for every lambda (docs/theory.md, 6.2). The game `penalty-breaker`
-    does it without knowing lambda.
+    Reading: there is only one reading. Gains lie in [0, 1 + sum lambda], so the step is that of EWA for this range,
+    eta = sqrt(8 ln K/T)/(1 + sum lambda). No penalty is right for every reward. Let K = 2, c = (0, 1) and c0 = 1/2. A
+    penalty of at most 3/4 stays below the floor if r = (1, 0), and a penalty above 3/4 stays above it if r = (1/2, 0),
+    so max(regret, violation) >= T/4 - 1/(1 - exp(-eta/4)) for every lambda (docs/theory.md, 6.2). The game
+    `penalty-breaker` achieves this without knowing lambda.
 
     >>> import lewa
     >>> T, cheap, dear = 10_000, [[1, 0]], [[0.5, 0]]

@@ -1,4 +1,4 @@
-"""Fixed-share LEWA: LEWA of which a share is spread evenly each round, so that no action falls too far behind."""
+"""Fixed-share LEWA: LEWA with a uniform share in each round, so that no weight becomes too small."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -33,8 +33,8 @@ class FixedShareLewaState(NamedTuple):
 class FixedShareLewa(PrimalDual):
     """Fixed-share LEWA: no weight becomes too small, and with slack the violation is of order sqrt(T).
 
-    Plain LEWA lets an action that exceeds the floor fall behind by as much as it earned less; when it is needed, the
-    multiplier has to make up for all of it first. Here each keeps a share of the weights.
+    In plain LEWA the weight of an action that exceeds the floor but earns little becomes very small. When the action is
+    needed, the multiplier has to offset all of this first. Here each action keeps a share of the weights.
 
     No box of the paper. With w_1 = 1 and lambda_1 = 0, in round t::
 
@@ -48,11 +48,11 @@ class FixedShareLewa(PrimalDual):
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; share = share in (0, 1); c0 = floor, each in [0, 1].
 
-    Reading: share = 1/T, which needs a horizon. All that is proved of LEWA stays, with ln K + 1 for ln K: regret
-    sqrt(T (ln K + 1)) + sqrt(T)/2, violation of order T^(3/4). If some play exceeds every floor by S, violation is of
-    order sqrt(T) (1/S + sqrt(ln T)) besides, whatever the rewards do; the rule need not know S. With `epsilon` the
-    shrinkage is doubled and bounds hold with probability 1 - epsilon, as for LEWA. Proofs: docs/theory_adversarial.md, 1.
-    `delay`, the most decisions by which answers are late, gives the steps of docs/theory_delay.md, 3.
+    Reading: share = 1/T, which needs a horizon. All bounds of LEWA hold with ln K + 1 for ln K: regret sqrt(T (ln K +
+    1)) + sqrt(T)/2, violation of order T^(3/4). If some play exceeds every floor by S, violation is also of order
+    sqrt(T) (1/S + sqrt(ln T)), for any rewards; the rule does not use S. With `epsilon` the shrinkage is doubled and
+    bounds hold with probability 1 - epsilon, as for LEWA. Proofs: docs/theory_adversarial.md, 1. `delay`, the largest
+    delay of an answer in decisions, gives the steps of docs/theory_delay.md, 3.
 
     >>> import lewa
     >>> T = 100_000
@@ -66,7 +66,7 @@ class FixedShareLewa(PrimalDual):
     'violation 2.53 sqrt(T), bound 6.6 sqrt(T)'
 
     Reference: M. Herbster, M. Warmuth, Tracking the best expert, Machine Learning 32, 1998, for the share; X. Wei, H. Yu,
-    M. Neely, Online primal-dual mirror descent under stochastic constraints, 2019, who mix for the same end.
+    M. Neely, Online primal-dual mirror descent under stochastic constraints, 2019, who mix for the same purpose.
     """
 
     eta: float
@@ -139,7 +139,7 @@ class FixedShareLewa(PrimalDual):
 
     @property
     def parent(self) -> None:
-        """With floor 0 it is Herbster and Warmuth's fixed share, which is not among these learners."""
+        """None: with floor 0 it is the fixed share of Herbster and Warmuth, which is not among these learners."""
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return fixed_share.fixed_share_lewa(self, actions, rounds, setting)

@@ -1,4 +1,4 @@
-"""Forecast-LP: the best play for the round that is forecast, by a linear program."""
+"""Forecast-LP: the best play for the forecast of the next round, by a linear program."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -44,22 +44,25 @@ class ForecastLpState(NamedTuple):
 class ForecastLp(Learner):
     """Forecast-LP: the best play for the forecast of the next round, by a linear program.
 
-    A rival: the first heuristic of Mannor, Tsitsiklis and Yu. They play the best response to a calibrated forecast of the
-    next round, which is costly, and then measure what forecasts that are not calibrated do. With g_t = max(1/t, gain),
-    rhat_1 = chat_1 = 0 and p_1 even, in round t::
+    A learner of another paper: the first heuristic of Mannor, Tsitsiklis and Yu. They play the best response to a
+    calibrated forecast of the next round, which is costly, and then measure forecasts that are not calibrated. With g_t
+    = max(1/t, gain), rhat_1 = chat_1 = 0 and p_1 uniform, in round t::
 
         rhat_{t+1} = rhat_t + g_t (r_t - rhat_t),   chat_{t+1} = chat_t + g_t (c_t - chat_t)
         p_{t+1}    = argmax {p.rhat_{t+1} : p.chat_{t+1} >= c0};
                      if there is no such play, the action with the largest min_j (chat_j - c0_j)
 
-    Order: forecasts contain round t. Where several plays are best, their even mixture in relative entropy.
+    Order: forecasts contain round t. If several plays are best, the one nearest to the uniform play in relative entropy
+    is taken.
 
-    Parameters: gain = gain in [0, 1]: 0 forecasts the mean of all rounds, a larger one tracks; c0 = floor, each in [0, 1].
+    Parameters: gain = gain in [0, 1]: 0 forecasts the mean of all rounds, a larger gain follows recent rounds; c0 =
+    floor, each in [0, 1].
 
-    Reading: their originals are not at hand, and details may differ; in particular they forecast what nature does, of
-    which rewards and constraints follow, so both have the same gain here. The linear program is solved by its entropic
-    form with weights exp(10^7 rhat), to within 10^-7 ln K. It follows the leader, and rewards that react lead it astray
-    for ever. There is no bound for it. There is no bandit form: what is not played would not be forecast.
+    Reading: this follows the paper from memory, and details may differ. In particular, they forecast the state of
+    nature, which determines rewards and constraints, so both have the same gain here. The linear program is solved by
+    its entropic form with weights exp(10^7 rhat), to within 10^-7 ln K. The learner follows the leader, so rewards that
+    react can mislead it in every round. It has no bound. There is no bandit form, because actions that are not played
+    could not be forecast.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

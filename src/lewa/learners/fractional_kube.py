@@ -18,19 +18,20 @@ from lewa.types import Vector
 class FractionalKube(Budgeted):
     """Fractional KUBE: play the largest optimistic reward per cost, until the budget is spent.
 
-    A rival: KUBE with a knapsack whose items can be cut, which holds nothing but the densest. With N_k, rbar_k, d_k and B_t
-    as in `kube`, in round t::
+    A learner of another paper: KUBE with a fractional knapsack, which contains only the item with the largest value per
+    cost. With N_k, rbar_k, d_k and B_t as in `kube`, in round t::
 
         p_t = the action with the largest (rbar_k + sqrt(2 ln t/N_k))/d_k of those with d_k <= B_t;
               while some action was never drawn, those, evenly; when nothing is affordable, the action with the least d_k
 
-    Order: a round enters after it was played. Answers may come late and in any order: they are counted, and no chance is
-    needed. Ties are played evenly. For m constraints d_k is as in `kube`.
+    Order: a round counts after it was played. Answers may come late and in any order; the learner does not use their
+    propensities. Ties are played uniformly. For m constraints d_k is as in `kube`.
 
-    Parameters: T = rounds > 0, what the budget is for; c0 = floor, each in [0, 1]; a floor of 1 leaves no budget.
+    Parameters: T = rounds > 0, the number of rounds of the budget; c0 = floor, each in [0, 1]; a floor of 1 leaves no
+    budget.
 
-    Reading: as in `kube`, of which it is the cheaper form: one look at every action a round. The authors report that KUBE
-    earns more, by up to 40 %. Full information would leave nothing to explore here too.
+    Reading: as for `kube`. This form is faster, because it looks at every action once per round. The authors report
+    that KUBE earns up to 40 % more. With full information there would be nothing to explore.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

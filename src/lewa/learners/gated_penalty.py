@@ -1,4 +1,4 @@
-"""EWA with a gated penalty: a fixed one, charged only while the floor is missed."""
+"""EWA with a gated penalty: a fixed price that applies only while the floor is missed."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -27,26 +27,27 @@ class GatedPenaltyState(NamedTuple):
 
 @dataclass(frozen=True)
 class GatedPenalty(PenaltyLearner):
-    """EWA with a gated penalty: a fixed price, charged only while the play misses the floor.
+    """EWA with a gated penalty: a fixed price that applies only while the play misses the floor.
 
     Actions are weighed by r + lambda c while the running mean of the constraints says that the play is below the floor, and
-    by r alone otherwise. A straw man: section 4 of the paper names penalties only to set them aside (no box). With
-    w_1 = 1, in round t::
+    by r alone otherwise. Included for comparison: section 4 of the paper mentions penalties only to reject them (no
+    box). With w_1 = 1, in round t::
 
         p_t     = w_t / sum w_t
         cbar_t  = (c_1 + ... + c_t) / t
         w_{t+1} = w_t exp(eta (r_t + lambda 1{p_t.cbar_t < c0} c_t))
 
-    Order: cbar_t contains c_t; the gate uses p_t. For m constraints each has a gate of its own.
+    Order: cbar_t contains c_t; the gate uses p_t. For m constraints each has its own gate.
 
-    Parameters: eta = eta > 0; lambda = penalty, one per constraint, at least 0 (`tuned` takes one number for all of them
-    too); c0 = floor, each in [0, 1].
+    Parameters: eta = eta > 0; lambda = penalty, one per constraint, at least 0 (`tuned` also accepts one number for all
+    constraints); c0 = floor, each in [0, 1].
 
-    Reading: the gate could open on a single c_t or on the mean; the mean is taken, which noise does not open. The step is
-    that of the fixed penalty. Where the floor costs less than lambda, the play is held at it. Where it costs more, the gate
-    stays open and does not help: on r = (1, 0), c = (c0 - nu, c0) with lambda nu <= 1/2 the first action gains at least 1/2
-    a round, so p_{t,2} <= exp(-eta (t - 1)/2), and violation >= nu (T - 1/(1 - exp(-eta/2))), which is about
-    T/(2 lambda) at nu = 1/(2 lambda). With floor 0 the gate never opens, and this learner is EWA.
+    Reading: the gate could depend on a single c_t or on the mean; here it depends on the mean, so that noise does not
+    open it. The step is that of the fixed penalty. If the floor costs less than lambda, the play stays at the floor. If
+    it costs more, the gate stays open and does not help: with r = (1, 0), c = (c0 - nu, c0) and lambda nu <= 1/2 the
+    first action gains at least 1/2 per round more than the second, so p_{t,2} <= exp(-eta (t - 1)/2), and violation >=
+    nu (T - 1/(1 - exp(-eta/2))), which is about T/(2 lambda) at nu = 1/(2 lambda). With floor 0 the gate never opens,
+    and this learner is EWA.
 
     >>> import lewa
     >>> T, penalty = 100_000, 5.0

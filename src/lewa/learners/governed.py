@@ -21,24 +21,24 @@ class Governed(Wrapper):
 
     Box: with debts R = 0 at the start, in round t::
 
-        if R_j + c0_j > debt_j for some j:  play the safe action; the learner inside is not told of the answer
-        else:                               the learner inside plays, and learns
+        if R_j + c0_j > debt_j for some j: play the safe action; the inner learner does not get the answer
+        else: the inner learner plays, and learns
         then:                               R_j = R_j + c0_j - x_j
 
-    where x is what the play met of the constraints, or the action drawn where that is all that is seen.
+    where x is the constraint of the play, or with bandit feedback that of the action drawn.
 
-    Order: it is decided before an action is drawn. To draw first and to refuse some actions would bias what the learner
-    inside sees. Answers are taken to come at once. For late ones take `lewa.Governor`, which reserves what is open: an
-    agent that is given NAME+governed takes NAME and a governor.
+    Order: the choice is made before an action is drawn. Drawing first and rejecting some actions would bias the
+    feedback of the inner learner. Answers are assumed to come at once. For late answers use `lewa.Governor`, which
+    reserves the worst case of open decisions: an agent with the learner NAME+governed uses NAME and a governor.
 
-    Parameters: those of the learner inside; safe = safe, the number of an action, or -1 if none is known: then nothing is
-    governed; margin = margin >= 0, by how much that action surely exceeds every floor; debt = debt, one number per
-    constraint, at least c0; c0 = floor, each in [0, 1].
+    Parameters: those of the inner learner; safe = safe, the number of an action, or -1 if none is known, which turns
+    the governor off; margin = margin >= 0, the amount by which that action always exceeds every floor; debt = debt, one
+    number per constraint, at least c0; c0 = floor, each in [0, 1].
 
-    Reading: debt = c0 max(100, sqrt(T)), the debt of so many rounds at their worst. If the safe action meets every floor in
-    every round, as it was revealed, no debt ever passes its bound, on every path (G1). The price is regret: each safe round
-    costs at most 1, and there are at most 1 + max_j [V_j - debt_j + c0_j]+/margin of them, if the learner inside misses
-    floor j by at most V_j in its own rounds at all times (G2). Proof: docs/theory_delay.md, 1.
+    Reading: debt = c0 max(100, sqrt(T)), the worst debt of this many rounds. If the observed constraints of the safe
+    action meet every floor in every round, no debt ever exceeds its bound, on every path (G1). This costs regret: each
+    safe round costs at most 1, and there are at most 1 + max_j [V_j - debt_j + c0_j]+/margin of them, if the inner
+    learner misses floor j by at most V_j in its own rounds at all times (G2). Proof: docs/theory_delay.md, 1.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 1.0]])
@@ -125,7 +125,7 @@ class Governed(Wrapper):
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        """Return the examples of the inner learner, one with a safe action that is soon needed, and one without."""
+        """Return the examples of the inner learner: one with a safe action that is soon needed, and one without."""
         examples = []
         for n, (learner, actions) in enumerate(cls.kind.examples()):
             parameters = learner.parameters
@@ -136,7 +136,7 @@ class Governed(Wrapper):
         return examples
 
     def inner(self) -> Learner:
-        """Return the learner inside."""
+        """Return the inner learner."""
         return self.kind(**{name: self.parameters[name] for name in field_types(self.kind)})
 
     def check(self) -> None:
@@ -184,7 +184,7 @@ class Governed(Wrapper):
 
     @property
     def parent(self) -> Learner | None:
-        """That of the learner inside: with floor 0 there is no debt."""
+        """The parent of the inner learner: with floor 0 there is no debt."""
         return self.inner().parent
 
     def relabelled(self, order: Sequence[int]) -> Self:

@@ -32,8 +32,8 @@ class HpBanditLewa(PrimalDual):
     A bonus for actions rarely drawn, clipped means of the constraint estimates, and their confidence radius in the dual
     step.
 
-    Box 4, Theorem 4, repaired. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t, chat_t
-    zero but at i, where they are r_t/p_{t,i} and c_t/p_{t,i}::
+    Box 4, Theorem 4, repaired. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t =
+    r_t/p_{t,i}, chat_t = c_t/p_{t,i} at i and 0 elsewhere::
 
         q_t          = w_t / sum w_t
         p_t          = (1 - gamma) q_t + gamma/K
@@ -43,17 +43,17 @@ class HpBanditLewa(PrimalDual):
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (q_t.ctilde_t + kappa_t - c0)]+
 
     Order: ctilde_t contains round t; the weights use lambda_t, the multiplier uses q_t. Every weight moves every round,
-    and `learn` needs the whole play it is answered for, which travels with the feedback.
+    and `learn` needs the whole play of the decision, which the feedback contains.
 
     Parameters: eta = eta > 0; gamma = gamma in (0, 1); delta = delta > 0 and mu = mu > 0 with delta mu <= 1;
     bonus = bonus in (0, 1]; L = level > 0; c0 = floor, each in [0, 1].
 
-    Reading: four things of the box are changed. The weights keep their past (the box lacks w_t; literally it has no
-    memory, see `hp-bandit-lewa@printed`). The estimates are clipped, and stand in both updates (the box has ctilde in one
-    and chat in the other, and the two do not cancel as the proof needs). The confidence radius stands in the dual step,
-    with the size that bandit estimates have; in the box it is added to every action alike, where it cancels, while the
-    dual step gets the radius of full information. And the dual step has a size of its own. Honest remark: the proved
-    constants are large, kappa being for the worst case K/gamma.
+    Reading: this learner differs from the box in four ways. The weights keep their past (the box lacks w_t; as printed
+    it has no memory, see `hp-bandit-lewa@printed`). The estimates are clipped and used in both updates (the box has
+    ctilde in one and chat in the other, and the two do not cancel as the proof requires). The confidence radius is in
+    the dual step and is large enough for bandit estimates; in the box it is added to every action, where it cancels,
+    while the dual step has the radius for full information. The dual step is a separate parameter. The proved constants
+    are large, because kappa allows for the worst case K/gamma.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])

@@ -1,4 +1,4 @@
-"""High-Probability BanditLEWA as printed (box 4 of the paper): kept so that anyone can see what it does."""
+"""High-Probability BanditLEWA as printed (box 4 of the paper), for comparison."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -25,10 +25,10 @@ class PrintedHpBanditLewaState(NamedTuple):
 class PrintedHpBanditLewa(Learner):
     """High-Probability BanditLEWA as printed: weights without memory.
 
-    Exactly the box: the weights forget everything but the last round.
+    This is exactly the box: the weights depend only on the last round.
 
-    Box 4, Theorem 4. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t, chat_t zero but
-    at i, where they are r_t/p_{t,i} and c_t/p_{t,i}::
+    Box 4, Theorem 4. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t, and rhat_t = r_t/p_{t,i},
+    chat_t = c_t/p_{t,i} at i and 0 elsewhere::
 
         q_t          = w_t / sum w_t
         p_t          = (1 - gamma) q_t + gamma/K
@@ -41,12 +41,12 @@ class PrintedHpBanditLewa(Learner):
     Parameters: eta = eta > 0; gamma = gamma in (0, 1); delta = delta > 0 with delta eta <= 1; alpha/sqrt(KT) = bonus > 0;
     alpha_1 = radius > 0; c0 = floor, each in [0, 1].
 
-    Reading: the weight line is followed as printed, without w_t. The box's x_t, defined nowhere, is read as q_t, and its
-    lambda_1, a bold zero, as 0. Its w_1 = exp(eta alpha sqrt(KT)) is the same for every action and cancels in q_1.
-    `tuned` takes the statement's gamma = T^(-1/2) and delta = T^(-1/4), the corollary's. Without memory the play stays
-    near uniform, whatever was earned: regret is linear. Were w_t restored, the proof would still not give the rates: its
-    last inequality contains 4 alpha_1 K sqrt(T)/(gamma delta) and 4 gamma T (delta + 1)/(beta delta), which at gamma =
-    T^(-1/4), delta = T^(-1/4) are of order T. The repaired learner is `hp-bandit-lewa`.
+    Reading: the weight update is implemented as printed, without w_t. The box's x_t, which is not defined, is read as
+    q_t, and its lambda_1, a bold zero, as 0. Its w_1 = exp(eta alpha sqrt(KT)) is the same for every action and cancels
+    in q_1. `tuned` uses gamma = T^(-1/2) of the statement and delta = T^(-1/4) of the corollary. Without memory the
+    play stays near uniform for any rewards, and regret is linear. With w_t restored, the proof would still not give the
+    rates: its last inequality contains 4 alpha_1 K sqrt(T)/(gamma delta) and 4 gamma T (delta + 1)/(beta delta), which
+    at gamma = T^(-1/4), delta = T^(-1/4) are of order T. The repaired learner is `hp-bandit-lewa`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[1.0, 0.0], constraints=[[1.0, 1.0]])

@@ -28,7 +28,7 @@ class HpLewaState(NamedTuple):
 class HpLewa(PrimalDual):
     """High-Probability LEWA: running means and a confidence radius.
 
-    Both updates see the running mean of the constraints, the dual one plus a radius.
+    Both updates use the running mean of the constraints; the dual update adds a radius to it.
 
     Box 2, Theorem 2. With w_1 = 1 and lambda_1 = 0, in round t::
 
@@ -42,12 +42,13 @@ class HpLewa(PrimalDual):
     Parameters: eta = eta > 0; delta = delta > 0; mu = mu > 0 with delta mu <= 1; alpha_1 = radius > 0; c0 = floor, each in
     [0, 1].
 
-    Reading: the box does not define alpha_t. The theorem's has ln(2/epsilon), but its proof, after replacing epsilon by
-    epsilon/T, needs ln(2T/epsilon), and because p_t depends on cbar_t, a union over the K actions and the m constraints:
-    alpha_1 = sqrt(ln(2KmT/epsilon)/2), which is the default. `tuning="paper"` takes the statement's alpha_1 and one step
-    mu = eta; what that radius covers is epsilon K m T, and where this is below 1 it is what a guarantee is printed for.
-    The text says that only the dual update changes; the box, followed here, changes both. Plain LEWA, tuned with
-    `epsilon`, has high-probability bounds too, without any radius.
+    Reading: the box does not define alpha_t. The radius of the theorem has ln(2/epsilon), but its proof, after
+    replacing epsilon by epsilon/T, needs ln(2T/epsilon), and because p_t depends on cbar_t, a union bound over the K
+    actions and the m constraints: alpha_1 = sqrt(ln(2KmT/epsilon)/2), which is the default. `tuning="paper"` uses
+    alpha_1 of the statement and one step mu = eta. With that radius the bounds may fail with probability epsilon K m T;
+    if this is below 1, a guarantee is printed for it. The text says that only the dual update changes; the box, which
+    this learner follows, changes both. Plain LEWA, tuned with `epsilon`, has high-probability bounds too, without any
+    radius.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

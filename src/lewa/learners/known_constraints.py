@@ -1,4 +1,4 @@
-"""What the learners with a theorem on features have in common: constraints that are known before the draw, or learned."""
+"""Common parts of the learners with a theorem on features: constraints that are known before the draw, or learned."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -12,7 +12,7 @@ from lewa.validation import as_floats, in_unit, short_repr
 
 
 class KnownConstraints(Learner):
-    """A learner of regressions on features, some of whose constraints are known for every action before the draw."""
+    """A learner with regressions on features; some constraints may be known for every action before the draw."""
 
     sharpness: float
     known: Matrix
@@ -79,7 +79,7 @@ def as_known(known: object, constraints: int, actions: int) -> tuple[Matrix, Vec
 
 
 def all_learned(kind: type[Learner], saved: dict[str, Any], actions: int) -> dict[str, Any]:
-    """Return parameters as this version saves them; an earlier one knew of no constraint before the draw."""
+    """Return the parameters in the form of this version; in earlier versions all constraints were learned."""
     if not issubclass(kind, KnownConstraints) or "known" in saved:
         return saved
     m = len(saved["floor"])

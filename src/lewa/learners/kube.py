@@ -1,4 +1,4 @@
-"""KUBE: a knapsack of optimistic values, filled anew each round, until the budget is spent."""
+"""KUBE: a knapsack of optimistic values that is filled again in each round, until the budget is spent."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -21,9 +21,9 @@ from lewa.types import Vector
 class Kube(Budgeted):
     """KUBE: fill a knapsack by optimistic reward per cost, and draw from it, until the budget is spent.
 
-    A rival, for rewards with a fixed mean. Floors are a budget: a round costs 1 - c, and T (1 - c0) is there for T rounds.
-    In units of 1 - c0 an action that can be played in every round costs 1, and the budget is T. With N_k, rbar_k and
-    cbar_k of what was seen of action k, in round t::
+    A learner of another paper, for rewards with a fixed mean. Floors define a budget: a round costs 1 - c, and the
+    budget for T rounds is T (1 - c0). In units of 1 - c0 an action that can be played in every round costs 1, and the
+    budget is T. With N_k, rbar_k and cbar_k the number and the means of the observations of action k, in round t::
 
         d_k     = (1 - cbar_k)/(1 - c0), at least 10^-6
         B_t     = T - sum of (1 - c_s)/(1 - c0) over the rounds s < t
@@ -33,18 +33,20 @@ class Kube(Budgeted):
         p_t     = m / sum m; while some action was never drawn, those, evenly;
                   when nothing is affordable, d_k > B_t for all k, the action with the least d_k
 
-    Order: a round enters after it was played. Answers may come late and in any order: they are counted, and no chance is
-    needed. For m constraints d_k and what is spent are the largest over the constraints, each in its units.
+    Order: a round counts after it was played. Answers may come late and in any order; the learner does not use their
+    propensities. For m constraints d_k and the spending are the largest over the constraints, each in its own units.
 
-    Parameters: T = rounds > 0, what the budget is for; c0 = floor, each in [0, 1]; a floor of 1 leaves no budget.
+    Parameters: T = rounds > 0, the number of rounds of the budget; c0 = floor, each in [0, 1]; a floor of 1 leaves no
+    budget.
 
-    Reading: the authors know what an action costs, always the same; here the mean of what was seen takes its place. They
-    stop when nothing is affordable. There is a play in every round here and no action that does nothing, so the cheapest
-    is played from then on: it earns, and overspends least. To overspend by x is to violate by x: sum_t (c0 - c_t) =
-    sum_t (1 - c_t) - T (1 - c0). They want the most reward per cost, not per round, and pay for it where nothing is scarce
-    too: an action that costs nothing is played for ever. That is another problem than the best fixed play under the
-    floors, and regret may be linear. Equal densities are filled in the order of the actions. Details are the paper's as
-    remembered. With full information there is nothing to explore: the knapsack would be filled by plain means.
+    Reading: in the paper the cost of an action is known and constant; here it is replaced by the mean of the observed
+    costs. The authors stop when nothing is affordable. Here every round has a play and no action does nothing, so the
+    cheapest action is played from then on; it overspends least. Overspending by x is a violation of x: sum_t (c0 - c_t)
+    = sum_t (1 - c_t) - T (1 - c0). The authors maximise the reward per cost, not per round, even if the budget is not
+    scarce: an action that costs nothing is played for ever. This problem differs from the best fixed play under the
+    floors, so regret may be linear. Ties between densities are resolved in the order of the actions. Details follow the
+    paper from memory. With full information there would be nothing to explore: the knapsack would be filled by plain
+    means.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

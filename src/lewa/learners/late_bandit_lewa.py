@@ -1,4 +1,4 @@
-"""Late BanditLEWA: the loss form with steps that follow its prices and the delays, for answers that come late."""
+"""Late BanditLEWA: the loss form with steps that adapt to its prices and the delays, for answers that come late."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,9 +34,10 @@ class LateBanditLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class LateBanditLewa(Learner):
-    """Late BanditLEWA: an unknown horizon, answers that come late, and a bound for the delays that happened.
+    """Late BanditLEWA: for an unknown horizon and late answers, with a bound for the delays that occurred.
 
-    The loss form whose step follows the prices and the number of open decisions, so the shrinkage may be any.
+    The loss form with a step that adapts to the prices and the number of open decisions, so that any shrinkage is
+    allowed.
 
     No box of the paper. With Lhat = 0, Q = 0, s = 0 and n = 0 at first, at decision t::
 
@@ -49,29 +50,30 @@ class LateBanditLewa(Learner):
         Lhat_i = Lhat_i + ((1 - r_t) + sum_j pi_{t,j} (1 - c_{t,j}))/p_{t,i}               (the others stay)
         Q_j    = [Q_j + c0_j - c_{t,j}]+,   s = s + 1
 
-    With any_arrivals = 1 every sum over the open decisions counts twice, and the step and the chance are::
+    With any_arrivals = 1 every sum over the open decisions counts twice, and the step and the probability are::
 
         eta_t = sqrt(sqrt(2) ln K/N),   N = the least power of 2 that is at least n;   W_t = sum exp(-eta_t Lhat) at the draw
         p_{t,i} becomes 1 if eta has changed since the draw, else min(1, p_{t,i} W_t/W), W = sum exp(-eta_t Lhat) at learning
 
     If a safe action is named, it is played while cap_slack pi_{t,j} > 1 for some j, and its answer counts in Q and s only.
 
-    Order: an answer is learned at the price and at the chance of its own draw, whenever it comes and in whatever order; both
-    travel with the decision. A decision that is closed without an answer is open no more, and s counts it.
+    Order: an answer is learned with the price and the probability of its own draw, at any time and in any order; both
+    are stored with the decision. A decision that is closed without an answer is no longer open, and s counts it.
 
     Parameters: delta = delta > 0; c0 = floor, each in [0, 1]; any_arrivals, 0 or 1; cap_action, the number
-    of a safe action, or -1 if none is named; cap_slack, by how much it surely exceeds every floor.
+    of a safe action, or -1 if none is named; cap_slack, the amount by which that action always exceeds every floor.
 
     Reading: `anytime-bandit-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its
-    proof needs delta >= 4 m eta K; with late answers that would be 4 m eta (K + G), G the most decisions that one was open
-    together with, and a shrinkage so large lets the constraint go. Here n grows by what the proof has to pay. Without delay
-    regret is at most 2 sqrt(K T ln K) + (4 m K ln K + m) sqrt(T)/delta, which at the same delta is at most 1.21 times that
-    of `anytime-bandit-lewa` for m = 1, and 1.37 for more. The tuning is its delta, sqrt(2 m (4 K ln K + 1)); with `delay`,
-    the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay/K) times that: a smaller bound on regret
-    and a larger one on violation. When answers come may not depend on what they say (Th7), unless any_arrivals = 1: then it
-    may depend on anything, for a bound that is larger (Th8). The proofs are in docs/theory_delay.md, 6. With a safe action
-    and answers at once the bound on regret is the same, and after t rounds no debt is more than
-    delta sqrt(t)/cap_slack + c0, on every path (G7, docs/theory_delay.md, 1).
+    proof needs delta >= 4 m eta K; with late answers this would be 4 m eta (K + G), where G is the largest number of
+    decisions that were open together with one decision, and with such a large shrinkage the constraint is missed. Here
+    n grows by the terms of the proof. Without delay regret is at most 2 sqrt(K T ln K) + (4 m K ln K + m)
+    sqrt(T)/delta, which at the same delta is at most 1.21 times the bound of `anytime-bandit-lewa` for m = 1, and at
+    most 1.37 times for more constraints. The tuning uses the same delta, sqrt(2 m (4 K ln K + 1)); with `delay`, the
+    expected delay of answers in decisions, it is multiplied by sqrt(1 + 2 delay/K), which gives a smaller bound on
+    regret and a larger one on violation. The arrival of an answer must not depend on its content (Th7), unless
+    any_arrivals = 1: then it may depend on anything, and the bound is larger (Th8). The proofs are in
+    docs/theory_delay.md, 6. With a safe action and answers at once the bound on regret is the same, and after t rounds
+    no debt exceeds delta sqrt(t)/cap_slack + c0, on every path (G7, docs/theory_delay.md, 1).
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -210,13 +212,13 @@ class LateBanditLewa(Learner):
         return self.replace(floor=floor, cap_slack=slack), state._replace(queue=queue, charged=charged)
 
     def with_floor(self, s: LateBanditLewaState, floor: object) -> tuple[Self, LateBanditLewaState]:
-        """Return the learner with other floors; the slack of its safe action follows them, and no slack means no cap."""
+        """Return the learner with other floors; the slack of its safe action changes with them, and 0 means no cap."""
         lower = float((self.floor - np.asarray(floor, dtype=np.float64)).min())
         return self.replace(floor=floor, cap_slack=max(self.cap_slack + lower, 0.0) if self.is_capped else 0.0), s
 
     @property
     def is_capped(self) -> bool:
-        """Whether a safe action is played where prices are high."""
+        """Whether a safe action is played while prices are high."""
         return self.cap_action >= 0 and self.cap_slack > 0
 
     def relabelled(self, order: Sequence[int]) -> Self:

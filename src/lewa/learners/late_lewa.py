@@ -1,4 +1,4 @@
-"""Late LEWA: LEWA with steps that follow its prices and the delays, for answers that come late."""
+"""Late LEWA: LEWA with steps that adapt to its prices and the delays, for answers that come late."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -29,9 +29,9 @@ class LateLewaState(NamedTuple):
 
 @dataclass(frozen=True)
 class LateLewa(Learner):
-    """Late LEWA: full information, an unknown horizon, and answers that come late, at any time.
+    """Late LEWA: for full information, an unknown horizon and answers that come late, at any time.
 
-    LEWA whose step follows the prices and the number of open decisions, so the shrinkage may be any.
+    LEWA with a step that adapts to the prices and the number of open decisions, so that any shrinkage is allowed.
 
     No box of the paper. With G = 0, Q = 0, s = 0 and n = 0 at first, at decision t::
 
@@ -44,19 +44,19 @@ class LateLewa(Learner):
         G     = G + r_t + sum_j pi_{t,j} c_{t,j}
         Q_j   = [Q_j + c0_j - p_t.c_{t,j}]+,   s = s + 1
 
-    Order: an answer is learned at the price and for the play of its own decision, whenever it comes and in whatever order;
-    both travel with the decision. A decision that is closed without an answer is open no more, and s counts it.
+    Order: an answer is learned with the price and the play of its own decision, at any time and in any order; both are
+    stored with the decision. A decision that is closed without an answer is no longer open, and s counts it.
 
     Parameters: delta = delta > 0; c0 = floor, each in [0, 1].
 
     Reading: `anytime-lewa` has the same multiplier, a queue over delta sqrt(t), but steps eta/sqrt(t), for which its proof
-    needs delta >= m eta; with late answers that would be m eta (1 + G), G the most decisions that one was open together
-    with. Here n grows by what the proof has to pay. Without delay regret is at most
-    sqrt(T ln K) + m (ln K + 1) sqrt(T)/delta. The tuning is delta = sqrt(2 m (ln K + 1)), that of `anytime-lewa`; with
-    `delay`, the decisions by which answers are expected to be late, it is sqrt(1 + 2 delay) times that: a smaller bound on
-    regret and a larger one on violation. The bounds hold on every path, whatever the delays depend on, against plays that
-    meet the floors in every round, and in expectation where the constraints have a fixed mean. The proof is in
-    docs/theory_delay.md, 5.
+    needs delta >= m eta; with late answers this would be m eta (1 + G), where G is the largest number of decisions that
+    were open together with one decision. Here n grows by the terms of the proof. Without delay regret is at most sqrt(T
+    ln K) + m (ln K + 1) sqrt(T)/delta. The tuning is delta = sqrt(2 m (ln K + 1)), that of `anytime-lewa`; with
+    `delay`, the expected delay of answers in decisions, it is multiplied by sqrt(1 + 2 delay), which gives a smaller
+    bound on regret and a larger one on violation. The bounds hold on every path, for delays that depend on anything,
+    against plays that meet the floors in every round, and in expectation if the constraints have a fixed mean. The
+    proof is in docs/theory_delay.md, 5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

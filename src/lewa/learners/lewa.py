@@ -49,14 +49,15 @@ class Lewa(PrimalDual):
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1 (then 0 <= lambda <= c0/delta); c0 = floor, each in [0, 1].
 
-    Reading: the box has one step, mu = eta; the proof uses the two steps apart, and a smaller dual step buys a better
-    constant, so mu is a parameter. `tuning="paper"` is the theorem's own, eta = mu = sqrt(4 ln K/(9 T)), delta = eta/2,
-    for which regret <= 2 sqrt(T ln K) is proved (the paper says 3). `tuning="recommended"` is eta = 2 sqrt(ln K/(m T)),
-    delta = m eta/2, mu = 1/sqrt(m T); with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)); with
-    `epsilon`, eta = 2 sqrt((ln K + ln(2K/epsilon)/2)/(m T)) and delta = m eta, which gives this unmodified algorithm bounds
-    with probability 1 - epsilon; `delay`, the most decisions by which answers are late, gives eta = 2 sqrt(ln K/(m T n)) and
-    delta = m eta n/2 with n = 1 + 2 delay, and bounds for answers so late (docs/theory_delay.md, 3). The theorem
-    takes an expectation and then maximises inside it; what survives of that is stated in docs/theory.md, 1 (a) to (g).
+    Reading: the box has one step, mu = eta. The proof treats the two steps separately, and a separate dual step gives a
+    better constant, so mu is a parameter. `tuning="paper"` is that of the theorem, eta = mu = sqrt(4 ln K/(9 T)), delta
+    = eta/2, for which regret <= 2 sqrt(T ln K) is proved (the paper has the constant 3). `tuning="recommended"` is eta
+    = 2 sqrt(ln K/(m T)), delta = m eta/2, mu = 1/sqrt(m T); with `b` in [1/2, 1) regret O(T^b) is traded for violation
+    O(T^(1 - b/2)); with `epsilon`, eta = 2 sqrt((ln K + ln(2K/epsilon)/2)/(m T)) and delta = m eta, which gives the
+    same algorithm bounds with probability 1 - epsilon; `delay`, the largest delay of an answer in decisions, gives eta
+    = 2 sqrt(ln K/(m T n)) and delta = m eta n/2 with n = 1 + 2 delay, and bounds for answers that are this late
+    (docs/theory_delay.md, 3). The proof of the theorem takes an expectation and then maximises inside it;
+    docs/theory.md, 1 (a) to (g), has the statements that remain true.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -153,7 +154,7 @@ class Lewa(PrimalDual):
 
 
 def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None = None) -> tuple[float, float, float]:
-    """Return (eta, delta, mu) of Theorem 1, or those that go with another eta: the box has one step."""
+    """Return (eta, delta, mu) of Theorem 1, or the values for another eta: the box has one step."""
     T, m = horizon, constraints
     if eta is not None:
         return eta, m * eta / 2, eta
@@ -164,7 +165,7 @@ def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None 
 def late_steps(actions: int, horizon: int, constraints: int, delay: float, more: float = 0.0) -> tuple[float, float, float]:
     """Return (eta, delta, mu) for answers that are up to `delay` decisions late; `more` is added to ln K.
 
-    A decision is then open together with at most G = 2 delay others, and the theorem asks for delta = (m eta/2)(1 + G).
+    A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G).
     """
     T, m, among = horizon, constraints, 1 + 2 * delay
     eta = 2 * sqrt((log_actions(actions) + more) / (m * T * among))
@@ -175,7 +176,7 @@ def late_steps(actions: int, horizon: int, constraints: int, delay: float, more:
 def recommended_steps(
     actions: int, horizon: int, constraints: int, b: float | None = None, epsilon: float | None = None
 ) -> tuple[float, float, float]:
-    """Return (eta, delta, mu) with two steps; the dual one is held to delta mu <= 1 on very short horizons."""
+    """Return (eta, delta, mu) with two steps; on very short horizons mu is lowered so that delta mu <= 1."""
     T, m, ln_K = horizon, constraints, log_actions(actions)
     if epsilon is not None:
         require(b is None, "b and epsilon cannot be chosen together", b=b, epsilon=epsilon)

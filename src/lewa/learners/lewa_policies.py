@@ -1,4 +1,4 @@
-"""LEWA on policies: policies as experts, under constraints, where every action is seen."""
+"""LEWA on policies: policies as experts, under constraints, with full information."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -43,8 +43,9 @@ class LewaPolicies(PrimalDual):
     delta mu <= 1; P = policies, a whole number of at least 0; c0 = floor, each in [0, 1].
 
     Reading: the tuning of `lewa` with N for K: regret sqrt(T ln N) + sqrt(T)/2 at m = 1, in expectation against a mixture
-    of policies that is fixed in advance. A context is noise that rewards and constraints share: for all mixtures at once ask
-    for adversary="adaptive" or for a probability, with `epsilon` in the tuning. The proof is in docs/theory_contexts.md, 2.
+    of policies that is fixed in advance. A context is noise that rewards and constraints share: for all mixtures at
+    once, ask for adversary="adaptive" or for a bound with high probability, with `epsilon` in the tuning. The proof is
+    in docs/theory_contexts.md, 2.
 
     >>> import lewa
     >>> learner = lewa.learners.LewaPolicies.tuned(actions=3, horizon=1_000_000, floor=0.6, policies=97)

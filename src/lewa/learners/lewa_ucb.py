@@ -29,28 +29,29 @@ class LewaUcbState(NamedTuple):
 class LewaUcb(PrimalDual):
     """LEWA-UCB: bounds for the single run, with a multiplier that reacts fast with many actions too.
 
-    Rewards change at will and are estimated anew each round; constraints have a mean, and what is known of it is an upper
-    confidence bound for every action, seen or not.
+    Rewards may change arbitrarily and are estimated in each round. Constraints have a mean, for which every action has
+    an upper confidence bound, whether it was drawn or not.
 
-    No box of the paper. With w_1 = 1, lambda_1 = 0, and N_i and mean_i of what was seen of action i before round t, in round
-    t, i the action drawn from p_t, and lhat_t zero but at i, where it is (1 - r_t)/(p_{t,i} + eta/2)::
+    No box of the paper. With w_1 = 1, lambda_1 = 0, and N_k and mean_k the number and the mean of the observations of
+    action k before round t, in round t, i the action drawn from p_t, and lhat_t = (1 - r_t)/(p_{t,i} + eta/2) at i and
+    0 elsewhere::
 
         p_t          = w_t / sum w_t
         u_{t,k}      = min(1, mean_k + sqrt(L/(2 N_k)))                     (1 while N_k = 0)
         w_{t+1}      = w_t exp(-eta (lhat_t + lambda_t (1 - u_t)))
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (p_t.u_t - c0)]+
 
-    Order: u_t does not contain round t; the weights use lambda_t, the multiplier uses p_t. Every weight moves every round,
-    and `learn` needs the whole play it is answered for, which travels with the feedback. Late feedback is priced by the
-    multiplier and the u of the moment of learning, and enters u after that.
+    Order: u_t does not contain round t; the weights use lambda_t, the multiplier uses p_t. Every weight moves every
+    round, and `learn` needs the whole play of the decision, which the feedback contains. Late feedback is learned with
+    the multiplier and the u of the time of learning, and enters u after that.
 
     Parameters: eta = eta > 0; delta = delta > 0 and mu = mu > 0 with delta mu <= 1; L = level > 0; c0 = floor, each in
     [0, 1]. The proof needs delta >= 2 m eta and L >= ln(8 K m T/epsilon).
 
-    Reading: that the price lambda (1 - u) is known for all actions and is at most lambda, instead of being divided by a
-    chance, spares the factor K in delta: eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K T)), delta = 2 m eta, mu = 1/sqrt(m
-    T); with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). A factor exp(eta lambda) common to all
-    weights is left out; it changes no play. The proof is in docs/theory_bandit.md, 3.
+    Reading: the price lambda (1 - u) is known for all actions and is at most lambda; it is not divided by a
+    probability. So delta has no factor K: eta = sqrt((ln K + ln(4K/epsilon))/(1.5 m K T)), delta = 2 m eta, mu =
+    1/sqrt(m T); with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). A factor exp(eta lambda)
+    common to all weights is left out; it does not change the play. The proof is in docs/theory_bandit.md, 3.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -1,4 +1,4 @@
-"""BanditLEWA in loss form, where nothing has to be explored, and LEWA-IX, its form with implicit exploration."""
+"""BanditLEWA in loss form, which needs no exploration, and LEWA-IX, its form with implicit exploration."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -20,7 +20,7 @@ from lewa.types import Vector
 class LossBanditLewa(PrimalDual):
     """BanditLEWA in loss form: regret of order sqrt(T) in expectation.
 
-    LEWA on importance-weighted estimates of what the one action seen lost; nothing is explored for its own sake.
+    LEWA on importance-weighted estimates of the loss of the action drawn, without explicit exploration.
 
     No box of the paper. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t::
 
@@ -29,20 +29,21 @@ class LossBanditLewa(PrimalDual):
         lambda_{t+1} = [(1 - delta mu) lambda_t - mu (c_t - c0)]+
 
     Order: the weight uses lambda_t; both move at once. For m constraints lambda (1 - c) is the sum over constraints. The
-    probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the moment of
-    learning: late feedback was drawn without regard to it, so the estimate stays unbiased, of the loss at today's price,
-    which is also the price that the dual step pays.
+    probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the time of
+    learning: the draw of a late answer does not depend on it, so the estimate of the loss at the current price is
+    unbiased. The dual step uses the same price.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta >= 2 m eta K.
 
-    Reading: box 3 estimates gains, and an action that is never drawn then never gains: it has to explore, and pays for
-    it with T^(3/4). A loss estimated is at least 0, so exp(-x) <= 1 - x + x^2/2 holds without any exploration, and
-    regret falls to 2 sqrt(K T ln K) + sqrt(T)/2 at eta = sqrt(ln K/(m K T)), delta = 2 m eta K, mu = 1/sqrt(m T), m = 1;
-    with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). Only in expectation: an action seen to
-    lose at a small chance is lost even if it becomes the best one, and a single run can have many times the bound.
-    `lewa-ix` has bounds for the single run. The proof is in docs/theory_bandit.md, 1. With answers that are late by up to
-    `delay` decisions the tuning has K + 2 delay for K, and regret is bounded as docs/theory_delay.md, 4, has it.
+    Reading: box 3 estimates gains, so an action that is never drawn never gains; it has to explore, which makes its
+    bounds of order T^(3/4). An estimated loss is at least 0, so exp(-x) <= 1 - x + x^2/2 holds without any exploration,
+    and the bound on regret is only 2 sqrt(K T ln K) + sqrt(T)/2 at eta = sqrt(ln K/(m K T)), delta = 2 m eta K, mu =
+    1/sqrt(m T), m = 1; with `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). The bound holds only
+    in expectation: an action that loses when its probability is small may never be drawn again even if it becomes the
+    best one, and the regret of a single run can be many times the bound. `lewa-ix` has bounds for the single run. The
+    proof is in docs/theory_bandit.md, 1. With answers that are late by up to `delay` decisions the tuning has K + 2
+    delay for K, and docs/theory_delay.md, 4, has the bound on regret.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -122,7 +123,8 @@ class LossBanditLewa(PrimalDual):
 class LewaIx(LossBanditLewa):
     """LEWA-IX: bandit LEWA with bounds for the single run, at the cost of a logarithm.
 
-    The loss form with a little added to the chance that a loss is divided by, in proportion to what the loss may be.
+    The loss form with a small number added to the probability that divides a loss, in proportion to the largest
+    possible loss.
 
     No box of the paper. With w_1 = 1 and lambda_1 = 0, in round t, i the action drawn from p_t::
 
@@ -133,17 +135,17 @@ class LewaIx(LossBanditLewa):
 
     Order: the weight uses lambda_t; both move at once. For m constraints lambda and lambda (1 - c) are sums over
     constraints. The probability p_{t,i} is that of the draw, which the feedback contains. The multiplier is that of the
-    moment of learning, in the loss and in g_t alike: g_t has to be eta/2 times the largest loss at the price that the
-    loss is taken at. So late feedback too errs to one side only, that of thinking losses smaller.
+    time of learning, in the loss and in g_t: g_t has to be eta/2 times the largest loss at the price that the loss
+    uses. So with late feedback, too, losses are only underestimated on average.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
     delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta > 4 m eta K.
 
-    Reading: a log-weight moves by at most 2 in a round, so no single draw loses an action for long, and the regret of
-    single runs is of order sqrt(K T ln(K/epsilon)), also where rewards react to the past. `epsilon` enters the tuning
-    alone, eta = sqrt((ln K + ln(4K/epsilon))/(2 m K T)), delta = 8 m eta K, mu = 1/sqrt(m T): the learner has bounds at
-    every other epsilon too. With `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). The proof is in
-    docs/theory_bandit.md, 2.
+    Reading: a log-weight moves by at most 2 in a round, so no single draw excludes an action for long, and the regret
+    of single runs is of order sqrt(K T ln(K/epsilon)), also if rewards react to the past. `epsilon` affects only the
+    tuning, eta = sqrt((ln K + ln(4K/epsilon))/(2 m K T)), delta = 8 m eta K, mu = 1/sqrt(m T): the learner has bounds
+    at every other epsilon too. With `b` in [1/2, 1) regret O(T^b) is traded for violation O(T^(1 - b/2)). The proof is
+    in docs/theory_bandit.md, 2.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -1,4 +1,4 @@
-"""NormalHedge: weights that look at regrets only, without a step."""
+"""NormalHedge: weights that depend only on regrets, without a step."""
 
 from dataclasses import dataclass
 from typing import NamedTuple, Self
@@ -20,7 +20,7 @@ class NormalHedgeState(NamedTuple):
 class NormalHedge(Learner):
     """NormalHedge: weights that depend only on regrets, without a step; ignores constraints.
 
-    A rival. Actions that earned less than the learner get no weight at all. With R_0 = 0, in round t::
+    A learner of another paper. Actions that earned less than the learner get no weight. With R_0 = 0, in round t::
 
         p_t = w_t / sum w_t,   w_{t,i} = [R_i]+/c exp([R_i]+^2/(2 c)),   R = R_{t-1}                (even, if no R_i > 0)
         c   : the mean over i of exp([R_i]+^2/(2 c)) is e
@@ -31,11 +31,11 @@ class NormalHedge(Learner):
 
     Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
 
-    Reading: c is found to the last bit, by Newton's method. Regret is at most sqrt(2 (1 + ln K) (rate (T - 1) + start)) on
-    every sequence and at every T, with a rate that falls to 1.56 as T grows (3/2 in the limit of the proof), the authors'
-    leading constant; the rest is smaller than theirs. Regret against the best share of the actions, which is what the
-    authors were after, has the same bound with a smaller logarithm in front; it is not printed here. There is no bandit
-    form: regrets that are estimated do not change by at most 1 a round, and that is what the proof lives on. Proof:
+    Reading: c is computed to the last bit by Newton's method. Regret is at most sqrt(2 (1 + ln K) (rate (T - 1) +
+    start)) on every sequence and at every T, with a rate that decreases to 1.56 as T grows (3/2 in the limit of the
+    proof), the leading constant of the authors; the other terms are smaller than theirs. Regret against the best share
+    of the actions, which the authors study, has the same bound with a smaller logarithm; it is not printed here. There
+    is no bandit form: estimated regrets can change by more than 1 per round, and the proof needs this bound. Proof:
     docs/theory_rivals.md, 2.
 
     >>> import lewa

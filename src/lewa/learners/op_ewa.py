@@ -1,4 +1,4 @@
-"""OP-EWA: exponential weights, projected each round onto the plays that may still meet the floors."""
+"""OP-EWA: exponential weights, projected in each round onto the plays that may meet the floors."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -40,8 +40,9 @@ class OpEwaState(NamedTuple):
 class OpEwa(Learner):
     """OP-EWA: exponential weights projected onto an optimistic estimate of the feasible set.
 
-    The road that the paper dismisses, estimate the constraints and project: no play that meets the floors is ever cut off,
-    because the estimate is eased by its own confidence radius; and every round counts, none makes up for another.
+    The method that the paper dismisses: estimate the constraints and project. The estimate is relaxed by its confidence
+    radius, so no play that meets the floors is excluded. The bounds are on the sum of all shortfalls; no round offsets
+    another.
 
     No box of the paper. With p_1 uniform, in round t::
 
@@ -52,21 +53,22 @@ class OpEwa(Learner):
                 = p_t exp(eta (r_t + lambda_{t+1} cbar_t)) / sum, with the least lambda_{t+1} >= 0 that leads into X_t
         p_{t+1} = max(p_{t+1}, share/K), divided by its sum
 
-    Order: cbar_t contains c_t. The next step starts from the projected play, not from all rewards so far: with the
-    latter (lazy) there is no theorem. For m constraints X_t has m half-spaces and lambda m entries.
+    Order: cbar_t contains c_t. The next step starts from the projected play, not from all rewards so far; for the
+    latter (lazy) form there is no theorem. For m constraints X_t has m half-spaces and lambda m entries.
 
     Parameters: eta = eta > 0; radius = radius > 0; kappa = kappa in [-1, 1], the bonus; share = share in [0, 1); c0 =
     floor, each in [0, 1]; a floor of 0 is no constraint; C = corruption >= 0, the total corruption of the constraints.
 
     Reading: radius = sqrt(ln(2KmT/epsilon)/2), eta = sqrt(8 ln K/T). kappa = 1 is the theorem: with probability 1 -
     epsilon regret <= sqrt(T ln K/2) and the sum of all shortfalls, sum [c0 - p_t.c]+, is at most c0 + sqrt(8 T
-    ln(2KmT/epsilon)), without slack. kappa = 0 trusts the estimate; it is the best in practice by far. kappa = -1 is
-    cautious: it stays above the floors by the radius. For both, that bound on the shortfalls stays, but regret is proved
-    only where some play exceeds the floors by S, known or not, and only with a share, which is then 1/T; cautious play
-    falls short by O(ln T/S) in all. A share costs share T/eta; without one an action that an unlucky estimate cut off
-    may be gone for good. The fixed share of Stradi et al. mixes, (1 - share) p + share/K; lifting what is below has the
-    same proof and needs no logarithms. Where constraints are corrupted by at most C in total, and C is known, kappa = 1
-    has the same regret, without slack, and shortfalls grow by 2C (1 + ln T). Proofs: docs/theory_projected.md, 2.
+    ln(2KmT/epsilon)), without slack. kappa = 0 uses the estimate without a bonus; it is by far the best in practice.
+    kappa = -1 is cautious: it stays above the floors by the radius. For both, the bound on the shortfalls still holds,
+    but regret is bounded only if some play exceeds the floors by S, which the learner need not know, and only with a
+    share, which is then 1/T; the shortfalls of cautious play sum to O(ln T/S). A share adds share T/eta to the bound;
+    without it an action that an unlucky estimate excluded may never return. The fixed share of Stradi et al. mixes, (1
+    - share) p + share/K; lifting small probabilities has the same proof and needs fewer logarithms. If constraints are
+    corrupted by at most C in total, and C is known, kappa = 1 has the same bound on regret, without slack, and the
+    bound on shortfalls grows by 2C (1 + ln T). Proofs: docs/theory_projected.md, 2.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -173,11 +175,11 @@ class OpEwa(Learner):
 
 
 def check_bonus(kappa: float, share: float) -> None:
-    """Of how much of its radius an estimate is given, and what share no action falls below."""
+    """Check the share of its radius by which an estimate is relaxed, and the smallest share of an action."""
     require(-1 <= kappa <= 1, "kappa must lie in [-1, 1]", kappa=kappa)
     require(0 <= share < 1, "share must lie in [0, 1)", share=share)
 
 
 def check_corruption(corruption: float) -> None:
-    """How much of the constraints a bonus allows to be corrupted in all."""
+    """Check the total corruption that a bonus allows for."""
     require(0 <= corruption < np.inf, "corruption must be at least 0, and finite", corruption=corruption)

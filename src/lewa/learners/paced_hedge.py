@@ -51,7 +51,7 @@ class PacedHedge(Learner):
     """Paced hedge: the default for full information; it adapts to change and pays back its debt.
 
     Not a box of the paper. Costs are z = 1 - c with limits b = 1 - c0. For each memory M of (1, 24, 200, 5000, all) rounds
-    there are the discounted means r_M and z_M of what every action earned and cost. In round t::
+    r_M and z_M are the discounted means of the reward and the costs of every action. In round t::
 
         q_M      ~ exp(s_M (r_M - lambda.z_M)),   s_M = sqrt(ln K min(t, M)/(e_{M,0} + sum_j lambda_j^2 e_{M,j}))
         p        = sum_M W_M q_M
@@ -63,17 +63,18 @@ class PacedHedge(Learner):
 
     e_M is the mean squared one-step error of a memory's means, without the part that all actions share.
 
-    Order: the gains are counted at the old price; the price moves by the cost foreseen; then the means take the round in,
-    with the rate 1/min(t, M). Values outside [0, 1] count as they are. When u, the unit of the price, changes, lambda u^2
-    stays. So the range of a cost drops out.
+    Order: the gains are computed at the old price; the price moves by the forecast cost; then the means are updated
+    with the rate 1/min(t, M). Values outside [0, 1] are used unchanged. When u, the unit of the price, changes, lambda
+    u^2 does not change. So the range of a cost has no effect.
 
-    Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; memories, which rise; prior
-    (1+m, K), what is expected of each action, which counts as one round, or empty; c0 = floor, each in [0, 1].
+    Parameters: step > 0, the step of the price; repay > 0, the number of rounds in which debt is paid back; memories,
+    in increasing order; prior (1+m, K), the expected values of each action, which count as one round, or empty; c0 =
+    floor, each in [0, 1].
 
-    Reading: step = 0.005 and repay = 1000 for every problem; there is no horizon. s_M is the step of exponential weights for
-    errors of that size, at today's prices. No bound on regret is proved. On every path the violation is at most lambda
-    u^2/step plus what costs exceed their forecasts, less what the debt was lowered by: docs/theory_practical.md. How it does
-    on data: docs/data.md and docs/shocks.md.
+    Reading: step = 0.005 and repay = 1000 for every problem; there is no horizon. s_M is the step of exponential
+    weights for errors of that size, at the current prices. No bound on regret is proved. On every path the violation is
+    at most lambda u^2/step plus the excess of costs over their forecasts, minus the sum of k (docs/theory_practical.md,
+    2). Results on data are in docs/data.md and docs/shocks.md.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -221,7 +222,7 @@ def master_step(gap: float, N: int) -> float:
 
 @rule
 def weigh(s: PacedHedgeState, N: int) -> None:
-    """Take the gains of a round in: Delta += the mixability gap; behind += gain, with a share 1/(N (1 + t)) for each."""
+    """Add the gains of a round: Delta += the mixability gap; behind += gain, with a share 1/(N (1 + t)) for each."""
     eta, earned, best, mixed = master_step(s.totals[GAP], N), 0.0, s.gain[0], 0.0
     for i in range(N):
         earned += s.weight[i] * s.gain[i]
@@ -240,7 +241,7 @@ def weigh(s: PacedHedgeState, N: int) -> None:
 
 @rule
 def remember_round(s: PacedHedgeState, i: int, m: int, memory: float, r: Vector, c: Matrix) -> None:
-    """Take a round into the means and the errors of memory i."""
+    """Add a round to the means and the errors of memory i."""
     t = s.totals[CLOCK]
     rate, error_rate = 1 / min(t, memory), 1 / max(1.0, min(t - 1, memory))
     s.error[i, 0] += error_rate * (track_rewards(s.reward[i], r, rate) - s.error[i, 0])

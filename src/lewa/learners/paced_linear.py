@@ -1,4 +1,5 @@
-"""What the linear rivals have in common: a ridge regression of the reward for each action, and a price that is paced."""
+"""Common parts of the linear learners of other papers: a ridge regression of the reward for each action, and a paced
+price."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -145,7 +146,7 @@ class PacedLinear(Learner):
 def expectations(
     actions: int, horizon: int, floor: object, rewards: object = None, means: object = None
 ) -> tuple[Matrix, Vector]:
-    """Return the prior and the floor, for `tuned`: of a reward 0 and of a cost its limit, unless they are given."""
+    """Return the prior and the floor, for `tuned`: 0 for a reward and the limit for a cost, unless they are given."""
     K, _, c0 = check_problem(actions, horizon, floor, means)
     prior = np.zeros((1 + c0.size, K))
     prior[0] = 0.0 if rewards is None else in_unit("rewards", rewards)

@@ -1,4 +1,4 @@
-"""LinTS with dual pacing: the largest sample of a linear reward, less what the action costs at a price."""
+"""LinTS with dual pacing: the largest sample of a linear reward minus the priced cost of the action."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,20 +12,21 @@ from lewa.types import Vector
 class PacedLinTs(PacedLinear):
     """LinTS with dual pacing: sampled linear rewards, and a price that follows the average spending.
 
-    A rival, for contexts. r_k, z_{j,k}, A_k, and the price lambda are those of `paced-linucb`. In round t::
+    A learner of another paper, for contexts. r_k, z_{j,k}, A_k, and the price lambda are those of `paced-linucb`. In
+    round t::
 
         y_k ~ normal with the mean r_k - lambda.z_k and the standard deviation alpha sqrt(x' A_k^-1 x), independent
-        p_t = the chance that y_k is the largest, over the available actions
+        p_t = the probability that y_k is the largest, over the available actions
 
-    Order: a round enters when its answer comes, which may be late; the price does not move before. Values outside [0, 1]
-    count as they are.
+    Order: a round counts when its answer comes, which may be late; the price does not move before that. Values outside
+    [0, 1] are used unchanged.
 
     Parameters: those of `paced-linucb`.
 
-    Reading: alpha = 0.5, step = 0.05, share = 0.02, rho = 1, the prior of a reward 0. Thompson sampling draws coefficients;
-    the value at x has this distribution, and an action is drawn with the chance that its value is the largest: so its
-    propensity is known. The chance is an integral, by a sum of 17 terms, in time of order K^2. Nothing is proved of it. How
-    it does on data: docs/contexts.md.
+    Reading: alpha = 0.5, step = 0.05, share = 0.02, rho = 1, and the prior of a reward is 0. Thompson sampling draws
+    coefficients; the value at x then has this distribution. Here an action is drawn with the probability that its value
+    is the largest, so its propensity is known. This probability is an integral, computed by a sum of 17 terms in time
+    of order K^2. Nothing is proved about this learner. Results on data are in docs/contexts.md.
 
     >>> import lewa
     >>> game = lewa.games.Contextual()

@@ -1,4 +1,4 @@
-"""LinUCB with dual pacing: the largest upper bound of a linear reward, less what the action costs at a price."""
+"""LinUCB with dual pacing: the largest upper bound of a linear reward minus the priced cost of the action."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -12,8 +12,8 @@ from lewa.types import Vector
 class PacedLinUcb(PacedLinear):
     """LinUCB with dual pacing: optimistic linear rewards, and a price that follows the average spending.
 
-    A rival, for contexts. Costs are z = 1 - c with limits b = 1 - c0. With A_k = diag(rho) + sum of x x' over the answers of
-    action k, and n_k of them, lambda_1 = 0 and e_1 = b, in round t::
+    A learner of another paper, for contexts. Costs are z = 1 - c with limits b = 1 - c0. With A_k = diag(rho) + sum of
+    x x' over the answers of action k, n_k their number, lambda_1 = 0 and e_1 = b, in round t::
 
         r_k      = prior + x' A_k^-1 (sum of (r - prior) x)          z_{j,k} = (prior + the sum of its costs)/(1 + n_k)
         p_t      = the available action with the largest r_k + alpha sqrt(x' A_k^-1 x) - lambda.z_k; evenly, if several
@@ -21,15 +21,17 @@ class PacedLinUcb(PacedLinear):
         e_j      = (1 - share) e_j + share z_j
         lambda_j = [lambda_j + step (e_j/b_j - 1)]+
 
-    Order: a round enters when its answer comes, which may be late; the price does not move before. Values outside [0, 1]
-    count as they are.
+    Order: a round counts when its answer comes, which may be late; the price does not move before that. Values outside
+    [0, 1] are used unchanged.
 
-    Parameters: alpha > 0, the width; step > 0, of the price; share in (0, 1], of a round in the moving average e; prior
-    (1+m, K), what is expected before any answer; rho = ridge > 0, one per feature; c0 = floor, each in [0, 1].
+    Parameters: alpha > 0, the width; step > 0, the step of the price; share in (0, 1], the share of a round in the
+    moving average e; prior (1+m, K), the expected values before any answer; rho = ridge > 0, one per feature; c0 =
+    floor, each in [0, 1].
 
-    Reading: alpha = 0.5, step = 0.05, share = 0.02, rho = 1, the prior of a reward 0. The published router also forgets
-    old answers and limits its price. The price has no debt: what was overspent stays so. Costs are means per action and no
-    function of the context. Nothing is proved of it. How it does on data: docs/contexts.md.
+    Reading: alpha = 0.5, step = 0.05, share = 0.02, rho = 1, and the prior of a reward is 0. The published router also
+    forgets old answers and limits its price. The price does not depend on a debt, so overspending is not paid back.
+    Costs are means per action and do not depend on the context. Nothing is proved about this learner. Results on data
+    are in docs/contexts.md.
 
     >>> import lewa
     >>> game = lewa.games.Contextual()

@@ -1,4 +1,4 @@
-"""The base class of the rivals with a linear program: estimates of each action, and limits that pay debt back."""
+"""The base class of learners with a linear program: estimates for each action, and limits that pay debt back."""
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -28,9 +28,10 @@ class PacedProgramState(NamedTuple):
 
 
 class PacedProgram(Learner):
-    """A learner that solves a linear program before each draw, with limits that fall while it is in debt.
+    """A learner that solves a linear program before each draw, with limits that are lower while it is in debt.
 
-    It starts as if every action had one answer, with what is expected of it; if nothing is, without answers.
+    It starts as if every action had one answer with its expected values; without expected values it starts without
+    answers.
     """
 
     repay: float

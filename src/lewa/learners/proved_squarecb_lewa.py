@@ -50,11 +50,12 @@ class ProvedSquareCbLewa(KnownConstraints):
     Parameters: gamma = sharpness > 0; delta_j >= 0, the shrinkage; mu_j > 0, the dual step, delta_j mu_j <= 1; known
     (m, K), the constraints that are known, -1 where they are learned; rho = ridge, 1 for each feature; c0 = floor.
 
-    Reading: gamma = 2 sqrt((K - 1)/U) T^b with U = (M K d/4)(1 + ln(1 + 2 T/(K d))), M = 1 + the constraints that are
-    learned; delta = 2 (K - 1)/gamma, 0 for known ones; mu = T^(b-1)/sqrt(m). With `epsilon` delta is larger by
-    sqrt(9 m^2 ln(5/epsilon)/(2 T)), and U that of high probability. No Slater condition; contexts may be chosen by an
-    adversary. Actions that are not available are part of the context, and the bounds hold with them. `squarecb-lewa` has
-    constants that earn more, and no bound. The proof is in docs/theory_contexts.md, 3.
+    Reading: gamma = 2 sqrt((K - 1)/U) T^b with U = (M K d/4)(1 + ln(1 + 2 T/(K d))), M = 1 + the number of constraints
+    that are learned; delta = 2 (K - 1)/gamma, and 0 for known constraints; mu = T^(b-1)/sqrt(m). With `epsilon` delta
+    is larger by sqrt(9 m^2 ln(5/epsilon)/(2 T)), and U is that of the bound with high probability. The bounds need no
+    Slater condition, and an adversary may choose the contexts. Actions that are not available are part of the context,
+    and the bounds hold with them. `squarecb-lewa` has constants that earn more, but no bound. The proof is in
+    docs/theory_contexts.md, 3.
 
     >>> import lewa
     >>> learner = lewa.learners.ProvedSquareCbLewa.tuned(actions=3, horizon=1_000_000, floor=0.6, features=10)

@@ -39,7 +39,7 @@ UNKNOWN = -1.0  # in place of the number of a safe action
 
 
 class WithSafeAction(Learner):
-    """A learner that is told of a safe action, and plays it with probability sigma."""
+    """A learner that knows a safe action and plays it with probability sigma."""
 
     safe: float
     margin: float
@@ -48,7 +48,7 @@ class WithSafeAction(Learner):
         check_safe(self.safe, self.margin, self.floor)
 
     def first_safety(self, actions: int) -> Vector:
-        """Return sigma_1 = max_j c0/(c0 + margin): nothing is known, so all but the safe action may meet nothing."""
+        """Return sigma_1 = max_j c0/(c0 + margin): nothing is known yet, so every other action may have constraint 0."""
         check_safe(self.safe, self.margin, self.floor, actions)
         floors = [c0 for c0 in self.floor.tolist() if c0 > 0 and self.safe >= 0]
         return np.array([max((c0 / (c0 + self.margin) for c0 in floors), default=0.0)])
@@ -72,8 +72,9 @@ class SafeMixingState(NamedTuple):
 class SafeMixing(WithSafeAction):
     """Safe mixing: keeps the floor in every round, given one action that is known to be safe.
 
-    OP-EWA, of which each round as much is replaced by the safe action as it takes to be sure. The paper's "one shot"
-    satisfaction. No box of the paper. With x_1 even and sigma_1 = max_j c0/(c0 + margin), in round t::
+    Each round mixes as much of the safe action into the play of OP-EWA as is needed to meet the floors with certainty.
+    This is what the paper calls "one shot" satisfaction. No box of the paper. With x_1 uniform and sigma_1 = max_j
+    c0/(c0 + margin), in round t::
 
         p_t         = sigma_t e_safe + (1 - sigma_t) x_t
         cbar_t      = (c_1 + ... + c_t) / t
@@ -83,16 +84,17 @@ class SafeMixing(WithSafeAction):
         s_j         = [c0 - x_{t+1}.[cbar_t - alpha_t]+]+
         sigma_{t+1} = max_j s_j/(s_j + margin)
 
-    Order: cbar_t contains c_t; x learns from all rewards, whatever was played.
+    Order: cbar_t contains c_t; x learns from the rewards of all actions, whichever was played.
 
-    Parameters: eta = eta > 0; radius = radius > 0; safe = safe, the number of an action, or -1 if none is known; margin =
-    margin >= 0, by how much that action is known to exceed every floor in the mean; c0 = floor, each in [0, 1].
+    Parameters: eta = eta > 0; radius = radius > 0; safe = safe, the number of an action, or -1 if none is known; margin
+    = margin >= 0, the amount by which the mean of that action is known to exceed every floor; c0 = floor, each in [0,
+    1].
 
-    Reading: eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2). `safe` and `margin` have to be told: to do nothing is
-    often such an action, with margin 1 - c0. With probability 1 - epsilon, p_t.c >= c0 in every round, and regret <=
-    sqrt(T ln K/2) + 1 + 4 radius sqrt(T)/margin. If the action is not as safe as said, nothing holds; if none is named,
-    nothing is mixed in, and nothing proved. S-OPS is given a safe play; an action is enough here.
-    Proof: docs/theory_projected.md, 5.
+    Reading: eta = sqrt(8 ln K/T), radius = sqrt(ln(2KmT/epsilon)/2). You have to name `safe` and `margin`: doing
+    nothing is often such an action, with margin 1 - c0. With probability 1 - epsilon, p_t.c >= c0 in every round, and
+    regret <= sqrt(T ln K/2) + 1 + 4 radius sqrt(T)/margin. If the action is less safe than stated, the bounds do not
+    hold. If no action is named, none is mixed in, and nothing is proved. S-OPS needs a safe play; here a safe action is
+    enough. Proof: docs/theory_projected.md, 5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

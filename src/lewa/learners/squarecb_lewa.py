@@ -83,28 +83,29 @@ class SquareCbLewa(Learner):
         when the answer comes:
         D_j      = D_j + the cost told - the cost forecast at the draw                 (lambda is left alone)
 
-    The forecast is a mean over several memories of (50, 500, 5000, all) answers, each the prior of the next shorter one;
-    each action weighs its memories by their squared errors. S, N, H and n take the answer in, discounted by 1 - 1/5000: its
-    squared errors, 1, its leverage w/(1 + w) with w = w_i, and 1.
+    The forecast is a mean over several memories of (50, 500, 5000, all) answers, each the prior of the next shorter
+    one; each action weighs its memories by their squared errors. An answer adds its squared errors to S, 1 to N, its
+    leverage w/(1 + w) with w = w_i to H, and 1 to n; all of them are discounted by 1 - 1/5000.
 
-    With features x of each round, a ridge regression for each action and target stands beside the memories, and is weighed
-    with them, so that context that says nothing costs little; it has at least half of the weight. A_k = diag(rho) + sum of
-    x x' over the answers of action k; every 64 answers what is older is discounted by exp(-64/5000). Features that
-    `lewa.context` makes have the constant first.
+    With features x of each round, there is also a ridge regression for each action and target. It is weighted together
+    with the memories, so that useless context costs little; it has at least half of the weight. A_k = diag(rho) + sum
+    of x x' over the answers of action k; every 64 answers, older answers are discounted by exp(-64/5000). The first
+    feature that `lewa.context` makes is the constant.
 
-    Order: the price moves at the draw, by the cost foreseen; the answer moves the debt, and the price follows the debt. An
-    answer may come late or never: until then the debt holds the forecast. Values outside [0, 1] count as they are. The unit
-    u of the price takes the draw in first, and lambda u^2 stays when u changes. So the range of a cost drops out.
+    Order: the price moves at the draw, by the forecast cost; the answer changes the debt, and the price depends on the
+    debt. An answer may come late or never: until then the debt contains the forecast. Values outside [0, 1] are used
+    unchanged. The unit u of the price is updated first, and lambda u^2 does not change with u. So the range of a cost
+    has no effect.
 
-    Parameters: step > 0, of the price; repay > 0, the rounds in which debt is paid back; kappa > 0, the sharpness; beta > 0,
-    the width; memories, which rise; prior (1+m, K), the forecasts before any answer; rho = ridge > 0, one per feature, empty
-    without context; c0 = floor, each in [0, 1].
+    Parameters: step > 0, the step of the price; repay > 0, the number of rounds in which debt is paid back; kappa > 0,
+    the sharpness; beta > 0, the width; memories, in increasing order; prior (1+m, K), the forecasts before any answer;
+    rho = ridge > 0, one per feature, empty without context; c0 = floor, each in [0, 1].
 
-    Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 for every problem, whatever the horizon. `means` and `rewards`
-    say what is expected of each action; without them a reward is 1/2 and a cost is its limit. No bound on regret is
-    proved. On every path the violation is at most lambda u^2/step plus what costs exceed their forecasts, less what the
-    debt was lowered by: docs/theory_practical.md. How it does on data: docs/data.md, docs/shocks.md and docs/contexts.md.
-    Actions that are not available are part of the context, and the play is over the others.
+    Reading: step = 0.005, repay = 1000, kappa = 4, beta = 2 for every problem and every horizon. `means` and `rewards`
+    are the expected values of each action; without them a reward is 1/2 and a cost is its limit. No bound on regret is
+    proved. On every path the violation is at most lambda u^2/step plus the excess of costs over their forecasts, minus
+    the sum of k (docs/theory_practical.md, 2). Results on data are in docs/data.md, docs/shocks.md and
+    docs/contexts.md. Actions that are not available are part of the context, and the play is over the others.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -270,11 +271,12 @@ class SquareCbLewa(Learner):
 
 @dataclass(frozen=True)
 class RegressorSquareCbLewa(SquareCbLewa):
-    """SquareCB-LEWA with regressions that are made elsewhere: an agent asks its regressors, and teaches them.
+    """SquareCB-LEWA with regressions that are made elsewhere: an agent calls its regressors and trains them.
 
-    The features of a round are those of its context, and then what regressors predict at them: the reward, in [0, 1], and
-    the costs, at least 0, of the first action, those of the next, and so on. Predictions stand where those of the ridge
-    stand in `squarecb-lewa`; w_k is that of the ridge. It is not in `ALL`, as whoever drives it has to have the regressors.
+    The features of a round are those of its context, followed by the predictions of the regressors: the reward, in [0,
+    1], and the costs, at least 0, of the first action, those of the next, and so on. These predictions replace those of
+    the ridge regression in `squarecb-lewa`; w_k is that of the ridge regression. The class is not in `ALL`, because its
+    caller has to have the regressors.
     """
 
     compiled_as = SquareCbLewa
@@ -286,7 +288,7 @@ class RegressorSquareCbLewa(SquareCbLewa):
 
 @rule
 def score_error(s: SquareCbLewaState) -> float:
-    """e = (S_0 + sum_j lambda_j^2 S_j)/N: the mean squared error of a score at today's prices"""
+    """e = (S_0 + sum_j lambda_j^2 S_j)/N: the mean squared error of a score at the current prices"""
     e = s.squares[0]
     for j in range(s.multiplier.size):
         e += s.multiplier[j] * s.multiplier[j] * s.squares[1 + j]
@@ -306,7 +308,7 @@ def try_action(s: SquareCbLewaState, a: int) -> None:
 
 @rule
 def look_at_all(prior: Matrix, s: SquareCbLewaState) -> None:
-    """Look at the features with every action."""
+    """Evaluate every action at the features."""
     if s.features.size > 0:
         for k in range(s.tried.size):
             look(prior, s, k)
@@ -316,7 +318,7 @@ def look_at_all(prior: Matrix, s: SquareCbLewaState) -> None:
 def look(prior: Matrix, s: SquareCbLewaState, k: int) -> None:
     """spread_k <- sqrt(x' A_k^-1 x), and the forecasts of action k at the features at hand
 
-    Without features both are those after the last answer, and a play changes no state.
+    Without features both are those after the last answer, and a play does not change the state.
     """
     if s.features.size > 0:
         s.spread[k] = sqrt(whiten(s.ridge, s.features[: s.ridge.whitened.shape[1]], k))
@@ -326,6 +328,6 @@ def look(prior: Matrix, s: SquareCbLewaState, k: int) -> None:
 
 @rule
 def regress(prior: Matrix, s: SquareCbLewaState, o: int, k: int) -> float:
-    """Target o of action k by the ridge, less its prior; or as predicted elsewhere, if the features end with that"""
+    """Target o of action k by the ridge, minus its prior; or the prediction made elsewhere, if features contain it"""
     row, d = k * prior.shape[0] + o, s.ridge.whitened.shape[1]
     return ridge_mean(s.ridge, k, row) if s.features.size == d else float(s.features[d + row] - prior[o, k])

@@ -1,4 +1,4 @@
-"""Thompson-LP: the best play for rewards drawn from what is believed of them, with limits that pay debt back."""
+"""Thompson-LP: the best play for rewards that are sampled from their posterior, with limits that pay debt back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ from lewa.types import Matrix, Vector
 class ThompsonLp(PacedProgram):
     """Thompson-LP: a linear program on rewards that are sampled from their posterior, with limits that pay debt back.
 
-    A rival, for rewards and costs with fixed means. Costs are z = 1 - c with limits b = 1 - c0. With n_k, rbar_k and
-    zbar_{j,k} of what was seen of action k, in round t::
+    A learner of another paper, for rewards and costs with fixed means. Costs are z = 1 - c with limits b = 1 - c0. With
+    n_k, rbar_k and zbar_{j,k} the number and the means of the observations of action k, in round t::
 
         a_k     = 1 + n_k rbar_k,  A_k = 2 + n_k
         r_k     = a_k/A_k + sqrt(a_k/A_k (1 - a_k/A_k)/(A_k + 1)) x_{t,k},   x standard normal
@@ -28,18 +28,19 @@ class ThompsonLp(PacedProgram):
                   exceeds them least
         D_j     = D_j + zbar_{j,i} - b_j at the draw of i, and + the cost told - zbar_{j,i} when the answer comes
 
-    Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
-    mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
+    Order: a round counts after it was played. Answers may come late, in any order, or never: until then the debt
+    contains the mean cost, or b_j if the action has no answer yet. Values outside [0, 1] are used unchanged.
 
-    Parameters: repay > 0, the rounds in which debt is paid back; prior (1+m, K), what is expected of each action, which
-    counts as one answer, or empty; stream (K,), the place of each action in the sequence of normal numbers; c0 = floor,
-    each in [0, 1].
+    Parameters: repay > 0, the number of rounds in which debt is paid back; prior (1+m, K), the expected values of each
+    action, which count as one answer, or empty; stream (K,), the place of each action in the sequence of normal
+    numbers; c0 = floor, each in [0, 1].
 
     Reading: repay = 1000. r_k is sampled from the Beta posterior of a coin, by the normal distribution with its mean and
     variance. A play is a function of the state here, so x_{t,k} are the numbers of a fixed sequence at t and k: every
-    run has the same ones, and the propensity of an action is that of the program's solution. All answers count alike:
-    after a change the means of the past are in the way. There is no bound for it. The program is solved by its entropic
-    form to within 10^-7 ln K. With full information there is nothing to explore: see `forecast-lp`.
+    run has the same ones, and the propensity of an action is its probability in the solution of the program. All
+    answers have the same weight, so old answers slow the learner down after a change. It has no bound. The program is
+    solved by its entropic form to within 10^-7 ln K. With full information there is nothing to explore: see
+    `forecast-lp`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

@@ -19,18 +19,18 @@ HALVINGS = 50  # of the slack's range
 class Tightened(Wrapper):
     """Run the inner learner with the floors c0 + s, so that in the long run c0 is not missed.
 
-    Box: the learner inside, with c0 + s in place of c0; a floor of 0 asks for nothing, and stays.
+    Box: the inner learner, with c0 + s in place of c0; a floor of 0 is always met and does not change.
 
-    Order: that of the learner inside.
+    Order: that of the inner learner.
 
-    Parameters: those of the learner inside; s = slack, at least 0, c0 + s at most 1; c0 = floor, which violation is measured
-    by.
+    Parameters: those of the inner learner; s = slack, at least 0, c0 + s at most 1; c0 = floor, by which violation is
+    measured.
 
-    Reading: if the learner inside is proved to miss c0 + s by at most s T in all, it does not miss c0, in the sense of that
-    bound: on average over runs, with probability 1 - epsilon, or always (docs/theory_anytime.md, 3). The tuned slack is the
-    least one of which this is proved; on horizons too short for any up to 1 - c0 it is 0, and the guarantee is that of the
-    learner inside. The price is regret: s T/S more, where some play exceeds every floor by S; without such an S nothing is
-    proved against plays that meet no more than c0.
+    Reading: if the inner learner is proved to miss c0 + s by at most s T in total, it does not miss c0, in the sense of
+    that bound: on average over runs, with probability 1 - epsilon, or always (docs/theory_anytime.md, 3). The tuned
+    slack is the smallest one for which this is proved. If the horizon is too short for any slack up to 1 - c0, it is 0,
+    and the guarantee is that of the inner learner. The cost is regret: the bound grows by s T/S if some play exceeds
+    every floor by S; without such an S nothing is proved against plays that meet only c0.
 
     >>> import lewa
     >>> learner = lewa.learners.make("lewa+tightened", actions=2, horizon=100_000, floor=0.5)
@@ -76,14 +76,14 @@ class Tightened(Wrapper):
 
     @classmethod
     def tuned(cls, actions: int, horizon: int, floor: object, slack: float | None = None, **settings: Any) -> Self:
-        """Return the learner tuned for the floors c0 + s; s is the least slack that is proved to be enough, or 0.
+        """Return the learner tuned for the floors c0 + s; s is the smallest slack that is proved to be enough, or 0.
 
         Parameters
         ----------
         actions, horizon, floor
             K, T and c0.
         slack
-            s; None for the least slack that is proved to be enough.
+            s; None for the smallest slack that is proved to be enough.
         **settings
             Settings of the inner learner.
         """
@@ -115,7 +115,7 @@ class Tightened(Wrapper):
         return examples
 
     def inner(self) -> Learner:
-        """Return the learner inside."""
+        """Return the inner learner."""
         parameters = {name: self.parameters[name] for name in field_types(self.kind)}
         return self.kind(**{**parameters, "floor": raised(self.floor, self.slack)})
 
@@ -129,7 +129,7 @@ class Tightened(Wrapper):
 
     @property
     def parent(self) -> Learner | None:
-        """That of the learner inside."""
+        """The parent of the inner learner."""
         return self.inner().parent
 
     def relabelled(self, order: Sequence[int]) -> Self:
@@ -157,7 +157,7 @@ def raised(floor: Vector, slack: float) -> Vector:
 
 
 def least_slack(make: Callable[..., Learner], actions: int, horizon: int, floor: Vector, settings: dict[str, Any]) -> float:
-    """Return the least s such that the learner for the floors c0 + s is proved to miss them by at most s T; 0 if none is."""
+    """Return the smallest s such that the learner for the floors c0 + s is proved to miss them by at most s T, or 0."""
     blind = {name: value for name, value in settings.items() if name != "means"}  # a floor that is only tried may be high
     setting = Setting(epsilon=settings.get("epsilon"))
 

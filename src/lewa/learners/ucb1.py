@@ -1,4 +1,4 @@
-"""UCB1: the action whose mean could be the largest."""
+"""UCB1: the action with the largest upper confidence bound."""
 
 from dataclasses import dataclass
 from math import log, sqrt
@@ -26,22 +26,23 @@ class Ucb1State(NamedTuple):
 class Ucb1(Learner):
     """UCB1: the action with the largest upper confidence bound; ignores constraints.
 
-    A rival, for rewards with a fixed mean. With N_k and mean_k the number and the mean of the observations of action k,
-    and n = sum N_k, in round t::
+    A learner of another paper, for rewards with a fixed mean. With N_k and mean_k the number and the mean of the
+    observations of action k, and n = sum N_k, in round t::
 
         index_k = mean_k + sqrt(2 ln n/N_k)                                           (without bound while N_k = 0)
         p_t     = the action with the largest index; evenly, where several have it
 
-    Order: a round enters after it was played. Answers may come late and in any order: they are counted, and no chance is
-    needed.
+    Order: a round counts after it was played. Answers may come late and in any order; the learner does not use their
+    propensities.
 
     Parameters: none; c0 = floor, each in [0, 1], which the rule never reads.
 
-    Reading: the authors try every action once, in an order that they leave open; here it is drawn by lot, and so are
-    ties, so that no action is special. Where rewards have a fixed mean, regret against the best mean is expected to be at
-    most sum_i (8 ln T/D_i + (1 + pi^2/3) D_i), D_i being how much less action i earns than the best, which nobody is told;
-    without gaps it is of order sqrt(K T ln T). Against rewards that react it is linear: what it plays can be foretold. With
-    full information there is nothing to explore: it would follow the leader. Proof: docs/theory_rivals.md, 5.
+    Reading: the authors try every action once, in an order that they do not specify; here the order is random, and so
+    are ties, so that no action is special. If rewards have a fixed mean, the expected regret against the best mean is
+    at most sum_i (8 ln T/D_i + (1 + pi^2/3) D_i), where the gap D_i, the difference between the mean of the best action
+    and that of action i, is not known to the learner; a bound without gaps is of order sqrt(K T ln T). If rewards
+    react, regret is linear, because the play is predictable. With full information there is nothing to explore: it
+    would follow the leader. Proof: docs/theory_rivals.md, 5.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

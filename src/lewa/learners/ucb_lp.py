@@ -1,4 +1,4 @@
-"""UCB-LP: the best play if every action earned the most and cost the least that it may, with limits that pay debt back."""
+"""UCB-LP: the best play for optimistic rewards and costs, with limits that pay debt back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ AS_IF = 100.0  # answers that an action which was away counts as known from
 class UcbLp(PacedProgram):
     """UCB-LP: a linear program on optimistic rewards and costs, with limits that pay debt back.
 
-    A rival, for rewards and costs with fixed means. Costs are z = 1 - c with limits b = 1 - c0. With n_k, rbar_k and
-    zbar_{j,k} of what was seen of action k, in round t::
+    A learner of another paper, for rewards and costs with fixed means. Costs are z = 1 - c with limits b = 1 - c0. With
+    n_k, rbar_k and zbar_{j,k} the number and the means of the observations of action k, in round t::
 
         w_k     = sqrt(ln(1 + t)/(2 n_k))
         p_t     = argmax {p.r : p.z_j <= b'_j},  r_k = min(rbar_k + w_k, 1),  z_{j,k} = [zbar_{j,k} - b_j min(w_k, 1)]+
@@ -30,17 +30,17 @@ class UcbLp(PacedProgram):
                   exceeds them least
         D_j     = D_j + zbar_{j,i} - b_j at the draw of i, and + the cost told - zbar_{j,i} when the answer comes
 
-    Order: a round enters after it was played. Answers may come late, in any order, or never: until then the debt holds the
-    mean cost, or b_j where the action has no answer yet. Values outside [0, 1] count as they are.
+    Order: a round counts after it was played. Answers may come late, in any order, or never: until then the debt
+    contains the mean cost, or b_j if the action has no answer yet. Values outside [0, 1] are used unchanged.
 
-    Parameters: repay > 0, the rounds in which debt is paid back; prior (1+m, K), what is expected of each action, which
-    counts as one answer, or empty; c0 = floor, each in [0, 1].
+    Parameters: repay > 0, the number of rounds in which debt is paid back; prior (1+m, K), the expected values of each
+    action, which count as one answer, or empty; c0 = floor, each in [0, 1].
 
     Reading: S. Agrawal and N. Devanur solve this program with a budget that is a little smaller, and stop when it is
-    spent. Here the debt lowers the limits instead, repay = 1000, and play goes on. The width of a cost is in units of
-    its limit, so that the range declared for it makes no difference. All answers count alike: after a change the means
-    of the past are in the way. There is no bound for it. The program is solved by its entropic form to within 10^-7 ln
-    K. With full information there is nothing to explore: see `forecast-lp`.
+    spent. Here the debt lowers the limits instead, with repay = 1000, and the game continues. The width of a cost is in
+    units of its limit, so that the declared range has no effect. All answers have the same weight, so old answers slow
+    the learner down after a change. It has no bound. The program is solved by its entropic form to within 10^-7 ln K.
+    With full information there is nothing to explore: see `forecast-lp`.
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])

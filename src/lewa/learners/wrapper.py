@@ -14,9 +14,9 @@ from lewa.types import Vector
 class Wrapper(Learner):
     """A learner that runs an inner learner. Its parameters and its state depend on the inner learner.
 
-    So there is a class for each: `Doubling.of(Lewa)` makes it, once, and it is `Lewa.Doubling` from then on. By that name
-    another process finds what was compiled for it. The methods are written here, for all of them: compiled code asks
-    `rule.inside` for the learner inside and its state, which is found by the type of the wrapped learner.
+    So there is a class for each inner learner: `Doubling.of(Lewa)` makes it once, and afterwards it is `Lewa.Doubling`.
+    By that name another process finds its compiled code. The methods here are shared by all wrappers: compiled code
+    calls `rule.inside`, which is dispatched by the type of the wrapped learner, for the inner learner and its state.
     """
 
     kind: ClassVar[type[Learner]]  # of the learner inside
