@@ -53,6 +53,11 @@ COMPILED = {
         "src/lewa/learners",
     )
 }
+# Learners whose loops are compiled a second time, for coins that are drawn lazily: of each kind of feedback, with and without a
+# context or a program. For all others the rounds of coins are laid out while the compiled part runs. The rounds are the same
+# (tests/kernels/test_streams.py), tests/test_without_jit.py compares these loops with plain Python, and `make falsify` compiles
+# both loops of every learner.
+LAZY = ("bandit-lewa", "bandit-lewa@printed", "hp-bandit-lewa", "exp3", "squarecb-lewa", "ucb-lp")
 # Plain, but not for `make quick`: they start servers, browsers or processes, or take more than five seconds.
 SLOW = {
     ROOT / name
@@ -119,8 +124,29 @@ class OnePart:
         return True if collection_path not in named and part not in parts_of(collection_path) else None
 
 
+def lay_out_rounds() -> None:
+    """Let games lay out their rounds for all learners that are not in LAZY."""
+    from lewa.engine.session import Session
+    from lewa.game import Game
+    from lewa.learners import ALL
+    from lewa.simulate import nature, seed_run
+    from lewa.types import Words
+
+    lazy = {ALL[name] for name in LAZY}
+
+    def nature_of(game: Game, key: Words, session: Session, every_round: bool) -> nature.Nature:
+        rounds = nature.nature_of(game, key, session, every_round)
+        if isinstance(rounds, nature.LazyNature) and type(session.learner) not in lazy:
+            return nature.BlockNature(game, key)
+        return rounds
+
+    setattr(seed_run, "nature_of", nature_of)  # noqa: B010 (mypy takes a function for a constant)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(OnePart())  # what this file defines itself is asked about its own folder only
+    if str(config.option.markexpr) == "compiled" and "LEWA_HUNT" not in os.environ:
+        lay_out_rounds()
 
 
 @pytest.hookimpl(wrapper=True)
