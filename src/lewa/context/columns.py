@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from math import hypot
+from math import hypot, inf, isfinite
 from typing import Any
 
 import numpy as np
 
+from lewa.types import Vector
 from lewa.units import as_number, as_range
 from lewa.validation import as_count, short_repr
 
@@ -99,15 +100,19 @@ class VectorColumn:
 
     def encode(self, value: object) -> list[float]:
         """Return the features of a vector."""
+        features: list[float] = self.encode_array(value).tolist()
+        return features
+
+    def encode_array(self, value: object) -> Vector:
+        """Return the same as an array, which may be the value itself."""
         try:
             numbers = np.asarray(value, dtype=np.float64)
         except (TypeError, ValueError):
             numbers = np.zeros(())
-        if numbers.shape != (self.size,) or not np.isfinite(numbers).all():
+        norm = hypot(*numbers.tolist()) if numbers.shape == (self.size,) else inf
+        if not isfinite(norm) and (numbers.shape != (self.size,) or not np.isfinite(numbers).all()):
             raise ValueError(f"{self.name} must be {self.size} finite numbers, got {short_repr(value)}")
-        features: list[float] = numbers.tolist()
-        norm = hypot(*features)
-        return [x / norm for x in features] if norm > 1 else features
+        return numbers / norm if norm > 1 else numbers
 
 
 Column = Number | Category | Text | VectorColumn

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lewa.context.columns import Column, column_from_plain, column_to_plain
+from lewa.context.columns import Column, VectorColumn, column_from_plain, column_to_plain
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
 
@@ -36,6 +36,10 @@ class Context:
         return 1 + sum(column.size for column in self.columns)
 
     @cached_property
+    def _share(self) -> float:
+        return 1 / sqrt(len(self.columns))
+
+    @cached_property
     def names(self) -> list[str]:
         """The names of the columns."""
         return [column.name for column in self.columns]
@@ -61,13 +65,19 @@ class Context:
         for name in values:
             if name not in self.names:
                 raise ValueError(f"the context has no {name!r}{nearest(str(name), self.names)}")
-        features = [1.0]
-        share = 1 / sqrt(len(self.columns))
+        features, place, share = np.zeros(self.size), 1, self._share
         for column in self.columns:
-            value = values.get(column.name)
-            encoded = [0.0] * column.size if _missing(value) else column.encode(value)
-            features += [share * x for x in encoded]
-        return np.array(features)
+            value, size = values.get(column.name), column.size
+            if not _missing(value):
+                encoded = column.encode_array(value) if type(column) is VectorColumn else column.encode(value)
+                if size == 1:  # a slice takes longer
+                    features[place] = encoded[0]
+                else:
+                    features[place : place + size] = encoded
+            place += size
+        features *= share
+        features[0] = 1.0
+        return features
 
     def encode_rows(self, columns: Mapping[str, Sequence[object]]) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
         """Return the features of many contexts, one row each, from one sequence per column."""

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.kernels.exponential import exp
-from lewa.kernels.jit import routine, rule
+from lewa.kernels.jit import exact, routine, rule
 from lewa.kernels.records import comparable
 from lewa.types import Matrix, Vector
 
@@ -116,14 +116,26 @@ def solve_sums(ridge: Ridge, a: int, targets: int) -> None:
         solve(ridge.factor[a], ridge.solved[row])
 
 
-@rule
+@exact
 def solve(factor: Vector, y: Vector) -> None:
-    """y <- L^-1 y"""
-    d = y.size
-    for j in range(d):
+    """y <- L^-1 y, four columns at a time: the same numbers as one at a time, in the same order"""
+    d, j = y.size, 0
+    while j + 4 <= d:
+        i0, i1, i2, i3 = j * d, (j + 1) * d, (j + 2) * d, (j + 3) * d
+        y0 = y[j] / factor[i0 + j]
+        y1 = (y[j + 1] - factor[i0 + j + 1] * y0) / factor[i1 + j + 1]
+        y2 = (y[j + 2] - factor[i0 + j + 2] * y0 - factor[i1 + j + 2] * y1) / factor[i2 + j + 2]
+        y3 = y[j + 3] - factor[i0 + j + 3] * y0 - factor[i1 + j + 3] * y1 - factor[i2 + j + 3] * y2
+        y3 /= factor[i3 + j + 3]
+        y[j], y[j + 1], y[j + 2], y[j + 3] = y0, y1, y2, y3
+        for i in range(j + 4, d):
+            y[i] = y[i] - factor[i0 + i] * y0 - factor[i1 + i] * y1 - factor[i2 + i] * y2 - factor[i3 + i] * y3
+        j += 4
+    while j < d:
         y[j] /= factor[j * d + j]
         for i in range(j + 1, d):
             y[i] -= factor[j * d + i] * y[j]
+        j += 1
 
 
 @rule
