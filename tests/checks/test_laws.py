@@ -54,7 +54,7 @@ def put_to(laws: list[Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[
     """Test a class of learners: all but one of the laws look at 12 of their rounds, and at all 30 in `make falsify`.
 
     `lewa check` and tests/checks/test_laws_bite.py always look at all of them. The one law compares two orders of answers
-    after the last round. What it sees depends on which round that is: after 12 rounds, for example, an epoch of doubling ends.
+    after the last round. What it sees depends on which round that is: after 12 rounds an epoch of doubling ends.
     """
     whole = laws if HUNT else [learners.a_stale_play_is_accepted]
     results = learners.check(kind, whole)
