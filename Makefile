@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 10
 
-.PHONY: install reproduce test test-litellm quick lint types tests compiled plain wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test test-litellm quick lint types tests compiled plain plain-outside plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -16,10 +16,13 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve]'
 	touch $@
 
-# What the tests need on top, in one go.
+# What the tests need on top. The core comes first: while pip, which takes one core, installs the rest, the other one compiles.
 $(VENV)/tested: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve,test]'
+	$(BIN)/python $(PIP_INSTALL) --editable .
+	PYTHONPATH=src $(BIN)/python tests/compile_ahead.py & \
+	  $(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve,test]'; \
+	  status=$$?; kill $$! 2> /dev/null; exit $$status
 	touch $(VENV)/installed $@
 
 install: $(VENV)/installed
@@ -29,10 +32,10 @@ reproduce: install
 
 # Everything that CI checks, side by side. What is compiled takes longest, so it starts first and the rest makes way for it.
 test: $(VENV)/tested
-	$(MAKE) --jobs 3 --output-sync=target compiled plain lint types wheel
+	$(MAKE) --jobs 4 --output-sync=target compiled plain-outside plain-inside types lint wheel
 
 tests: $(VENV)/tested
-	$(MAKE) --jobs 2 --output-sync=target compiled plain
+	$(MAKE) --jobs 3 --output-sync=target compiled plain-outside plain-inside
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
@@ -49,8 +52,18 @@ quick: lint types
 compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
-plain: $(VENV)/tested build/peers/installed
-	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -n 2 --dist worksteal -m plain
+# The plain one is two processes: what begins with files, processes, servers and browsers, which often waits, and the rest. Each
+# imports its own tests only, and a page or a server that the tests of a file share is made once.
+OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
+  tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_frontier.py tests/test_frontier_context.py \
+  tests/test_named_modules.py tests/test_notebook.py tests/test_plugins.py tests/test_wrappers.py
+plain: plain-outside plain-inside
+
+plain-outside: $(VENV)/tested build/peers/installed
+	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE)
+
+plain-inside: $(VENV)/tested
+	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE:%=--ignore=%)
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
@@ -84,9 +97,12 @@ wheel: $(VENV)/tested
 	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
 
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
-# what `make test` says of a few learners or of fewer rounds: the single steps of all, a million extreme rounds.
+# all of what `make test` says of a few learners, settings, games, or of fewer rounds: HUNTED are the files that ask for LEWA_HUNT.
+HUNTED = tests/theorems tests/checks/test_laws.py tests/checks/test_laws_of_wrapped.py tests/test_advise.py tests/test_engine.py \
+  tests/test_frontier_context.py tests/test_matrix.py tests/test_play.py tests/test_without_jit.py \
+  tests/agent/test_machine.py tests/agent/test_masks.py tests/agent/test_trials.py tests/kernels/test_projection.py
 falsify: $(VENV)/tested
-	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 tests/theorems tests/checks/test_laws.py tests/test_engine.py tests/test_play.py tests/test_matrix.py tests/test_frontier_context.py tests/agent/test_machine.py
+	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 $(HUNTED)
 
 # Kill a process that writes a journal, KILLS times, and look for a record that it had acknowledged; then the service under
 # load, as often on SQLite, and a quarter as often on PostgreSQL.

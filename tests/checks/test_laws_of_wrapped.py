@@ -1,7 +1,7 @@
 """A learner that runs another one inside obeys every law that the other one does."""
 
 import pytest
-from tests.checks.test_laws import LONG, PLAIN
+from tests.checks.test_laws import LONG, PLAIN, put_to
 
 import lewa
 from lewa.checks import learners
@@ -20,9 +20,9 @@ GOVERNED = ("lewa+governed", "lewa-ix+governed", "squarecb-lewa+governed", "safe
 
 
 @pytest.mark.parametrize("name", [*NAMES, *GOVERNED])
-def test_wrapped_learner(name: str) -> None:
+def test_wrapped_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     laws = [*PLAIN, learners.actions_are_drawn_from_the_play]  # not all of these are compiled
-    results = learners.check(lewa.learners.find(name), laws)
+    results = put_to(laws, lewa.learners.find(name), monkeypatch)
     assert len({result.law for result in results}) == 2 + len(laws)
     assert [result for result in results if result.sentence] == []
 

@@ -18,6 +18,7 @@ from lewa.simulate.player import Player
 from lewa.simulate.run import play
 from lewa.types import Cube, Indices, Matrix, State, Vector
 
+FEW = 30  # rounds that most laws look at
 MANY = 100_000  # rounds that bring out what a few do not
 FEWER = 1000  # the same, of a rule that is not compiled
 
@@ -40,8 +41,9 @@ class Step(NamedTuple):
     context: Vector  # (d,)
 
 
-def world(learner: Learner, actions: int, rounds: int = 30) -> World:
-    """Return arbitrary rounds, the same in every call."""
+def world(learner: Learner, actions: int, rounds: int | None = None) -> World:
+    """Return arbitrary rounds, the same in every call; FEW rounds by default."""
+    rounds = FEW if rounds is None else rounds
     dice, m = np.random.default_rng(12), learner.floor.size
     d = getattr(learner.start(actions), "features", NOTHING).size
     outcomes = dice.random((rounds, actions)), dice.random((rounds, m, actions)), dice.integers(actions, size=rounds)
