@@ -40,8 +40,16 @@ class OnlyInterchange:
 
 @pytest.mark.parametrize(
     "make",
-    [pd.DataFrame, pl.DataFrame, pa.table, lambda d: OnlyInterchange(pa.table(d))],
-    ids=["pandas", "polars", "arrow", "old"],
+    [
+        pd.DataFrame,
+        pl.DataFrame,
+        pa.table,
+        lambda d: OnlyInterchange(pa.table(d)),
+        lambda d: pd.DataFrame(d).astype({"arm": "category"}),
+        lambda d: pl.DataFrame(d).with_columns(pl.col("arm").cast(pl.Categorical)),
+        lambda d: pl.DataFrame(d).with_columns(pl.col("arm").cast(pl.Enum(sorted(set(d["arm"]))))),
+    ],
+    ids=["pandas", "polars", "arrow", "old", "pandas-categories", "polars-categories", "polars-enum"],
 )
 def test_a_dataframe_of_any_library_is_the_same_data(make: Callable[[Any], Any]) -> None:
     log, frame = {name: list(values) for name, values in LOG.items()}, make({name: list(v) for name, v in LOG.items()})

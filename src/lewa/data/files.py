@@ -197,7 +197,9 @@ def _column(column: "pa.ChunkedArray") -> Column:
 
     try:
         if types.is_dictionary(column.type):  # cells may be in no row, or twice, and NumPy gets another cell for a null
-            column = column.cast(column.type.value_type)
+            column = _decoded(column)
+        if types.is_string_view(column.type):
+            column = column.cast("large_string")
         if _is_text(column.type):
             return _coded(column)
         array: Labels = column.to_numpy()
@@ -208,6 +210,18 @@ def _column(column: "pa.ChunkedArray") -> Column:
         array = np.empty(len(column), dtype=object)
         array.fill(column.type)
     return array
+
+
+def _decoded(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
+    """Return the cells of a column of categories."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if not types.is_string_view(column.type.value_type):
+        return column.cast(column.type.value_type)
+    # pyarrow cannot select among texts of this type, which the categories of polars have
+    chunks = [chunk.dictionary.cast("large_string").take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, type="large_string")
 
 
 def _is_text(kind: "pa.DataType") -> bool:
