@@ -128,7 +128,7 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
 
 
 def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
-    """Return what a journal holds after a snapshot of it; all of it without one, or with that of another journal."""
+    """Return the records after a snapshot of this journal; all records without such a snapshot."""
     with open(path, "rb") as file:
         key, start = _start(file, path)
         line = 1

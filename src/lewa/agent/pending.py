@@ -82,7 +82,7 @@ class OpenDecisions:
         return self._least
 
     def add(self, number: int, pending: Pending) -> None:
-        """Open a decision, of which nothing is known."""
+        """Open a decision without any reported value."""
         self._items[number], action = pending, pending.action
         for row in self.awaited:
             row[action] += 1
@@ -98,7 +98,7 @@ class OpenDecisions:
         self._count_many(actions, charged, 1)
 
     def pop_many(self, numbers: Sequence[int], actions: Indices, charged: Matrix) -> None:
-        """Close decisions of which nothing was known, with their actions and charges as arrays too."""
+        """Close decisions without reported values; their actions and charges are also given as arrays."""
         deque(map(self._items.__delitem__, numbers), maxlen=0)
         self._count_many(actions, charged, -1)
 
@@ -121,7 +121,7 @@ class OpenDecisions:
         return pending
 
     def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:
-        """Keep what is known of a decision, with these fields that were not known before, and what it is charged now."""
+        """Store the reported values of a decision, the fields that are new, and its charges."""
         pending = self._items[number]
         for f in fields:
             self.awaited[f][pending.action] -= 1
@@ -145,7 +145,7 @@ class OpenDecisions:
         return sum(self.awaited[f])
 
     def charge(self, f: int) -> float:
-        """Return the sum of what was charged for a constraint in the decisions that await its value."""
+        """Return the sum of the charges for a constraint over the decisions that await its value."""
         return self._charges[f] / FIXED
 
     def plays(self, f: int) -> Vector:

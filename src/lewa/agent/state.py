@@ -31,7 +31,7 @@ COUNTS = ("answered", "late", "masked", "filled_in", "expired")
 
 
 class AgentState:
-    """The learner, the statistics and the open decisions. Whatever is refused is refused before anything changes."""
+    """The learner, the statistics and the open decisions. A call is rejected before anything changes."""
 
     def __init__(self, setup: Setup, driver: Driver) -> None:
         fields, K = len(setup.fields), len(setup.actions)
@@ -59,7 +59,7 @@ class AgentState:
 
     @property
     def exposure(self) -> Exposure:
-        """What is done with the learner's play before an action is drawn."""
+        """How the play of the learner is changed before an action is drawn."""
         return self._exposure
 
     @exposure.setter
@@ -83,7 +83,7 @@ class AgentState:
     def copy(self, whole: bool = True) -> "AgentState":
         """Return a copy to read from while this one goes on; without the open decisions, unless it is to be `whole`.
 
-        A status needs no more than the sums over these, so it does not take longer the more of them there are.
+        A status needs only the sums over them, so its time does not depend on their number.
         """
         twin = copy(self)  # shares the setup and what else never changes
         twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
@@ -100,7 +100,7 @@ class AgentState:
     def decide(
         self, action: int, propensity: float, play: Vector | None, masked: bool, there: Vector | None = None
     ) -> Vector:
-        """Open one more decision; it may close the oldest ones. Return what the constraints were charged.
+        """Open one more decision, which may close the oldest ones; return its charges.
 
         `there` has 1 for each action that could be drawn, or is None if all could.
         """
@@ -123,7 +123,7 @@ class AgentState:
         return charged
 
     def find(self, decision: Decision | int | str) -> int:
-        """Return the number of an open decision; refuse what is closed or was never made here."""
+        """Return the number of an open decision; raise an error if it is closed or was never made here."""
         made = decision if isinstance(decision, Decision) else None
         number: object = decision if made is None else made.id
         if type(number) is not int:
@@ -209,7 +209,7 @@ class AgentState:
         return self.learns and not self.delays.is_safe(number)
 
     def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
-        """Return the values of an answer as numbers; refuse what is no value, has no such name or is known."""
+        """Return the values of an answer as numbers; raise ValueError for invalid, unknown or repeated values."""
         numbers: dict[str, float | Vector] = {}
         if self._by_group:
             values = spread(values, self.setup.constraints, self.setup.context, self.open[number].features)
@@ -228,9 +228,9 @@ class AgentState:
         return numbers
 
     def close(self, number: int) -> None:
-        """Close a decision of which no more will be told: leave it out, or fill in what is missing.
+        """Close a decision that gets no further values: leave it out, or fill in the missing values.
 
-        One that was answered in full, and waited for its close to be learned, is learned now.
+        A complete answer that waited for the close is learned now.
         """
         pending = self.open.pop(number)
         safe, known = self.delays.is_safe(number), pending.known()
@@ -348,7 +348,7 @@ class AgentState:
         return units
 
     def compare(self, action: int, fields: Sequence[int]) -> None:
-        """Look for a change in what an action gives, in the fields whose turn it is."""
+        """Test for a change in the values of an action, in the fields that are due."""
         for f in fields:
             if self.statistics.count.item(f) % STEP == 0 and not self.sees_all:
                 self._report(f, None, find_common_shift(self.statistics, f))

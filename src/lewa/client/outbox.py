@@ -135,7 +135,7 @@ class Outbox:
         return results is not None
 
     def _post(self, batch: list[Entry], verb: str, body: object) -> list[dict[str, Any]] | None:
-        """Return the results; an empty list where the request is refused for good, None where it is to be sent again."""
+        """Return the results; an empty list if the request is rejected permanently, None if it has to be sent again."""
         try:
             answer = self._http.post(f"/v1/agents/{batch[0]['agent']}/{verb}", json=body)
             if answer.status_code == 200:
@@ -168,7 +168,7 @@ def _plain(name: str, value: Any) -> float | list[float]:
 
 
 class _Spill:
-    """Answers in a SQLite file, in order. What is taken is deleted when it was acknowledged. Calls hold the queue's lock."""
+    """Answers in a SQLite file, in order. They are deleted once they are acknowledged. Calls hold the queue's lock."""
 
     def __init__(self, path: Path) -> None:
         self._database = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -206,7 +206,7 @@ class _Spill:
         return [json.loads(entry) for _, entry in rows]
 
     def forget_taken(self, acknowledged: bool) -> None:
-        """Delete what was taken, once all of it is acknowledged."""
+        """Delete the answers that were taken, once all are acknowledged."""
         if acknowledged and self._taken != NOTHING_TAKEN:
             self._database.execute("delete from answers where id <= ?", (self._taken,))
             self._taken = NOTHING_TAKEN  # SQLite counts from 1 again in an empty table

@@ -72,7 +72,7 @@ class SQLiteStore:
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked', 'yes')")
 
     def reconnect(self) -> None:
-        """Open the connections anew."""
+        """Open the connections again."""
         with self._lock:
             for connection in (self._write, self._read):
                 connection.close()
@@ -218,7 +218,7 @@ class SQLiteStore:
             connection.execute("INSERT OR REPLACE INTO api_keys VALUES (?, ?, ?, ?, ?, ?, ?, ?)", key)
 
     def put_audit(self, audit: Audit) -> None:
-        """Write down who changed what."""
+        """Record a change and who made it."""
         with self._writing() as connection:
             self._audit(connection, audit)
 

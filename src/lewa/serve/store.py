@@ -74,7 +74,7 @@ class Store(Protocol):
         """Add a key, or replace the one of this id."""
 
     def put_audit(self, audit: Audit) -> None:
-        """Write down who changed what."""
+        """Record a change and who made it."""
 
     def acquire(self, agent: int) -> int | None:
         """Take the lease of an agent if it is free, expired or already here; return its epoch."""
