@@ -104,9 +104,9 @@ def least_bound_beside(
     restarts: bool = True,
     features: int = 0,
 ) -> LearnerChoice | None:
-    """Return the learner with the least proved bound, to be named beside one that measurements chose.
+    """Return the learner with the smallest proved bound, to be named together with one that measurements chose.
 
-    There is none beside another learner, nor where nothing is proved of any for these numbers.
+    None for other learners, and if nothing is proved about any learner for these numbers.
 
     >>> least_bound_beside("squarecb-lewa", "bandit", 10, None, [0.6], restarts=False)
     LearnerChoice(name='anytime-bandit-lewa', settings={})
@@ -121,7 +121,7 @@ def least_bound_beside(
 def describe_unproved(
     name: str, feedback: str, actions: int, horizon: int | None, floor: Sequence[float], features: int = 0
 ) -> str:
-    """Say what is proved of a learner that measurements chose, and what has the least bound; nothing of other learners."""
+    """Return what is proved about a learner that measurements chose, and which learner has the smallest bound; else ""."""
     if name != PRACTICE[feedback][0]:
         return ""
     least = least_bound_beside(name, feedback, actions, horizon, floor, features=features)

@@ -30,7 +30,7 @@ class CompileNotice(Listener):
         self._depth, self._began = 0, 0.0  # a function is compiled inside of those that call it
 
     def on_start(self, event: Event) -> None:
-        """Announce what is compiled; nested compilations have no line of their own."""
+        """Announce a compilation; nested compilations have no separate line."""
         self._depth += 1
         if self._depth > 1:
             return

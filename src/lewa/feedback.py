@@ -44,8 +44,8 @@ class Bandit(NamedTuple):
 class FeedbackKind(StrEnum):
     """The feedback that a learner's rule needs."""
 
-    FULL = "full"  # what every action earned and met
-    BANDIT = "bandit"  # what the action drawn earned and met
+    FULL = "full"  # the rewards and constraints of every action
+    BANDIT = "bandit"  # the reward and constraints of the action drawn
     DENSE = "dense"  # the same, and the whole play that it was drawn from
 
     @property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def number(x: float | None, missing: str = "-") -> str:
-    """Return four digits that fit a column; a dash where there is no number."""
+    """Return four digits that fit a column; a dash if there is no number."""
     if x is None:
         return missing
     return f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.4g}"

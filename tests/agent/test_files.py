@@ -131,7 +131,7 @@ def broken(change: Any) -> dict[str, Any]:
         (lambda plain: plain.update(version=99), "must have version 1, got version 99"),
         (lambda plain: plain["state"].pop("book"), "not complete: KeyError"),
         (lambda plain: plain["setup"].pop("lines"), "not complete: KeyError"),
-        (lambda plain: plain["state"]["book"].pop(), "the statistics of 3 quantities have as many rows, got 2"),
+        (lambda plain: plain["state"]["book"].pop(), "the statistics of 3 quantities must have as many rows, got 2"),
         (lambda plain: plain["state"]["book"][0]["seen"].pop(), "seen must have one number per action, 3, got 2"),
         (lambda plain: plain["state"]["learner"].pop("losses"), "a saved AnytimeBanditLewaState has the fields"),
         (lambda plain: plain["state"]["learner"]["losses"].pop(), "with 3 actions and 2 constraints"),

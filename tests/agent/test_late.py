@@ -445,7 +445,7 @@ def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something(
         assert proved[0][1] <= violation * T  # type: ignore[operator]
         assert proved[1] in ((None, None), (T, pytest.approx(proved[1][1])))
         assert kind.tuned(3, T, FLOOR, delay=0) == kind.tuned(3, T, FLOOR)
-    with pytest.raises(ValueError, match="a delay goes with the recommended tuning"):
+    with pytest.raises(ValueError, match="delay needs the recommended tuning"):
         Lewa.tuned(3, T, FLOOR, delay=d, epsilon=0.1)
 
 

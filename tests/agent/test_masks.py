@@ -12,7 +12,7 @@ from lewa.agent import Agent, Record, at_most
 from lewa.engine.session import Session, dice_of
 from lewa.engine.sleeping import ENTRY, hide_weights, project
 from lewa.feedback import NOTHING, Bandit, feedback_kind
-from lewa.kernels import no_tilt, normalize, ones, refresh
+from lewa.kernels import no_tilt, normalize, ones, refresh, state_type
 from lewa.kernels import project as project_weights
 from lewa.learners import ALL, BanditOpEwa, LossBanditLewa, make
 

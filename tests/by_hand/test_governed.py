@@ -107,7 +107,7 @@ def test_tuning_and_refusals() -> None:
             lewa.learners.make("lewa+governed", 3, 1000, 0.5, **settings)
     with pytest.raises(ValueError, match=r"safe must be the index of an action, 0 .. 0, got safe=1"):
         lewa.learners.make("lewa+governed", 1, 1000, 0.5, safe=1)
-    with pytest.raises(ValueError, match="a learner is governed once"):
+    with pytest.raises(ValueError, match="a learner can have only one governor"):
         lewa.learners.make("lewa+governed+governed", 3, 1000, 0.5)
     with pytest.raises(ValueError, match="has a governor, got governor='off'"):
         lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="auto+governed", governor="off")

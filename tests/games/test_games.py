@@ -202,7 +202,7 @@ def test_nonsense_is_refused_in_a_sentence() -> None:
         "rewards must have the shape": lambda: Switching(rewards=((1.0, 0.0),)),
         "integer of at least 1": lambda: Switching(period=0),
         "plus the swing": lambda: Drifting(swing=0.5),
-        "less and plus": lambda: LowVariation(swing=0.3),
+        "minus and plus": lambda: LowVariation(swing=0.3),
         "one number per action": lambda: LowVariation(rewards=(0.5, 0.5)),
         "pays must be": lambda: AntiLeader(pays="leader"),
         "low must be": lambda: PenaltyBreaker(low=(0.9, 0.6)),

@@ -58,7 +58,7 @@ def test_more_policies_times_actions_than_the_service_takes_are_refused(tmp_path
     with service(tmp_path) as web:
         status, refusal = web.call("POST", "/v1/agents", setup)
         assert status == 413
-        assert "this service takes at most 4096 policies times actions, got 4160" in str(refusal)
+        assert "this service allows at most 4096 policies times actions, got 4160" in str(refusal)
         assert web.call("POST", "/v1/agents", {**setup, "policies": policies[:64]})[0] == 201
 
 

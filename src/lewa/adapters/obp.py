@@ -116,7 +116,7 @@ def _feedback(log: Log) -> dict[str, Any]:
 
 
 def _index_of_seed(seeds: tuple[int, ...], seed: int | None) -> int:
-    """Return the index of the seed, which need not be named where there is one."""
+    """Return the index of the seed, which need not be named if there is only one."""
     if seed is None and len(seeds) > 1:
         raise ValueError(f"a dictionary has one seed: choose one of {', '.join(map(str, seeds))}")
     if seed is not None and seed not in seeds:

@@ -151,7 +151,7 @@ def advise(
 
 
 def rank_all(question: Question, restarts: bool = True) -> tuple[Choice, ...]:
-    """Return every tuned learner of which something is proved here, the best first; perhaps without those that restart."""
+    """Return every tuned learner with a proved bound here, the best first; optionally without those that restart."""
     able = (name for name in names(question) if restarts or not name.endswith("+doubling"))
     choices = [choice for name in able for choice in tunings(name, question) if choice.share is not None]
     choices.sort(key=partial(rank, question))

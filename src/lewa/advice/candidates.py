@@ -113,7 +113,7 @@ def _point(at: Callable[[float], Choice], x: float, question: Question) -> Point
 
 
 def _fixed(known: list[str], question: Question) -> list[dict[str, float]]:
-    """Return what every tuning is told: as it is, and for the epsilon that is asked for."""
+    """Return the settings that every tuning gets: the default ones, and those for the requested epsilon."""
     fixed = {"safe": float(question.safe or 0), "margin": question.setting.slater or 0.0} if "safe" in known else {}
     if "corruption" in known and question.setting.corruption:
         fixed["corruption"] = question.setting.corruption
@@ -125,7 +125,7 @@ def _with_exponent(name: str, others: dict[str, float], question: Question, b: f
 
 
 def _with_exploration(name: str, others: dict[str, float], covers: bool, question: Question, logarithm: float) -> Choice:
-    """Weigh so many rounds of exploration, perhaps with a radius that covers the corruption of the constraints too."""
+    """Weigh this many rounds of exploration, optionally with a radius that also covers the corruption."""
     explore = min(float(f"{exp(logarithm):.4g}") // 1, float(question.rounds))
     radius = {"radius": covering_radius(question, explore)} if covers else {}
     return weigh(name, {**others, "explore": max(explore, 1.0), **radius}, question)

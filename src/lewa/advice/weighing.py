@@ -17,7 +17,7 @@ def rank(question: Question, choice: Choice) -> tuple[float, ...]:
 
 
 def weigh(name: str, settings: dict[str, float], question: Question) -> Choice:
-    """Return the learner with these settings, and the best that is proved of it in answer to what is asked."""
+    """Return the learner with these settings and its best bound that answers the question."""
     try:
         learner = _make(name, question.actions, question.rounds, tuple(question.floor.tolist()), tuple(settings.items()))
     except ValueError as error:  # a setting that is out of its range for these numbers
@@ -61,7 +61,7 @@ def timeless(name: str, settings: dict[str, float], question: Question) -> bool:
 
 
 def answered(statement: Guarantee, question: Question) -> Guarantee | None:
-    """Return the statement as an answer to what is asked: what is stronger answers too, what assumes more does not."""
+    """Return the statement if it answers the question: a stronger one does, one with more assumptions does not."""
     statement = applicable(statement, question.setting)
     if statement.regret is None or question.violation(statement) is None:
         return None

@@ -250,7 +250,7 @@ class Agent(ChangeMethods, AgentCore):
             return decision
 
     def _look(self, context: object, advice: Mapping[str, object] | None) -> Vector | None:
-        """Return the features of a round: of its context, or what the policies advise in it."""
+        """Return the features of a round: those of its context, or the advice of the policies."""
         setup = self.setup
         if setup.policies:
             return advise(setup.policies, self._policies, self._actions, context, advice)

@@ -46,7 +46,7 @@ def as_horizon(horizon: float | None) -> int | None:
 
 
 def as_callback(callback: Any) -> Any:
-    """Return what is called back, or None."""
+    """Return the callback, or None."""
     if callback is not None and not callable(callback):
         raise ValueError(f"on_verdict must be a function of one change, got {short_repr(callback)}")
     return callback

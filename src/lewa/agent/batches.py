@@ -78,7 +78,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
 
 
 def rehearse(state: AgentState) -> None:
-    """Make two decisions and answer them, so that what a list needs is compiled; the state is a copy that nobody uses."""
+    """Make two decisions and answer them on an unused copy of the state, to compile the code for lists."""
     if in_bulk(state):
         values = dict.fromkeys(state.setup.fields, 0.5)
         answer_batch(state, [(decision.id, values) for decision in draw_batch(state, 2)])
@@ -127,7 +127,7 @@ def check_answers(state: AgentState, answers: Sequence[Answer]) -> list[tuple[in
 
 
 def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | None":
-    """Take in whole answers of one number each; None, and nothing has changed, if they are not all like that."""
+    """Apply complete answers of one number each; return None and change nothing if some answer is different."""
     if state.sees_all or state.setup.learns_at_close or not in_bulk(state) or not answers:
         return None
     decisions, values_told = zip(*answers, strict=True)

@@ -48,7 +48,7 @@ def _set_limit(state: "AgentState", change: Change) -> None:
     new = checked(old.name, old.sense, as_number(f"the limit of {old.name}", change.value), (old.low, old.high))
     _adopt(state, j, new)
     sign = 1 if old.sense == "at most" else -1
-    # What was owed stays owed: the debt before the change is measured by the limit of then.
+    # The debt before the change is still measured by the old limit.
     state.debt_base[j] += sign * state.statistics.count[j + 1] * (new.limit - old.limit)
 
 
@@ -182,7 +182,7 @@ def _set_fallback(state: "AgentState", change: Change) -> None:
 
 
 def _set_governor(state: "AgentState", change: Change) -> None:
-    """Begin, change or end to govern: what is owed so far is counted, and what is open at its reserve."""
+    """Start, change or end the governor: the debt so far counts, and open decisions count at their reserve."""
     setup, old = state.setup, state.ledger
     if change.value is None:
         state.ledger = None

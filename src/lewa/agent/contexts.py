@@ -71,7 +71,7 @@ def with_known(
 
 
 def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
-    """Return the name of the learner that mixes policies; refuse one that takes no advice."""
+    """Return the name of the learner that mixes policies; raise ValueError for one that cannot use advice."""
     if learner == "auto":
         learner = choose_mixer(feedback, horizon)
     if "policies" not in settings_of(learner):
@@ -81,7 +81,7 @@ def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
 
 
 def as_json_value(context: object) -> object:
-    """Return a context as plain data for JSON, for a decision that keeps it; refuse one that JSON cannot hold."""
+    """Return a context as plain data for JSON, for a decision that stores it; raise ValueError if JSON cannot hold it."""
     try:
         return json.loads(json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value))
     except (TypeError, ValueError, RecursionError):
@@ -95,7 +95,7 @@ def _plain_value(value: object) -> object:
 
 
 def encode(context: Context | None, values: object) -> Vector | None:
-    """Return the features of a context; None where none is declared. Refuse one that is missing, or not declared."""
+    """Return the features of a context, or None if none is declared; raise ValueError if it is missing or not declared."""
     if context is None:
         if values is not None:
             raise ValueError(
@@ -137,7 +137,7 @@ def _check_charges(twin: Driver, features: Vector, decision: Decision, action: i
 
 
 def charges_of(twin: Driver, features: Vector, action: int | None) -> tuple[float, ...]:
-    """Return what a decision in a context is charged; the action is None if the learner does not learn from it."""
+    """Return the charges of a decision in a context; the action is None if the learner does not learn from it."""
     twin.see(features)
     charged = twin.unbooked if action is None else twin.charge(action)
     return tuple(charged.tolist())
@@ -146,9 +146,9 @@ def charges_of(twin: Driver, features: Vector, action: int | None) -> tuple[floa
 def settle_costs(
     driver: Driver, charged: Vector, units: np.ndarray[tuple[int, ...], np.dtype[np.float64]], fields: Iterable[int]
 ) -> Vector:
-    """Correct what is owed by the costs that were told of an open decision, and return what it is charged from now on.
+    """Correct the debt by the reported costs of an open decision, and return its charges from now on.
 
-    That is what it cost: when its answer is learned, nothing is left to correct.
+    These are its true costs, so nothing has to be corrected when its answer is learned.
     """
     debt, now = getattr(driver.state, "debt", None), charged.copy()
     for f in fields:

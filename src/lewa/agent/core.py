@@ -109,7 +109,7 @@ class AgentCore:
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
     def _announce(self) -> None:
-        """Say what is new of verdicts and warnings, outside of the lock."""
+        """Announce new verdicts and warnings, outside the lock."""
         with self._lock:
             changes, problems = self._watch.look(self._state)
         announce(changes, problems, self._name, self.on_verdict)
@@ -143,7 +143,7 @@ class AgentCore:
         except OSError as error:
             self._stop(f"its journal {journal.path} could not be written ({error}): open the journal again")
             raise StoppedError(f"the agent has stopped: {self._stopped}") from error
-        except BaseException as error:  # the agent has changed, and its journal does not say so
+        except BaseException as error:  # the agent has changed, but its journal lacks the change
             self._stop(f"a record was not written to its journal {journal.path} ({error!r}): open the journal again")
             raise
         if self._state.records >= self._snapshot_at:

@@ -20,7 +20,7 @@ CUTS = ("limit", "range", "add", "retire", "mode", "exposure", "share", "fallbac
 
 
 class Beginning(NamedTuple):
-    """Where the learner stood when the segment that goes on began."""
+    """The state of the learner at the beginning of the current segment."""
 
     waiting: int  # decisions of the learner that were open; UNKNOWN of an agent that was saved without saying so
     start: Start
@@ -87,7 +87,7 @@ def cuts_among(changes: Sequence[Change]) -> list[Change]:
 
 
 def all_segments(state: "AgentState") -> tuple[Segment, ...]:
-    """Return the segments so far with the one that goes on; none if nothing was changed."""
+    """Return all segments including the current one; none if nothing was changed."""
     if not cuts_among(state.changes):
         return ()
     first = state.segments[-1].last + 1 if state.segments else 1
@@ -111,7 +111,7 @@ def decisions_made(state: "AgentState") -> int:
 
 
 def safe_rounds(state: "AgentState") -> int:
-    """Return the decisions that a governor made, one that is there or was."""
+    """Return the number of decisions that the current governor or an earlier one made."""
     return state.rounds - state.delays.counts["before"] - state.delays.counts["made"]
 
 
@@ -124,7 +124,7 @@ def _counts_before(state: "AgentState") -> Mapping[str, int]:
 
 
 def begin_segment(state: "AgentState", change: Change) -> None:
-    """Note where the learner stands after a change from which a segment begins; its delays are counted anew."""
+    """Record the state of the learner at the beginning of a segment, and restart the count of its delays."""
     if not cuts_among([change]):
         return
     driver, gone = state.driver, sorted(state.exposure.retired)
@@ -141,13 +141,13 @@ def begin_segment(state: "AgentState", change: Change) -> None:
 
 
 def unknown_beginning(state: "AgentState") -> Beginning:
-    """Return a beginning of which no theorem is known to hold: an agent that was saved without one."""
+    """Return a beginning without a theorem, for an agent that was saved without its beginning."""
     zeros = dict.fromkeys(_all_counts(state), 0)
     return Beginning(UNKNOWN, first_start(len(state.setup.actions), len(state.setup.constraints)), zeros)
 
 
 def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
-    """Say why no theorem starts at the last change; nothing if one may."""
+    """Return why no theorem can start at the last change, or an empty text if one can."""
     exposure = state.exposure
     if beginning.waiting == UNKNOWN:
         return "it was saved by a version that did not record the state of its learner then"
@@ -178,13 +178,13 @@ def _statements(state: "AgentState", made: int, late: Delays) -> tuple[Guarantee
 
 
 def _moved(state: "AgentState") -> bool:
-    """Whether the mean of a constraint was found to change: no theorem that assumes a fixed one applies any more."""
+    """Whether the mean of a constraint has changed, so that theorems with a fixed mean no longer apply."""
     before = state.delays.counts["before"]
     return any(shift.decision > before and shift.quantity != "reward" for shift in state.shifts)
 
 
 def _wrongly_known(state: "AgentState") -> int:
-    """Return how many answers come from actions whose average is not the value that the learner was told to know."""
+    """Return the number of answers from actions whose average differs from the value declared as known."""
     known = getattr(state.setup.learner, "known", None)
     if known is None:
         return 0
@@ -237,7 +237,7 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
 
 
 def _nothing(state: "AgentState", reason: str) -> Guarantee:
-    """Say that nothing is proved, and why: of this learner at all, or here."""
+    """Return a guarantee without a bound, with the reason: for this learner in general, or in this case."""
     setup = state.setup
     return unproved(setup.learner, len(setup.actions)) or none(setup.learner_name, reason)
 
@@ -248,7 +248,7 @@ def current_guarantee(state: "AgentState") -> Guarantee:
 
 
 def _why_nothing(state: "AgentState", counts: Mapping[str, int], safe: int) -> str:
-    """Say why no theorem is about the decisions so far."""
+    """Return why no theorem covers the decisions so far."""
     deviations = _deviations(state, counts)
     unlike = any(number for number, _ in deviations)
     if _moved(state) and not unlike:

@@ -29,7 +29,7 @@ class Reserve(NamedTuple):
 
 
 class DebtLedger:
-    """The debts, and who decides next. It changes by decisions and answers alone, so that it replays to the bit."""
+    """The debts, and who decides next. Only decisions and answers change it, so it replays bit for bit."""
 
     def __init__(self, rule: Rule, debt: Sequence[float], since: int = 0) -> None:
         self.rule, self.since = rule, since
@@ -69,7 +69,7 @@ class DebtLedger:
     def next_play(self, available: Vector | None, statistics: Statistics) -> Vector | None:
         """Return the safe play if it is called for and there, else None; `available` has 1 for each action there.
 
-        This is decided before an action is drawn: to look at the draw first would bias what the learner sees.
+        The choice is made before an action is drawn, because looking at the draw would bias the feedback of the learner.
         """
         self.turn = LEARNER
         if not self.calls():
@@ -96,7 +96,7 @@ class DebtLedger:
         return None if action is None else np.eye(len(there))[action]
 
     def _learned_play(self, there: Vector, statistics: Statistics) -> Vector:
-        """Return the mixture whose least slack is largest by the upper bounds of what the actions have."""
+        """Return the mixture with the largest minimum slack, by the upper bounds of the actions."""
         rule, count = self.rule, statistics.action_count[1:]
         m, K = count.shape
         upper = statistics.action_sum[1:] / np.maximum(count, 1) + optimism(count, K, m, rule.wish.epsilon)
@@ -128,7 +128,7 @@ class DebtLedger:
             self.peak[j] = self.debt[j]
 
     def settle(self, number: int, action: int, numbers: Mapping[str, float | Vector]) -> None:
-        """Count what was told of a decision at its true value instead of its reserve."""
+        """Count the reported values of a decision instead of its reserve."""
         reserve = self.open.get(number)
         if reserve is None:  # it was closed already
             return
@@ -149,7 +149,7 @@ class DebtLedger:
     def fill_in(self, number: int, values: Mapping[str, float]) -> None:
         """Count a decision of the learner that gets no answer at the values that are filled in instead of its reserve.
 
-        A safe decision stays at its reserve: what is proved of safe play is about its true values.
+        A safe decision stays at its reserve, because the theorem about safe play is about its true values.
         """
         reserve = self.open.get(number)
         if reserve is None or reserve.safe or not any(name in values for name in self.rule.names):
@@ -163,7 +163,7 @@ class DebtLedger:
                 self.eased[j] += max(-beyond, 0.0)
 
     def close(self, number: int, whole: bool) -> None:
-        """Take a decision from the open ones; what was neither told nor filled in stays at its reserve."""
+        """Remove a decision from the open ones; values that were neither reported nor filled in stay at their reserve."""
         reserve = self.open.pop(number, None)
         if reserve is not None:
             self.reserves[reserve] -= 1
@@ -172,7 +172,7 @@ class DebtLedger:
         self.counts["lost"] += not whole
 
     def take_over(self, numbers: Mapping[int, Sequence[str]]) -> None:
-        """Count decisions that were open before there was a governor at their reserve, but for what was told of them."""
+        """Count decisions that were open before there was a governor at their reserve, except for reported values."""
         for number, values_told in numbers.items():
             self._open(number, self._reserve)
             for j, name in enumerate(self.rule.names):
@@ -181,11 +181,11 @@ class DebtLedger:
         self.start, self.peak = self.debt[:], self.debt[:]
 
     def change(self, rule: Rule) -> None:
-        """Go on by another rule: what is open keeps its reserve."""
+        """Continue with another rule; open decisions keep their reserve."""
         self.rule, self._reserve = rule, Reserve(False, rule.reserve)
 
     def restart(self, rule: Rule, since: int) -> None:
-        """Govern anew by another rule: what is owed is what it starts from, and it answers for nothing before."""
+        """Restart with another rule from the current debt; the new rule is not responsible for earlier decisions."""
         self.change(rule)
         self.start, self.peak, self.over, self.since = self.debt[:], self.debt[:], [0.0] * len(self.debt), since
         self.eased = [0.0] * len(self.debt)
@@ -195,7 +195,7 @@ class DebtLedger:
     def rule_for(self, actions: Sequence[Label], constraints: Sequence[Constraint], horizon: int | None) -> Rule:
         """Return the rule for other actions or constraints; refuse a limit that the safe play does not keep.
 
-        Bounds and the values of a safe action stay what they were in the user's units.
+        Bounds and the values of a safe action do not change in the user's units.
         """
         wish, old = self.rule.wish, self.rule
         debt = dict(zip(old.names, old.debt, strict=True))
@@ -239,7 +239,7 @@ def ledger_from_plain(plain: Plain, actions: Sequence[Label], constraints: Seque
 
 
 def governor_problems(ledger: DebtLedger) -> list[str]:
-    """Name the debts that are held back by what is open, and safe decisions that were not safe."""
+    """Return warnings about debts that open decisions block, and about safe decisions that were not safe."""
     rule, problems, waiting = ledger.rule, list[str](), sum(ledger.reserves.values())
     for j, name in enumerate(rule.names):
         reserved = sum(n * rule.excess(j, reserve.values[j]) for reserve, n in ledger.reserves.items())

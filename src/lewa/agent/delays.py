@@ -23,7 +23,7 @@ class DelayCounter:
         self.open: dict[int, Entry | Row] = {}
 
     def restart(self, before: int) -> "DelayCounter":
-        """Return a counter that begins after so many decisions, with those that are open: they are in no later play."""
+        """Return a counter that begins after this many decisions, with the open ones, which are in no later play."""
         twin = DelayCounter(before)
         twin.open = {number: (EARLIER, 0, item[-1] - self._ended) for number, item in self.open.items()}
         return twin
@@ -96,7 +96,7 @@ class DelayCounter:
         self._ended += 1
 
     def so_far(self) -> Delays:
-        """Return how late answers were, at most; what is open is taken to be learned now, in the order of the decisions."""
+        """Return the largest delays; open decisions count as learned now, in their order."""
         if self._so_far is not None:
             return self._so_far
         counts, partners, between = self.counts, 0, 0

@@ -74,7 +74,7 @@ def _ended_cap(state: AgentState) -> list[str]:
 
 
 def _without_effect(state: AgentState) -> list[str]:
-    """Name what the learner was asked for that makes no difference, or is not what its name suggests."""
+    """Return warnings about settings that have no effect or do not do what their name suggests."""
     name, learner, problems = state.setup.learner_name, state.setup.learner, []
     if name.endswith("+tightened") and getattr(learner, "slack", None) == 0:
         text = (
@@ -91,12 +91,12 @@ def _without_effect(state: AgentState) -> list[str]:
 
 
 def _shifts(state: AgentState) -> list[str]:
-    """Name the changes that were found in what actions give, during the last decisions."""
+    """Return warnings about recent changes in the values of actions."""
     return [shift_text(shift) for shift in state.shifts if shift.decision > state.rounds - LATELY]
 
 
 def shift_text(shift: Shift) -> str:
-    """Return a change in what an action gives, or all of them together, as a sentence."""
+    """Return a change in the values of an action, or of all actions together, as a sentence."""
     whose = "the actions that are drawn" if shift.action is None else repr(shift.action)
     return (
         f"the {shift.quantity} of {whose} changed from {shift.before:.4g} to {shift.after:.4g}; this was "
@@ -118,9 +118,9 @@ def _infeasible_among(state: AgentState) -> list[str]:
 
 
 def _infeasible_now(state: AgentState) -> list[str]:
-    """Check that the actions which were there for the last decision can meet the constraints, by what is known of them.
+    """Check that the actions available for the last decision can meet the constraints, by their known values.
 
-    An action of which nothing is known may have any mean. No confidence is asked for: this is to be said at once.
+    An action without observations may have any mean. No confidence level is required, so that the warning comes at once.
     """
     setup, count, total = state.setup, state.statistics.action_count[1:], state.statistics.action_sum[1:]
     live = [i for i in range(len(setup.actions)) if i not in state.asleep]
@@ -143,7 +143,7 @@ def _infeasible_now(state: AgentState) -> list[str]:
 
 
 def _infeasible(state: AgentState) -> list[str]:
-    """Check that some play can meet the constraints, by the upper end of what each action may have."""
+    """Check that some play can meet the constraints, by the upper end of the interval of each action."""
     constraints, K = state.setup.constraints, len(state.setup.actions)
     best = best_fixed_play(np.zeros(K), _upper_ends(state), state.setup.learner.floor)
     if best.feasible:
@@ -155,7 +155,7 @@ def _infeasible(state: AgentState) -> list[str]:
 
 
 def _upper_ends(state: AgentState) -> Matrix:
-    """Return the upper end of what each action's constraints may have in the mean, in units."""
+    """Return the upper end of the interval for the mean constraints of each action, in units."""
     statistics = state.statistics
     K, m = len(state.setup.actions), len(state.setup.constraints)
     count, total, spread = statistics.action_count[1:], statistics.action_sum[1:], statistics.action_spread[1:]
@@ -177,7 +177,7 @@ def _better_range(state: AgentState, f: int) -> tuple[float, float]:
 
 
 def _misfit(state: AgentState, f: int, name: str) -> list[str]:
-    """Check that the range holds the values, and that they fill enough of it."""
+    """Check that the range contains the values, and that they use enough of it."""
     low, high, _ = _range(state, f)
     statistics, (bottom, top) = state.statistics, _better_range(state, f)
     values = f"{float(statistics.lowest[f]):g} to {float(statistics.highest[f]):g}"

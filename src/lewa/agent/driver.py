@@ -29,7 +29,7 @@ class Driver(Session):
         self._play = np.empty(actions if actions <= LARGEST_PLAY else 0)
 
     def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
-        """Go on with other parameters, or one more action."""
+        """Continue with other parameters, or with one more action."""
         super().adopt(learner, state, actions)
         if learner.quotes_prices:
             self.steps.release(self.memory, self.unbooked)  # its step depends on what was changed
@@ -101,14 +101,14 @@ class Driver(Session):
 
     @property
     def unbooked(self) -> Vector:
-        """What a decision carries that was charged nothing: what breaks even, so that its answer counts in full."""
+        """The charges of a decision that was charged nothing: they add nothing to the debt, so its answer counts fully."""
         if self.learner.quotes_prices:
             return np.zeros(self.charged.size)  # no price was quoted
         return 1 - self.learner.floor if self.charges else NOTHING
 
     @property
     def forecasts(self) -> bool:
-        """Whether what the learner charges at the draw forecasts the costs."""
+        """Whether the charges of the learner at the draw are forecasts of the costs."""
         return self.charges and not self.learner.quotes_prices
 
     def release(self, charged: Vector) -> None:

@@ -31,7 +31,7 @@ class Exposure(NamedTuple):
 
     @property
     def plain_play(self) -> bool:
-        """Whether the learner's play is drawn from as it is."""
+        """Whether actions are drawn from the unchanged play of the learner."""
         return self.mode in ("live", "frozen") and self.share == 1.0 and not self.minimum and not self.entering
 
     @property
@@ -70,7 +70,7 @@ class Exposure(NamedTuple):
         return {a: share for a, share in caps.items() if share != play[a]}
 
     def without_known(self, seen: Vector) -> "Exposure":
-        """Return the same without the entering actions that have got so many answers that nothing holds them any more."""
+        """Return the same without the entering actions that have enough answers to need no limit on their share."""
         left = {a: share for a, share in self.entering.items() if share * (1 + seen[a]) < 1 and a not in self.retired}
         return self if len(left) == len(self.entering) else self._replace(entering=left)
 

@@ -37,7 +37,7 @@ def write(path: str | os.PathLike[str], plain: Plain) -> None:
 
 
 def read(path: str | os.PathLike[str]) -> Plain:
-    """Return what `write` wrote; refuse anything else, and what is cut or damaged, with a sentence."""
+    """Return the content that `write` wrote; raise ValueError for other, truncated or damaged files."""
     content = Path(path).read_bytes()
     try:
         saved = json.loads(content)

@@ -115,7 +115,7 @@ def as_governor(governor: object, safe: Label | None) -> Governor | None:
 
 
 class Rule:
-    """What a governor does for these actions and constraints; everything is checked when it is made.
+    """The rule of a governor for these actions and constraints; all arguments are checked when it is made.
 
     Values are in the user's units. `excess` turns a value into what it adds to the debt of its constraint.
     """
@@ -146,7 +146,7 @@ class Rule:
         self.debt = [self._bound(j, usual) for j in range(len(self.names))]
 
     def excess(self, j: int, value: float) -> float:
-        """Return what a value adds to the debt of constraint j."""
+        """Return the amount that a value adds to the debt of constraint j."""
         return self.signs[j] * (value - self.constraints[j].limit)
 
     def _check_names(self, values: Iterable[object]) -> None:

@@ -28,7 +28,7 @@ def expand(constraints: Iterable[Constraint], context: Context | None) -> tuple[
 def spread(
     values: Mapping[str, Any], constraints: Sequence[Constraint], context: Context | None, features: Vector
 ) -> dict[str, Any]:
-    """Return what an answer says of the constraints of groups too, by the features of the decision's context."""
+    """Return an answer with the values of the constraints of groups, by the features of the decision's context."""
     all_values = dict(values)
     for item in constraints:
         if item.group is None or context is None or item.quantity not in values or item.name in values:

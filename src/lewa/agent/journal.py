@@ -133,7 +133,7 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
 
 
 def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
-    """Return what a journal holds after a snapshot of it; all of it without one, or with that of another journal."""
+    """Return the records after a snapshot of this journal; all records without such a snapshot."""
     with open(path, "rb") as file:
         (key, rule, start), line = _start(file, path), 1
         if snapshot is not None and snapshot.get("journal") == key:

@@ -22,7 +22,7 @@ class Misfits:
     undeclared: dict[str, int] = field(default_factory=dict)
 
     def add(self, context: Context, values: Mapping[str, object]) -> None:
-        """Count what is wrong with one context, which was encoded and so is of the right types."""
+        """Count the misfits of one context, whose types were checked when it was encoded."""
         self.contexts += 1
         for column in context.columns:
             name, value = column.name, values.get(column.name)

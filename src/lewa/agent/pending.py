@@ -140,7 +140,7 @@ class OpenDecisions:
         return self._least
 
     def add(self, number: int, pending: Pending) -> None:
-        """Open a decision, of which nothing is known."""
+        """Open a decision without any reported value."""
         self._items[number], action = pending, pending.action
         for row in self.awaited:
             row[action] += 1
@@ -158,7 +158,7 @@ class OpenDecisions:
             self._plays += np.rint(block.plays * FIXED).astype(np.int64).sum(axis=0)
 
     def pop_many(self, numbers: Sequence[int], actions: Indices, charged: Matrix) -> None:
-        """Close decisions of which nothing was known, of a learner that sees one action, with their arrays."""
+        """Close decisions without reported values; their actions and charges are also given as arrays."""
         deque(map(self._items.__delitem__, numbers), maxlen=0)
         self._count_many(actions, charged, -1)
 
@@ -189,7 +189,7 @@ class OpenDecisions:
         return pending
 
     def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:
-        """Keep what is known of a decision, with these fields that were not known before, and what it is charged now."""
+        """Store the reported values of a decision, the fields that are new, and its charges."""
         pending = self[number]
         for f in fields:
             self.awaited[f][pending.action] -= 1
@@ -213,7 +213,7 @@ class OpenDecisions:
         return sum(self.awaited[f])
 
     def charge(self, f: int) -> float:
-        """Return the sum of what was charged for a constraint in the decisions that await its value."""
+        """Return the sum of the charges for a constraint over the decisions that await its value."""
         return self._charges[f] / FIXED
 
     def plays(self, f: int) -> Vector:

@@ -44,9 +44,9 @@ def advise(
     context: object,
     advice: Mapping[str, object] | None,
 ) -> Vector:
-    """Return the advice of a round: a row of chances for each policy, one after the other.
+    """Return the advice of a round: a row of probabilities for each policy, one after the other.
 
-    What `advice` has is taken as it is; the other policies are asked with the context.
+    Entries of `advice` are used unchanged; the other policies are called with the context.
     """
     entries = {} if advice is None else advice
     if not isinstance(entries, Mapping):
@@ -69,7 +69,7 @@ def advise(
 
 
 def _chances(name: str, advice: object, actions: Sequence[Label]) -> Vector:
-    """Return a distribution over the actions: of a label, of chances by label, or of one chance per action."""
+    """Return a distribution over the actions, from a label, probabilities by label, or one probability per action."""
     label = _label(advice)
     chances = np.zeros(len(actions))
     if isinstance(label, str | int) and not isinstance(label, bool):

@@ -15,7 +15,7 @@ KEPT_SHIFTS = 100  # the newest ones
 
 
 class Shift(NamedTuple):
-    """A change found in what an action gives: its mean before, and in the answers since.
+    """A change in the values of an action: the mean before it, and the mean of the answers since.
 
     Without an action it is a change of all actions together: what those drawn lately gave, and what the same ones gave
     before on average.
@@ -40,12 +40,12 @@ class Recent:
         getattr(add_recent, "py_func", add_recent)(self.table[f], value)
 
     def mean(self, f: int) -> float | None:
-        """Return the mean of the window; None if nothing was told."""
+        """Return the mean of the window; None if no value was reported."""
         n = int(min(self.count[f], WINDOW))
         return float(self.values[f, :n].mean()) if n else None
 
     def average(self, f: int) -> float | None:
-        """Return the exponential average; None if nothing was told."""
+        """Return the exponential average; None if no value was reported."""
         return float(self.smooth[f]) if self.count[f] else None
 
     def copy(self) -> "Recent":
@@ -107,7 +107,7 @@ def _may_differ(before: list[float], alpha: float, block: list[float], beta: flo
 
 
 def find_common_shift(statistics: Statistics, f: int) -> tuple[float, float] | None:
-    """Compare the newest answers of all actions together with what each action gave before; return both means, in units.
+    """Compare the newest answers of all actions together with the earlier means of the actions; return both means, in units.
 
     Let n_k be the newest answers of action k, z_k their sum, and m_k its mean before. While no mean changes, the sum over
     the newest answers of value less mean is a martingale, whatever decides which action is drawn; so the sum of

@@ -29,7 +29,7 @@ class Model(Protocol):
     """A regressor, whichever library it is from: from the features of a request to a number."""
 
     def predict(self, x: Vector) -> Any:
-        """Return what is predicted at these features."""
+        """Return the prediction at these features."""
 
     def learn(self, x: Vector, y: float) -> None:
         """Learn one answer."""
@@ -42,7 +42,7 @@ class OfRows:
         self.model = model
 
     def predict(self, x: Vector) -> Any:
-        """Return what is predicted at these features."""
+        """Return the prediction at these features."""
         return self.model.predict(x.reshape(1, -1))[0]
 
     def learn(self, x: Vector, y: float) -> None:
@@ -57,7 +57,7 @@ class OfNames:
         self.model, self.names = model, names
 
     def predict(self, x: Vector) -> Any:
-        """Return what is predicted at these features."""
+        """Return the prediction at these features."""
         return self.model.predict_one(dict(zip(self.names, x.tolist(), strict=True)))
 
     def learn(self, x: Vector, y: float) -> None:
@@ -88,7 +88,7 @@ class Regressors:
         self._interrupt: BaseException | None = None  # such as KeyboardInterrupt, of an answer that had been taken
 
     def look(self, x: Vector) -> Vector:
-        """Return the features of a decision: those of its context, and what is predicted at them."""
+        """Return the features of a decision: those of its context, and the predictions at them."""
         targets, K = self._prior.shape
         predictions = [self._predict(k, o, x) for k in range(K) for o in range(targets)]
         return np.concatenate([x, predictions])
@@ -158,7 +158,7 @@ class Regressors:
 
 
 def as_regressor_name(regressor: object, contextual: bool) -> str | None:
-    """Return the name of a regressor's class, or None without one; refuse what is no regressor."""
+    """Return the name of a regressor's class, or None without one; raise ValueError for another object."""
     if regressor is None:
         return None
     if not contextual:

@@ -97,7 +97,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
 
 def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
     if not all(0 <= k < actions for k in plain):
-        raise ValueError(f"the actions that were not there must be some of {actions}, got {short_repr(plain)}")
+        raise ValueError(f"the unavailable actions must be among {actions}, got {short_repr(plain)}")
     return tuple(map(int, plain))
 
 
@@ -140,9 +140,9 @@ def _plain_pending(number: int, pending: Pending) -> list[object]:
 
 def _units_from_plain(plain: Sequence[float | Sequence[float] | None], fields: int, width: int | None) -> Units:
     if len(plain) != fields:
-        raise ValueError(f"an answer of {fields} values has as many units, got {len(plain)}")
+        raise ValueError(f"an answer of {fields} values must have as many units, got {len(plain)}")
     missing: object = np.nan if width is None else [np.nan] * width
     units = np.array([missing if unit is None else unit for unit in plain], dtype=np.float64)
     if units.shape != ((fields,) if width is None else (fields, width)):
-        raise ValueError(f"the units of a decision are of another shape than its values, got {short_repr(plain)}")
+        raise ValueError(f"the units of a decision must have the shape of its values, got {short_repr(plain)}")
     return units

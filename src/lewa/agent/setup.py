@@ -101,14 +101,14 @@ class Setup:
         return units
 
     def least_bound(self) -> str:
-        """Name the learner with the least proved bound, beside one that measurements chose; nothing beside others."""
+        """Return the name of the learner with the smallest proved bound if measurements chose the learner, else nothing."""
         feedback, features = feedback_kind(type(self.learner)).observes, 0 if self.context is None else self.context.size
         numbers = (len(self.actions), self.horizon, self.learner.floor.tolist())
         proved = least_bound_beside(self.learner_name, feedback, *numbers, restarts=False, features=features)
         return "" if proved is None else proved.called
 
     def describe_learner(self) -> str:
-        """Return the learner, what it looks at, and what has the least bound if nothing is proved of it."""
+        """Return the learner, its context, and the learner with the smallest bound if nothing is proved about it."""
         text = self.learner_name + ("" if self.context is None else f", {self.context.size} features")
         text += f", {self.regressor}" if self.regressor else f", {len(self.policies)} policies" if self.policies else ""
         least = self.least_bound()
@@ -170,7 +170,7 @@ def from_plain(plain: Plain) -> Setup:
 
 
 def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the versions of the source of a learner of the user's: those of before, and the one that is here."""
+    """Return the versions of the source of a user's learner: the earlier ones, and the current one."""
     here = source_stamp(learner, LEARNERS)
     if here is None or (before and before[-1] == here):
         return before
@@ -231,7 +231,7 @@ def make_learner(
 ) -> tuple[str, Learner]:
     """Return the name of the learner, chosen if it is "auto", and the learner tuned.
 
-    `prior` is what is expected of each action, for a learner whose tuning has use for it.
+    `prior` has the expected values of each action, for a learner whose tuning uses them.
     """
     name, kind, goal, settings, features, policies = wish
     feedback = "bandit" if kind is None else kind
@@ -291,7 +291,7 @@ def refuse_without_effect(goal: str, learner: str, keeps_nothing: bool, writes_n
 
 
 def check_effect(name: str, learner: Learner) -> Learner:
-    """Return the learner; refuse one that is called safe and was not told what is."""
+    """Return the learner; raise ValueError for a learner that needs a safe action and has none."""
     if getattr(learner, "safe", 0.0) < 0:
         wish = "settings={'safe': the index of an action, 'margin': the amount by which it exceeds every floor}"
         raise ValueError(f"{name} needs an action that is known to be safe: pass {wish}")
@@ -304,7 +304,7 @@ def tuning_prior(
     expected: Mapping[str, tuple[float, ...]],
     actions: int,
 ) -> dict[str, object]:
-    """Return what is expected of each action in the learner's units, as settings of a tuning that has use for it."""
+    """Return the expected values of each action in the learner's units, as settings of a tuning that uses them."""
     if not expected:
         return {}
     low, high = as_range("the reward", reward_range)

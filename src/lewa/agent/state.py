@@ -21,12 +21,12 @@ _new = tuple.__new__  # a named tuple in half the time
 
 
 class AgentState(StateParts):
-    """The parts of an agent, and what changes them. Whatever is refused is refused before anything changes."""
+    """The learner, the statistics and the open decisions. A call is rejected before anything changes."""
 
     def decide(
         self, action: int, propensity: float, play: Vector | None, masked: bool, there: Vector | None = None
     ) -> Vector:
-        """Open one more decision; it may close the oldest ones. Return what the constraints were charged.
+        """Open one more decision, which may close the oldest ones; return its charges.
 
         `there` has 1 for each action that could be drawn, or is None if all could.
         """
@@ -49,7 +49,7 @@ class AgentState(StateParts):
         return charged
 
     def find(self, decision: Decision | int | str) -> int:
-        """Return the number of an open decision; refuse what is closed or was never made here."""
+        """Return the number of an open decision; raise an error if it is closed or was never made here."""
         made = decision if isinstance(decision, Decision) else None
         number: object = decision if made is None else made.id
         if type(number) is not int:
@@ -135,7 +135,7 @@ class AgentState(StateParts):
         return self.learns and not self.delays.is_safe(number)
 
     def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
-        """Return the values of an answer as numbers; refuse what is no value, has no such name or is known."""
+        """Return the values of an answer as numbers; raise ValueError for invalid, unknown or repeated values."""
         numbers: dict[str, float | Vector] = {}
         if self._by_group:
             values = spread(values, self.setup.constraints, self.setup.context, self.open[number].features)
@@ -154,9 +154,9 @@ class AgentState(StateParts):
         return numbers
 
     def close(self, number: int) -> None:
-        """Close a decision of which no more will be told: leave it out, or fill in what is missing.
+        """Close a decision that gets no further values: leave it out, or fill in the missing values.
 
-        One that was answered in full, and waited for its close to be learned, is learned now.
+        A complete answer that waited for the close is learned now.
         """
         pending = self.open.pop(number)
         safe, known = self.delays.is_safe(number), pending.known()
@@ -239,7 +239,7 @@ class AgentState(StateParts):
         return units
 
     def compare(self, action: int, fields: Sequence[int]) -> None:
-        """Look for a change in what an action gives, in the fields whose turn it is."""
+        """Test for a change in the values of an action, in the fields that are due."""
         for f in fields:
             if self.statistics.count.item(f) % STEP == 0 and not self.sees_all:
                 self._report(f, None, find_common_shift(self.statistics, f))

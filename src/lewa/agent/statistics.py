@@ -1,4 +1,4 @@
-"""Running statistics of what an agent was told: one row for the reward and one for each constraint."""
+"""Running statistics of the reported values: one row for the reward and one for each constraint."""
 
 from collections.abc import Mapping, Sequence
 from math import log, pi, sqrt
@@ -186,7 +186,7 @@ class Statistics:
     def from_plain(cls, rows: Sequence[Mapping[str, object]], fields: int, actions: int) -> "Statistics":
         """Return the statistics that `plain` wrote, for so many fields and actions."""
         if len(rows) != fields:
-            raise ValueError(f"the statistics of {fields} quantities have as many rows, got {len(rows)}")
+            raise ValueError(f"the statistics of {fields} quantities must have as many rows, got {len(rows)}")
         statistics = cls(np.zeros((fields, WIDTH + len(PER_ACTION) * actions)))
         for f, row in enumerate(rows):
             for name, key in {**PER_QUANTITY, **PER_ACTION}.items():

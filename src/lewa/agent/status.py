@@ -256,7 +256,7 @@ def _reserved(state: AgentState, f: int) -> float | None:
 
 
 def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certificate | None:
-    """Return lambda/mu + delta sum lambda, beside the shortfall of what was told; None without a dual step or a value.
+    """Return lambda/mu + delta sum lambda and the shortfall of the reported values; None without a dual step or a value.
 
     Late or not: the statistics add multipliers up as answers are learned.
     """

@@ -17,7 +17,7 @@ SLACK = 1 - 1e-9  # of a bound from below, for the rounding of what it bounds
 def verdict_of(state: AgentState, f: int) -> tuple[float | None, float | None, str]:
     """Return the ends of the band of field f, in the user's units, and the verdict.
 
-    An end is None where clipped values say nothing of it.
+    An end is None if clipped values leave it unknown.
     """
     statistics, m = state.statistics, len(state.setup.constraints)
     n = statistics.count[f]
@@ -47,7 +47,7 @@ def _ends(mean: float, width: float) -> tuple[float, float]:
 
 
 def _judge(state: AgentState, f: int, low_end: float, high_end: float) -> tuple[float | None, float | None, str]:
-    """Return a band in the user's units, without the ends that clipped values say nothing of, and its verdict."""
+    """Return a band in the user's units, without the ends that clipped values leave unknown, and its verdict."""
     statistics, constraint = state.statistics, state.setup.constraints[f - 1]
     least, most = sorted(constraint.scale.to_user(end) for end in (low_end, high_end))
     low = None if statistics.clip_below[f] else least
@@ -56,13 +56,13 @@ def _judge(state: AgentState, f: int, low_end: float, high_end: float) -> tuple[
 
 
 def promised_limit(state: AgentState, f: int) -> float:
-    """Return the average of the limits of field f that were in force, one for each value that was told."""
+    """Return the average of the limits of field f that were in force, one for each reported value."""
     constraint, n, base = state.setup.constraints[f - 1], float(state.statistics.count[f]), float(state.debt_base[f - 1])
     return constraint.limit - (base / n if constraint.sense == "at most" else -base / n) if n and base else constraint.limit
 
 
 def _verdict(constraint: Constraint, limit: float, low: float | None, high: float | None) -> str:
-    """Return what the ends of the band that hold say of a limit."""
+    """Return the verdict on a limit by the known ends of the band."""
     keeps, missed = (high, low) if constraint.sense == "at most" else (low, high)
     sign = 1 if constraint.sense == "at most" else -1
     if keeps is not None and sign * (keeps - limit) <= 0:

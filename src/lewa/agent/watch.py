@@ -51,7 +51,7 @@ class Watch:
         return self._next <= 0
 
     def look(self, state: AgentState) -> tuple[list[VerdictChange], list[StatusWarning]]:
-        """Return what is new since the last look: verdicts, and changes in what actions give."""
+        """Return the verdicts and the changes in the values of actions that are new since the last call."""
         self._next = LOOK_EVERY
         before, self._verdicts = self._verdicts, _verdicts(state)
         changes = []
@@ -67,7 +67,7 @@ class Watch:
         return changes, [StatusWarning("shift", shift_text(shift)) for shift in new]
 
     def new_warnings(self, problems: list[StatusWarning]) -> list[StatusWarning]:
-        """Return the warnings whose code was not there before; one that goes away and comes back is new.
+        """Return the warnings whose code is new; a code that disappeared and returns is new.
 
         Changes in what actions give are left out: `look` returns them.
         """
@@ -84,7 +84,7 @@ def _verdicts(state: AgentState) -> list[str]:
 def announce(
     changes: list[VerdictChange], problems: list[StatusWarning], agent: str | None, callback: VerdictCallback | None
 ) -> None:
-    """Log what is new, and call back. What a callback raises is logged, and stops nothing."""
+    """Log new verdicts and warnings, and call the callback; an exception in it is logged and has no other effect."""
     name = "" if agent is None else f"{agent}: "
     for problem in problems:
         log.warning("%s%s [%s]", name, problem, problem.code, extra={"agent": agent})

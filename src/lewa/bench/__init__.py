@@ -1,1 +1,1 @@
-"""Measure speed beside C and other libraries."""
+"""Compare the speed with C and other libraries."""

@@ -23,7 +23,7 @@ KEY = keys(3)
 
 @cache
 def c_library() -> ctypes.CDLL | None:
-    """Build loops.c for this machine; return None where there is no gcc."""
+    """Build loops.c for this machine; return None if there is no gcc."""
     gcc = shutil.which("gcc")
     if gcc is None:
         return None

@@ -22,7 +22,7 @@ TOURS = ("ucb1", "ucb-lp", "thompson-lp", "kube", "fractional-kube")
 def cost_growth(
     sizes: tuple[int, ...] = SIZES, progress: Callable[[str], None] = lambda name: None
 ) -> dict[str, list[float]]:
-    """Return the nanoseconds a round of every learner at each number of actions; NaN where it would take too long."""
+    """Return the nanoseconds per round of every learner at each number of actions; NaN if it would take too long."""
     times: dict[str, list[float]] = {}
     for name in ALL:
         progress(name)
@@ -40,7 +40,7 @@ def costs_of(name: str, sizes: tuple[int, ...] = SIZES) -> list[float]:
 
 
 def _cost(name: str, kind: Any, actions: int, guess: float) -> float:
-    """Return the nanoseconds a round, of which `guess` is an estimate, or 0; NaN if it is NaN, or too long."""
+    """Return the nanoseconds per round; `guess` is an estimate of them, or 0. NaN if the guess is NaN or too long."""
     if not guess * LEAST <= SLOW * 1e9:
         return float("nan")
     learner, make = tuned(kind, actions), full if feedback_kind(kind) == "full" else bandit

@@ -168,7 +168,7 @@ def length(actions: int, numbers: int = 2_000_000) -> int:
 
 
 def against_c() -> list[Row]:
-    """Measure each batch loop beside the C loop of the same learner."""
+    """Compare each batch loop with the C loop of the same learner."""
     rows = []
     for K in (10, 100, 1_000, 10_000):
         learner, probable = tuned(Lewa, K), tuned(HpLewa, K)
@@ -192,7 +192,7 @@ def against_c() -> list[Row]:
 
 
 def beside_the_papers() -> list[Row]:
-    """Measure each further learner beside the paper's learner that reads as many numbers per round."""
+    """Compare each further learner with the paper's learner that reads as many numbers per round."""
     rows = []
     for name, ruler, goals in BEYOND:
         make = full if feedback_kind(ALL[ruler]) == "full" else bandit
@@ -204,7 +204,7 @@ def beside_the_papers() -> list[Row]:
 
 
 def growth_of_bandit() -> list[Row]:
-    """Measure what a round of a bandit learner that changes one weight costs with many actions."""
+    """Measure the time per round with many actions for bandit learners that change one weight."""
     sizes, rows = (10, 10_000, 1_000_000), []
     for name in ("bandit-lewa", "loss-bandit-lewa", "lewa-ix"):
         times = best_of(TURNS, *(bandit(tuned(ALL[name], K), K, 200_000) for K in sizes))
@@ -214,7 +214,7 @@ def growth_of_bandit() -> list[Row]:
 
 
 def against_peers() -> list[Row]:
-    """Measure beside the libraries that are installed."""
+    """Compare with the libraries that are installed."""
     short, rows = 5_000, list[Row]()
     for library, exp3, goals in (("pymab", pymab_exp3, (100, 70)), ("river", river_exp3, (100, 400))):
         title, batch = f"BanditLEWA, batch, against {library}'s Exp3", partial(_bandit_lewa, rounds=200_000)
@@ -303,7 +303,7 @@ def measure(progress: Callable[[str], None] = lambda title: None) -> list[Row]:
 
 
 def machine() -> str:
-    """Return what it was measured on."""
+    """Return the machine and the versions of the measurement."""
     model = platform.processor() or platform.machine()
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()

@@ -17,7 +17,7 @@ def bench(
     out_file: Annotated[Path | None, typer.Option("--out", help="Also write the table to this Markdown file.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure speed beside C and other libraries; this takes a minute or two."""
+    """Compare the speed with C and other libraries; this takes a minute or two."""
     from lewa.bench.measure import machine, markdown, measure
 
     with err.status("") as status:

@@ -38,7 +38,7 @@ def guarantee(
     corruption: Annotated[float | None, typer.Option(help="The total amount by which constraints are corrupted.")] = None,
     delay: Annotated[
         int | None,
-        typer.Option(help="The most decisions by which an answer is late.", parser=whole_number, metavar="INTEGER"),
+        typer.Option(help="The largest delay of an answer, in decisions.", parser=whole_number, metavar="INTEGER"),
     ] = None,
     settings: Settings = [],  # noqa: B006 (Typer's way)
     as_json: Json = False,

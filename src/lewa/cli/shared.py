@@ -30,7 +30,7 @@ def say(sentence: str) -> int:
 
 
 def remark(sentence: str) -> None:
-    """Keep a remark for standard error until the command can no longer fail: an error message stands alone."""
+    """Store a remark for standard error until the command can no longer fail, so that an error message stands alone."""
     remarks.append(sentence)
 
 

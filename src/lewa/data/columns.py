@@ -242,7 +242,7 @@ def check_wide(sheet: Sheet, reward: Query, query: Query) -> None:
 
 
 def _long(sheet: Sheet, reward: Query, constraints: list[Query], names: Columns) -> Data:
-    """Return the table, or the log, of which each row is about one action."""
+    """Return the table or the log from rows with one action each."""
     sheet.find(None, reward.name)
     action_column, called = action_labels(sheet, names.action)
     labels, action = sheet.distinct(sheet.find(action_column, "action"))
@@ -306,7 +306,7 @@ def action_names(labels: Sequence[str], called: Mapping[str, str]) -> tuple[str,
 
 
 def _table(sheet: Sheet, names: Columns, labels: Labels, action: Indices, values: list[Values]) -> Table:
-    """Return the table of which each row is one round and one action."""
+    """Return the table from rows with one round and one action each."""
     rounds, row = in_order(sheet.labels(find_round(sheet, names)))
     T, K = len(rounds), len(labels)
     rows = action.size

@@ -49,7 +49,7 @@ def read_data(path: str | Path, columns: Columns = DEFAULT_NAMES) -> Data:
 
 
 def _check_file(path: Path) -> None:
-    """Refuse what is no file of a known kind."""
+    """Raise ValueError unless the path is a file of a known kind."""
     try:
         if path.is_dir():
             raise ValueError(f"{path} is a folder: name a {KINDS} file in it")
@@ -110,14 +110,14 @@ def _numbers(archive: zipfile.ZipFile, name: str, file: str) -> Labels:
 
 
 def _names(archive: zipfile.ZipFile, name: str, size: int, file: str) -> list[str]:
-    """Return the names in an array; none where it holds something else."""
+    """Return the names in an array; none if it holds something else."""
     array = _array(archive, name, file)
     names = [] if array is None or array.dtype.kind not in "UiuS" else [str(item) for item in array.tolist()]
     return names if len(set(names)) == len(names) == size else []
 
 
 def _array(archive: zipfile.ZipFile, name: str, file: str) -> Labels | None:
-    """Return a member of the archive; None where it holds Python objects, which are never unpickled.
+    """Return a member of the archive; None if it holds Python objects, which are never unpickled.
 
     Its size is compared with its header before anything is allocated: a header can claim any shape.
     """
@@ -192,7 +192,7 @@ def _check_separator(text: bytes, file: str) -> None:
 
 
 def _column(column: "pa.ChunkedArray") -> Column:
-    """Return a column; cells that are no text, number or date all become their type, which nobody can use."""
+    """Return a column; a cell that is not a text, a number or a date becomes its type, which is rejected later."""
     from pyarrow import types
 
     try:

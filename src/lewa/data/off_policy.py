@@ -1,4 +1,4 @@
-"""Estimate what a play would have earned, from a log of another policy's decisions: off-policy values with intervals.
+"""Estimate the reward of a play from a log of another policy's decisions: off-policy values with intervals.
 
 Row t of a log has the action a_t that was drawn, its value x_t, and the propensity p_t, the probability with which it was
 drawn. With the weight w_t = play(a_t)/p_t, three estimators of the value of a play are

@@ -126,7 +126,7 @@ def misfits_in(drawn: Cumulative) -> list[Misfit]:
 
 
 def _between(drawn: Cumulative, sums: Vector, first: int, last: int) -> float:
-    """Return what is added between two of the points."""
+    """Return the sum between two of the points."""
     ends = np.searchsorted(drawn.points, [first, last])
     return float(sums[ends[1]] - (sums[ends[0]] if first else 0.0))
 

@@ -152,7 +152,7 @@ class Sheet(NamedTuple):
 
 
 def _cells(name: str, values: object, file: str) -> Column:
-    """Return a column as an array, if it is not coded; what is masked is missing."""
+    """Return a column as an array, if it is not coded; masked cells are missing."""
     if isinstance(values, Coded):
         return values
     try:

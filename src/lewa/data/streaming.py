@@ -56,7 +56,7 @@ def read_stream(path: Path, names: Columns, executor: Executor | None = None) ->
 
 
 def _layout(dataset: Dataset, names: Columns) -> tuple[Layout, dict[str, str]]:
-    """Return which columns are read, and what the user calls the actions."""
+    """Return the columns to read, and the user's names of the actions."""
     head = Sheet(dict.fromkeys(dataset.columns, np.empty(0)), dataset.name)
     reward, constraints = find_queries(head, names)
     action, called = action_labels(head, names.action)

@@ -45,7 +45,7 @@ F = TypeVar("F")
 
 
 class CompiledLearner(NamedTuple):
-    """What is compiled for one class of learner, each part when it is first called."""
+    """The compiled functions of one class of learner; each is compiled when it is first called."""
 
     run: Loop  # rounds in a row that are laid out
     run_lazy: Loop  # the same for rounds that are drawn lazily

@@ -1,4 +1,4 @@
-"""Give a running learner one more action, which enters with a share of the play. What is known of the others stays.
+"""Add an action to a running learner; it enters with a share of the play, and the other actions keep their state.
 
 A new weight is share/(1 - share) times the sum of the others. Where weights are made of losses or gains, the new action's
 are those that give it this weight at the step of the moment.
@@ -76,7 +76,7 @@ def _grow(state: Any, first: Any, more: Any, like: int | None) -> Any:
 
 
 def _extend_weights(state: Any, first: Any, more: Any, share: float) -> Any:
-    """Extend weights of any kind; what is cached beside them is made anew."""
+    """Extend weights of any kind and rebuild their cache."""
     names, odds = list(field_types(type(state))), share / (1 - share)
     if "log" in names:
         made = type(state)(*(np.array(getattr(more, name)) for name in names))

@@ -1,4 +1,4 @@
-"""Draw an action from a play, also where some actions are missing."""
+"""Draw an action from a play, also if some actions are missing."""
 
 import numpy as np
 from numpy.typing import ArrayLike

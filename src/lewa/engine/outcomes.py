@@ -108,7 +108,7 @@ def _draw(nature: Lazy, t: int, i: int, c: Vector) -> float:
 
 
 def met_by_play(nature: Block | Lazy, t: int, p: Vector, c: Vector) -> None:
-    """c <- p . c_t: what the whole play met, which a bandit is never told but is measured by."""
+    """c <- p . c_t: the constraints of the whole play, by which a bandit is measured although it does not see them."""
     means(p, nature.constraints[t] if isinstance(nature, Block) else nature.constraints, c)
 
 

@@ -133,7 +133,7 @@ class Session:
 
     @property
     def charged(self) -> Vector:
-        """What the learner charged at the last draw, as a copy; empty for a learner that does not charge."""
+        """The charges of the last draw, as a copy; empty for a learner that does not charge."""
         return NOTHING if self._charged is None else self._charged.copy()
 
     def charge(self, action: int) -> Vector:
@@ -169,7 +169,7 @@ class Session:
         return self.play() if available is None else self._play_hidden(available)
 
     def answer(self, choice: Choice, rewards: Vector, constraints: Matrix) -> Full | Bandit:
-        """Return what a choice teaches in a round with these rewards and constraints, in arrays that are kept."""
+        """Return the feedback of a choice in a round with these rewards and constraints, in arrays that are reused."""
         i, play = choice.action, self.play_to_learn(choice.play, choice.available)
         if self.feedback is FeedbackKind.FULL:
             return full_feedback(rewards.copy(), constraints.copy(), play, choice.charged)

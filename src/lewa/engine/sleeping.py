@@ -1,4 +1,4 @@
-"""Play and learn among some of the actions: those that are not there sleep, with whatever learner.
+"""Play and learn among some of the actions, with any learner; unavailable actions sleep.
 
 Only what is there is charged and compared. A learner with weights plays, projects and prices as if it had the available
 actions alone, and the share of those that sleep stays what it was (Y. Freund, R. Schapire, Y. Singer, M. Warmuth, Using and
@@ -151,7 +151,7 @@ def _adds_estimates(s: Any, name: str, actions: int) -> bool:
 
 
 def weigh(weights: Any) -> None:
-    """Make the cache of weights anew from their logarithms: see kernels/weights/hedge.py."""
+    """Rebuild the cache of weights from their logarithms: see kernels/weights/hedge.py."""
     top = float(weights.log.max())
     weights.value[:] = np.exp(weights.log - top)
     weights.head[:] = weights.value.sum()

@@ -1,4 +1,4 @@
-"""The stamp of a learner: a hash of everything that its compiled loop is made of. compile.py says what it is for."""
+"""The stamp of a learner: a hash of everything that its compiled loop depends on. compile.py explains its use."""
 
 import hashlib
 from pathlib import Path
@@ -18,7 +18,7 @@ SOURCES = b"".join(
 def stamp_of(learner: type) -> str:
     """Return a hash of the engine's and the kernels' sources, and of the code and constants that the rule reaches.
 
-    Of the rule it is the code in memory that is hashed, as that is what is compiled: a file may have been edited since.
+    The hash of the rule is that of the code in memory, which is compiled; its file may have been edited since.
     """
     digest = hashlib.sha256(SOURCES)
     visited: set[int] = set()

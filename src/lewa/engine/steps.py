@@ -76,7 +76,7 @@ def charge_step(learner: type[Learner]) -> ChargeStep:
 
 
 def release_step(learner: type[Learner]) -> ReleaseStep:
-    """Make the step that says that no answer to a decision will be learned."""
+    """Make the step for a decision whose answer will not be learned."""
 
     def step(memory: Vector, charged: Vector) -> None:
         self, s = unpack(learner, memory)

@@ -120,7 +120,7 @@ def frontier(
 
 
 def _with_context(result: Frontier, data: Data, limits: Budgets) -> Frontier:
-    """Add what a policy on the context gains at each line, where columns of a context are named."""
+    """Add the gain of a policy on the context at each limit, if context columns are named."""
     if not data.contexts.size:
         return result
     varied = limits.varied  # a line of the grid may lie outside of the range by its rounding

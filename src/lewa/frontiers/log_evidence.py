@@ -107,7 +107,7 @@ def _halves(data: Data, rows: _Rows) -> tuple[_Rows, _Rows]:
 
 
 def _means(data: Data, rows: _Rows) -> tuple[Vector, Matrix]:
-    """Return what each action has on average, self-normalised, in [0, 1]: rewards (K,) and constraints (m, K)."""
+    """Return the self-normalised averages of each action in [0, 1]: rewards (K,) and constraints (m, K)."""
     K = len(data.actions)
     means = np.empty((len(rows.values), K))
     for n, (quantity, values) in enumerate(zip(quantities_of(data), rows.values, strict=True)):

@@ -141,7 +141,7 @@ def _replay(
 
 
 def _result(trace: Trace, data: Data, level: float) -> LearnerResult:
-    """Return what a run came to, in the user's units."""
+    """Return the result of a run, in the user's units."""
     T = trace.rounds
     net, positive, short = (each / T for each in (violation(trace), positive_violation(trace), trace.shortfall[:, -1]))
     average, net_violation, all_violation = {}, {}, {}
@@ -154,7 +154,7 @@ def _result(trace: Trace, data: Data, level: float) -> LearnerResult:
 
 
 def _mean(per_seed: Vector, level: float, least: float = -np.inf) -> Mean:
-    """Return the mean and its Student interval; where all seeds agree, or there is one, that is the mean itself."""
+    """Return the mean and its Student interval, which is the mean itself if all seeds agree or there is only one."""
     from scipy.special import stdtrit  # imported here: it takes longer than everything else together
 
     n, mean = per_seed.size, float(per_seed.mean())

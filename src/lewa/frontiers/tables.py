@@ -56,7 +56,7 @@ def _layout(table: TextTable) -> str:
 
 
 def _actions_alone(frontier: Frontier) -> list[TextTable]:
-    """Return a table for each quantity: what each action has of it, by each estimator."""
+    """Return a table for each quantity: its value for each action, by each estimator."""
     columns = ("", "inverse propensities", "self-normalised", "doubly robust", f"proved, {frontier.level:.0%}")
     return [
         TextTable(
@@ -88,7 +88,7 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
 
 
 def _context(frontier: Frontier) -> TextTable:
-    """Return what a policy on the context gains, by rows that did not choose it."""
+    """Return the gain of a policy on the context, on rows that did not choose it."""
     reward, cost, table = frontier.reward.name, frontier.varied, frontier.kind == "table"
     groups = any(each.by_group is not None for each in frontier.context)
     head = (frontier.across, f"mixture {reward}", cost, f"policy {reward}", cost, "gain", "gain in sample")
@@ -109,7 +109,7 @@ def _context(frontier: Frontier) -> TextTable:
 
 
 def _held_out(frontier: Frontier) -> TextTable:
-    """Return what rows that did not choose the play say of it."""
+    """Return the values of each play on rows that did not choose it."""
     names = [q.name for q in (frontier.reward, *frontier.constraints)]
     columns = (frontier.across, *(column for name in names for column in (name, f"{name}, proved")), "by")
 

@@ -38,7 +38,7 @@ class Drifting(Scripted):
     def __post_init__(self) -> None:
         convert_counts(self, "period")
         rewards = check_per_action(self.rewards, self.constraint_means)
-        in_unit("rewards less and plus the swing", [rewards - self.swing, rewards + self.swing])
+        in_unit("rewards minus and plus the swing", [rewards - self.swing, rewards + self.swing])
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:

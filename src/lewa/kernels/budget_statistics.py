@@ -1,4 +1,4 @@
-"""What actions earn and cost, and what is left of a budget: the statistics of learners that stop when it is spent.
+"""The rewards and costs of actions and the rest of a budget: statistics of learners that stop when it is spent.
 
 A floor c0 on the mean of c over T rounds is a budget of T (1 - c0) for the costs 1 - c. Costs and budgets are divided by
 1 - c0: then the budget is T, an action of cost 1 can be played every round, and of several constraints the scarcest counts.
@@ -20,7 +20,7 @@ SCARCE = 1e-9  # of 1 - c0: a floor of 1 leaves no budget at all
 
 @comparable
 class BudgetStatistics(NamedTuple):
-    """What was seen of each action, and what was spent in all."""
+    """The observations of each action, and the total spending."""
 
     drawn: Vector  # (K,)    N
     reward: Vector  # (K,)    the mean of what it earned

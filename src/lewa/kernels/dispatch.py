@@ -60,7 +60,7 @@ def learn(self: Rule, s: object, seen: Full | Bandit) -> None:
 
 
 def learn_now(self: Rule, s: object, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
-    """Let it learn the answer to the last draw, with what it charged then."""
+    """Let it learn the answer to the last draw, with the charges of that draw."""
     (_learn_charged if hasattr(s, "charged") else _learn_uncharged)(self, s, i, propensity, reward, c, p)
 
 

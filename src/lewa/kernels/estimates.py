@@ -1,4 +1,4 @@
-"""What a round adds to an estimate: losses and gains of bandits, running means, confidence bounds."""
+"""Updates of estimates in a round: losses and gains of bandits, running means, confidence bounds."""
 
 from math import sqrt
 
@@ -26,7 +26,7 @@ def ix_loss(loss: float, propensity: float, gamma: float) -> float:
 def estimate_gains(seen: Bandit, bonus: float, gain: Vector) -> None:
     """gain <- rhat + bonus / p, where rhat is r / p_i for the action i that was drawn and 0 for the others
 
-    An action that could not be drawn, as one that was added while the answer was awaited, gains nothing.
+    An action that could not be drawn, such as one that was added before the answer came, gains nothing.
     """
     for k in range(gain.size):
         gain[k] = bonus / seen.play[k] if seen.play[k] > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Forecasts of what each action earns and costs, by several memories, from the answers of the actions drawn.
+"""Forecasts of the reward and costs of each action, by several memories, from the answers of the actions drawn.
 
 A memory of M answers discounts what is older by 1 - 1/M with each answer. Memories rise; a longer one is the prior of the
 next shorter one, with the weight of one answer. Each action weighs its memories by how well they predicted its answers; a

@@ -1,4 +1,4 @@
-"""The governor's rule: when a safe action has to be played, and what a round adds to the debts.
+"""The rule of the governor: when a safe action has to be played, and the change of the debts in a round.
 
 The debt of a constraint is what the rounds missed of its floor, less what they exceeded it by. An agent's governor has debts
 in the user's units, as lists; the wrapper `+governed` has them in [0, 1], as arrays. Both ask here.
@@ -26,7 +26,7 @@ calls_for_safety = rule(exceeds)  # the same, for rules that are compiled
 
 
 def book(debt: Vector, floor: Vector, seen: Full | Bandit) -> None:
-    """debt <- debt + c0 - x, with x what the play met, or the action drawn where that is all that is seen."""
+    """debt <- debt + c0 - x, with x the constraint of the play, or of the action drawn with bandit feedback."""
     (_book_play if isinstance(seen, Full) else _book_action)(debt, floor, seen)
 
 

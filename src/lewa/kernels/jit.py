@@ -23,7 +23,7 @@ _RULE: Any = {**OPTIONS, "fastmath": SUMS, "forceinline": True}
 
 
 def find_pipelines() -> ModuleType | None:
-    """Return the module of the shorter steps; None where they were not tried with this version of Numba, or do not load."""
+    """Return the module of the shorter pipelines; None if they are untested with this version of Numba, or do not load."""
     if not numba.__version__.startswith(TRIED):
         return None
     try:
@@ -48,7 +48,7 @@ def exact(function: F) -> F:
 
 
 def routine(function: F) -> F:
-    """Like `rule`, but called, not inlined: for what is long, and would be compiled anew wherever it stands."""
+    """Like `rule`, but called, not inlined: for long functions, which would be compiled again at every call site."""
     return _part(function, {**_RULE, "forceinline": False})  # unless it is said, it is inherited
 
 

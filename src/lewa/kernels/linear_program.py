@@ -1,4 +1,4 @@
-"""The best play under limits, by a linear program, for learners that solve one anew before each draw."""
+"""The best play under limits, by a linear program, for learners that solve one before each draw."""
 
 from typing import NamedTuple
 

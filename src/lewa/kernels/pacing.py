@@ -34,7 +34,7 @@ def unit_square(deviations: Matrix, j: int, limit: float) -> float:
 
 @rule
 def measure_unit(lam: Vector, deviations: Matrix, j: int, limit: float, square: float) -> float:
-    """Take (foreseen - b)^2 in, so that lam_j u^2 stays, and return u^2.
+    """Add (foreseen - b)^2 to the mean without changing lam_j u^2, and return u^2.
 
     A square of 0 is left out: nothing is known of that cost yet, or it is the limit and moves no price.
     """

@@ -1,6 +1,6 @@
-"""Samples from what is believed of a mean: a play is a function of the state, so no dice are thrown here.
+"""Samples from the posterior of a mean, without random draws, because a play is a function of the state.
 
-They are numbers of a fixed sequence; or the play is the chance that an action's sample is the largest.
+They are numbers of a fixed sequence; or the play is the probability that an action's sample is the largest.
 """
 
 from math import cos, inf, log, pi, sqrt

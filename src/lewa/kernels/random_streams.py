@@ -1,4 +1,4 @@
-"""Random numbers by position: the n-th number of a stream is a function of its key and n, so nobody has to draw in order.
+"""Random numbers by position: the n-th number of a stream is a function of its key and n, so draws need no order.
 
 A run has two streams, nature's and the dice's, both derived from its seed. Every learner that plays a seed meets the same
 nature, whichever of its numbers the learner happens to look at, and results do not depend on threads or processes.

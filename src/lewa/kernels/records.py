@@ -1,4 +1,4 @@
-"""What a learner is made of: parameters in a dataclass, a state in a named tuple; their fields, types and numbers."""
+"""The records of a learner: parameters in a dataclass, a state in a named tuple; their fields, types and numbers."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
@@ -28,7 +28,7 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 
 def state_type(learner: type) -> Any:
-    """Return the type of a learner's state: the attribute `State`, or what `start` says that it returns."""
+    """Return the type of a learner's state: the attribute `State`, or the annotated return type of `start`."""
     declared = getattr(learner, "State", None)
     if declared is not None:
         return declared

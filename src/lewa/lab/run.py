@@ -96,7 +96,7 @@ def run_studies(
 def _place(
     executor: Executor | None, workers: int | None, address: str | None, modules: list[str]
 ) -> Callable[[], AbstractContextManager[Place]]:
-    """Return what makes a new place each time it is called; an executor of the user's is the same one, and stays open."""
+    """Return a function that makes a new place at each call; an executor of the user is reused and stays open."""
     if address is not None:
         return partial(cluster_at, address, modules)
     count = workers or os.cpu_count() or 1

@@ -58,7 +58,7 @@ class Governed(Wrapper):
 
     @classmethod
     def fields_around(cls, kind: type[Learner]) -> dict[str, object]:
-        require(not issubclass(kind, Governed), "a learner is governed once", learner=kind.__name__)
+        require(not issubclass(kind, Governed), "a learner can have only one governor", learner=kind.__name__)
         return {**field_types(kind), "safe": float, "margin": float, "debt": Vector}
 
     @classmethod

@@ -40,7 +40,7 @@ class KnownConstraints(Learner):
         require(rows, f"known must have {m} rows, one per constraint", known=self.known.tolist())
         in_unit("known", self.known[~(self.known < 0)])
         mixed = ((self.known < 0).any(axis=1) & (self.known >= 0).any(axis=1)).any()
-        require(not mixed, "a constraint is known for every action or for none", known=self.known.tolist())
+        require(not mixed, "a constraint must be known for every action or for none", known=self.known.tolist())
         positive = self.ridge.size > 0 and bool((np.isfinite(self.ridge) & (self.ridge > 0)).all())
         require(positive, "ridge must be one positive number per feature, at least one", ridge=self.ridge.tolist())
 

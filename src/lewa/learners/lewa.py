@@ -118,7 +118,7 @@ class Lewa(PrimalDual):
         check_tuning(cls, tuning)
         check_delay(delay)
         plain = tuning == "recommended" and b is None and epsilon is None
-        require(delay == 0 or plain, "a delay goes with the recommended tuning, without b and epsilon", delay=delay)
+        require(delay == 0 or plain, "delay needs the recommended tuning, without b and epsilon", delay=delay)
         if delay:
             step, delta, mu = late_steps(K, T, floor.size, delay)
         elif tuning == "recommended":

@@ -117,7 +117,7 @@ class PacedHedge(Learner):
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay)
         rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
-        require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
+        require(rising, "memories must be numbers of at least 1 in increasing order", memories=self.memories.tolist())
         check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedHedgeState:

@@ -165,7 +165,7 @@ class SquareCbLewa(Learner):
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
         rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
-        require(rising, "memories must be numbers of at least 1 that rise", memories=self.memories.tolist())
+        require(rising, "memories must be numbers of at least 1 in increasing order", memories=self.memories.tolist())
         check_known(self.prior, self.floor)
         penalised = self.ridge.ndim == 1 and np.isfinite(self.ridge).all() and (self.ridge > 0).all()
         require(bool(penalised), "ridge must be one positive number per feature", ridge=self.ridge.tolist())

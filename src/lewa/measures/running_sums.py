@@ -25,7 +25,7 @@ class RunningSums(NamedTuple):
 
 
 class Run:
-    """What a run leaves behind, as a notebook shows it."""
+    """The results of a run, as a notebook shows them."""
 
     def running_sums(self) -> list[RunningSums]:
         """Return the sums of each seed."""

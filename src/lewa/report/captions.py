@@ -93,7 +93,7 @@ def over_rounds(seeds: int, rounds: int) -> str:
 
 def differences(first: str, seeds: int, rounds: int) -> str:
     """Return the caption of the figure of differences."""
-    start = f"Difference to {first} on the same seeds at T = {rounds:,}: mean and {LEVEL:.0%} interval "
+    start = f"Difference from {first} on the same seeds at T = {rounds:,}: mean and {LEVEL:.0%} interval "
     return f"{start}(Student's t, {seeds} seeds)."
 
 

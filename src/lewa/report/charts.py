@@ -234,7 +234,7 @@ def draw(panels: Sequence[Panel], name: str, files: bool = True, title: str = ""
 
 @contextmanager
 def _settings(name: str) -> Iterator[None]:
-    """Use the settings of these figures, whatever the user has set."""
+    """Use the settings of these figures instead of the user's."""
     import matplotlib as mpl
 
     with mpl.rc_context():

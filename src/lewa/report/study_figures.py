@@ -125,7 +125,7 @@ def _bound(result: Result, measure: str, constraint: int) -> float | None:
 
 
 def _differences(strands: Sequence[Strand]) -> list[Panel]:
-    """Compare each learner with the first: they met the same nature, so that what is nature's cancels."""
+    """Compare each learner with the first; they face the same rounds, so the noise of the game cancels."""
     first, *others = strands
     panels: list[Panel] = [Differences("Regret", tuple(_difference(strand, first, "regret") for strand in others))]
     for j, title, _ in _constraints(strands):
@@ -169,7 +169,7 @@ def _points(strand: Strand, measure: str, constraint: int, stated: Exponents) ->
 
 
 def _intervals(results: Sequence[Result], measure: str, constraint: int) -> tuple[tuple[float, float], ...]:
-    """Return the Student interval of each mean; none where there is a single seed."""
+    """Return the Student interval of each mean; none if there is only one seed."""
     ends = []
     for result in results:
         values = result.each(measure)

@@ -95,7 +95,7 @@ def interval(values: Array | None) -> tuple[float | None, float | None, float | 
 
 
 def _columns(results: Sequence[Result]) -> list[tuple[str, str, int]]:
-    """Return the columns that some result has: what they are called, the measure, and the constraint."""
+    """Return the columns that some result has: their name, the measure, and the constraint."""
     constraints = max(len(result.floor) for result in results)
     columns: list[tuple[str, str, int]] = []
     for measure in MEASURES:

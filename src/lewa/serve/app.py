@@ -167,7 +167,7 @@ class App:
     # Without a key -------------------------------------------------------------------------------------------------------
 
     async def live(self, request: Request) -> Response:
-        """Answer that the process answers."""
+        """Answer that the process is alive."""
         return PlainTextResponse("live\n")
 
     async def ready(self, request: Request) -> Response:
@@ -178,7 +178,7 @@ class App:
         return PlainTextResponse("ready\n")
 
     async def metrics(self, request: Request) -> Response:
-        """Answer what Prometheus reads."""
+        """Answer the metrics for Prometheus."""
         return Response(
             await asyncio.to_thread(exposition, self.registry), media_type="text/plain; version=0.0.4; charset=utf-8"
         )

@@ -78,7 +78,7 @@ def _same_state(hosted: Hosted, snapshot: Snapshot) -> bool:
 
 
 def _other_way(ways: set[bool | None]) -> str | None:
-    """Return why the state may differ in its last bits from what was served; None if this process computes as that did."""
+    """Return why the state may differ from the served one in its last bits; None if both were computed in the same way."""
     if not ways - {COMPILED, None}:
         return None
     names = {True: "compiled code", False: "plain Python (NUMBA_DISABLE_JIT)"}
@@ -132,7 +132,7 @@ def _keys(rows: Sequence[Row]) -> list[KeyRow]:
 def _row(record: Any, actions: Sequence[str]) -> Row:
     body, kind = record["body"], record["kind"]
     if kind not in KINDS:
-        raise ValueError(f"there is no kind {kind!r}")
+        raise ValueError(f"there is no record of the kind {kind!r}")
     if kind == "decision":
         body = msgspec.to_builtins(_decision(body, actions))
     at, decision = round(float(record["at"]) * 1e6), record["decision"]

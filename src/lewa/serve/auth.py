@@ -15,7 +15,7 @@ REFRESH = 2.0  # seconds after which a revoked key is no longer taken
 
 
 def make_key(label: str, scopes: tuple[str, ...], agents: str = "*", rate: float = RATE) -> tuple[str, ApiKey]:
-    """Make a key: the text that is shown once, and what is stored."""
+    """Make a key: the text that is shown once, and the row to store."""
     for scope in scopes:
         if scope not in SCOPES:
             raise ValueError(f"a scope must be one of {', '.join(SCOPES)}, got {scope!r}")

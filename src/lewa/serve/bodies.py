@@ -35,7 +35,7 @@ _bodies = msgspec.json.Decoder(DecisionBody)
 
 
 def body_of(row: Row) -> DecisionBody:
-    """Return what a row says of its decision."""
+    """Return the decision of a row."""
     return _bodies.decode(row.body)
 
 

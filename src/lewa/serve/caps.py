@@ -32,7 +32,7 @@ class Spending:
         return float((self.period + 1) * SECONDS[self.cap.per] - shift)
 
     def worst(self, agent: Agent, action: int, reserve: dict[str, float] | None) -> float:
-        """Return what a decision counts as before its bill is told."""
+        """Return the cost at which a decision counts before its bill is reported."""
         if reserve is not None and self.cap.line in reserve:
             return reserve[self.cap.line]
         high = next(line.high for line in agent.setup.constraints if line.name == self.cap.line)
@@ -44,7 +44,7 @@ class Spending:
         return used + worst <= self.cap.total * (1 + 1e-12)
 
     def decided(self, number: int, action: int, at: int, worst: float) -> None:
-        """Count a decision. If the clock was ahead and is set back, what was spent then counts in the period of now."""
+        """Count a decision. If the clock was ahead and is set back, earlier spending counts in the current period."""
         period = self.period_of(at)
         if period > self.period:
             self.spent, self.reserved = 0.0, 0.0
@@ -62,7 +62,7 @@ class Spending:
             self.reserved = self.reserved - worst if self.waiting else 0.0
 
     def summary(self) -> dict[str, Any]:
-        """Return how the cap stands."""
+        """Return the current values of the cap."""
         cap = self.cap
         until = self.ends() if self.period >= 0 else None
         return {

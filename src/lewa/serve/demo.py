@@ -76,7 +76,7 @@ def main(folder: Path = Path("build/demo"), port: int = 8000, decisions: int = 6
         asyncio.run(_ready(port, server, folder / "log"))
         key = key_file.read_text().strip()
         print(f"The page: http://127.0.0.1:{port}/\nThe key:  {key}")
-        print(f"{decisions} decisions, about {decisions / RATE:.0f} seconds; Ctrl-C ends it all.", flush=True)
+        print(f"{decisions} decisions, about {decisions / RATE:.0f} seconds; Ctrl-C stops the demonstration.", flush=True)
         asyncio.run(traffic(port, key, decisions))
         print(f"The traffic is over. The page stays for {open_for / 60:g} minutes, or until Ctrl-C.", flush=True)
         server.wait(open_for)

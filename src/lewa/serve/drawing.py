@@ -12,7 +12,7 @@ Made = tuple[int, DecisionBody] | str | int  # a decision, a refusal, or the dec
 
 
 class Drawing:
-    """What a call makes, in the order of its queries."""
+    """The results of a call, in the order of its queries."""
 
     def __init__(self, served: Served, at: int) -> None:
         self._served, self._at = served, at

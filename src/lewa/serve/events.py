@@ -103,7 +103,7 @@ class Events:
             relays.cancel()
 
     async def _relay(self, request: Request, queue: Queue) -> None:
-        """Pass on what the other replicas send, to a listener that is no replica; replicas come and go."""
+        """Forward the events of the other replicas to a listener that is not a replica; replicas may come and go."""
         if not self._host.store.shared or FORWARDED in request.headers:
             return
         async with asyncio.TaskGroup() as group:

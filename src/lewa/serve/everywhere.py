@@ -22,13 +22,13 @@ class Everywhere:
         self._host, self._forwarder = host, forwarder
 
     async def ask(self, request: Request) -> list[bytes]:
-        """Return what the other replicas answer to a request; nothing to a request that comes from one of them."""
+        """Return the responses of the other replicas to a request; none if the request comes from one of them."""
         if not self._host.store.shared or FORWARDED in request.headers:
             return []
         return await self._forwarder.ask(await self._host.others(), request)
 
     async def rest(self, known: Collection[str], request: Request, caller: Caller) -> list[tuple[Hosted, int]]:
-        """Return the agents that nobody has now, with the last record of each: their replica is gone, or hands them over."""
+        """Return the agents that no replica serves now, with the last record of each, after a crash or during a handover."""
         if not self._host.store.shared or FORWARDED in request.headers:
             return []
         agents = [agent for agent in await self._host.known() if agent.name not in known and caller.may("read", agent.name)]

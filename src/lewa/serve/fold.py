@@ -54,7 +54,7 @@ class Fold:
         self.terms = [terms_of(agent, 1, 1, self.close_after)]  # the oldest first
 
     def _adopt(self, agent: Agent, setup: AgentSetup) -> None:
-        """Go on with an agent that was changed."""
+        """Continue with an agent that was changed."""
         self.setup, self.agent, self.actions = setup, agent, [str(action) for action in agent.setup.actions]
         self._index = {action: i for i, action in enumerate(self.actions)}
         after = setup.answers.close_after
@@ -62,7 +62,7 @@ class Fold:
 
     @classmethod
     def begin(cls, row: Row) -> Self:
-        """Return the agent that the first row of a journal says."""
+        """Return the agent in the first row of a journal."""
         if row.kind != "set" or row.seq != 1:
             raise ValueError(f"a journal must begin with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
@@ -99,7 +99,7 @@ class Fold:
         add_terms(self.terms, terms_of(self.agent, self.decisions + 1, self.version, self.close_after))
 
     def apply(self, row: Row) -> None:
-        """Take a row of the journal over."""
+        """Apply a row of the journal."""
         number = row.decision or 0
         if row.kind == "decision":
             body = body_of(row)

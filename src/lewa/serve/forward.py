@@ -37,7 +37,7 @@ class Forwarder:
         return self._client
 
     async def send(self, address: str, request: Request, body: bytes = b"", timeout: float = TIMEOUT) -> Response:
-        """Send a request on and return its answer; a replica that does not answer is worth another try in a moment."""
+        """Forward a request and return the response; if the replica does not respond, the caller may try again soon."""
         import httpx2
 
         try:

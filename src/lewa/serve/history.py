@@ -83,7 +83,7 @@ def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
 
 
 def _guarantee(status: Point) -> str:
-    """Return what is proved, in one sentence."""
+    """Return the guarantee in one sentence."""
     promise = status.get("promise") or []
     if promise:
         *parts, source = promise

@@ -101,7 +101,7 @@ class Host:
                 await self._load(agent.name, agent.id, epoch)
 
     async def _load(self, name: str, number: int, epoch: int) -> Served | None:
-        """Read one agent; one whose journal is damaged stops nobody else."""
+        """Read one agent; a damaged journal does not affect other agents."""
         try:
             hosted, seq, at, start = await asyncio.to_thread(load, self.store, number, None, True)
             hosted.begin_at(now := self.now())
@@ -212,7 +212,7 @@ class Host:
         return self.append(served, [entry], at)
 
     async def settled(self, served: Served) -> None:
-        """Wait until all that an agent has in memory is on disk; refuse the call if it never will be."""
+        """Wait until the state of an agent in memory is on disk; reject the call if it never will be."""
         await self.writer.barrier()
         if served.dropped:
             raise UnavailableError(LOST, 0.1)
@@ -293,7 +293,7 @@ class Host:
         self.keys.replace(await self.read(self.store.api_keys))
 
     async def _clockwork(self) -> None:
-        """Close what is due and look at the rules of watchdogs: both are records, so replay needs no clock."""
+        """Close overdue decisions and check the rules of watchdogs; both are records, so a replay needs no clock."""
         watched: dict[str, int] = {}
         while True:
             await asyncio.sleep(TICK)

@@ -62,7 +62,7 @@ class Hosted(Fold):
         return made, Entry("set", None, body)
 
     def run_here(self) -> list[Entry]:
-        """Say how this process computes, if the journal does not say so yet."""
+        """Return a record of how this process computes, if the journal does not have it yet."""
         if (self.compiled, self.source) == (COMPILED, self.source_here):
             return []
         return [Entry("run", None, encode(self._way_here()).decode())]
@@ -287,7 +287,7 @@ class Hosted(Fold):
         return [("learned", None, Entry("feedback", number, encode(values).decode())) for number, values in bulk.items()]
 
     def close(self, number: int, why: str = "request") -> tuple[str, str | None, Entry | None]:
-        """End a decision of which no more will be told."""
+        """End a decision that gets no further values."""
         if not 1 <= number <= self.decisions:
             return "unknown", f"this agent has made {self.decisions} decisions", None
         if number not in self.open:
@@ -345,7 +345,7 @@ class Hosted(Fold):
         )
 
     def status(self) -> dict[str, Any]:
-        """Return the status of the agent, and what was told too late for it."""
+        """Return the status of the agent, and the values that came too late for it."""
         return self._describe(self.agent.status())
 
     def look(self) -> dict[str, Any]:
@@ -386,5 +386,5 @@ class Hosted(Fold):
         return played, unmixed
 
     def warm(self) -> None:
-        """Run every step once on a copy, so that what has to be compiled is compiled now."""
+        """Run every step once on a copy, so that all code is compiled now."""
         warm(Rehearsal.restore(bare_of(self.agent.snapshot())), self._observes_all)

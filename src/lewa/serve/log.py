@@ -20,7 +20,7 @@ def log(event: str, **fields: object) -> None:
 
 
 class Lines(logging.Handler):
-    """Writes what Python's loggers say as log lines, with the agent that a record is about."""
+    """Writes the records of Python's loggers as log lines, with the agent that a record is about."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""

@@ -106,7 +106,7 @@ class PostgresStore:
                 raise StoreError(f"the store needs {wanted}, the database has {settings}")
 
     def reconnect(self) -> None:
-        """Open the connections anew."""
+        """Open the connections again."""
         with self._lock:
             for connection in (self._writer, self._reader):
                 connection.close()
@@ -245,7 +245,7 @@ class PostgresStore:
             return True
 
     def put_audit(self, audit: Audit) -> None:
-        """Write down who changed what."""
+        """Record a change and who made it."""
         with self._writing() as connection:
             self._audit(connection, audit)
 

@@ -1,4 +1,4 @@
-"""Steps on a copy of an agent: to compile what it needs, and to see what its learner would play."""
+"""Steps on a copy of an agent, to compile its code and to compute the play of its learner."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ class Rehearsal(Agent):
     """A copy of an agent to try things on. It says nothing to the log: none of it has happened."""
 
     def _announce(self) -> None:
-        """Say nothing."""
+        """Do nothing: a rehearsal announces nothing."""
 
     def status(self) -> Status:
         """Return the status of the copy."""

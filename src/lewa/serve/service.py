@@ -63,7 +63,7 @@ class Service:
             ("open decisions", setup.answers.max_open, limits.open),
         ):
             if count > most:
-                raise RequestError(413, f"this service takes at most {most} {what}, got {count}")
+                raise RequestError(413, f"this service allows at most {most} {what}, got {count}")
         if setup.seed is None:
             setup.seed = secrets.randbits(32)
         hosted, entry = await asyncio.to_thread(Hosted.create, setup)
@@ -89,7 +89,7 @@ class Service:
         before, at = msgspec.json.encode(hosted.setup).decode(), self.host.now(served)
         for what, count, most in self._grown(served, wanted):
             if count > most:
-                raise RequestError(413, f"this service takes at most {most} {what}, got {count}")
+                raise RequestError(413, f"this service allows at most {most} {what}, got {count}")
         entry = hosted.retire(who.id) if wanted is None else hosted.change(wanted, who.id)
         await self.host.changed(served, entry, at)
         await self.host.writer.call(
@@ -254,7 +254,7 @@ class Service:
         return results
 
     async def _fetch_finished(self, served: Served, numbers: Sequence[int]) -> None:
-        """Read what was told of decisions that are finished and no longer in memory."""
+        """Read the reported values of decisions that are finished and no longer in memory."""
         while missing := served.hosted.missing(numbers):
             await self.host.writer.barrier()
             rows = await self.host.read(self.host.store.rows_of, served.number, missing)

@@ -72,7 +72,7 @@ class SQLiteStore:
             connection.execute("INSERT OR REPLACE INTO meta VALUES ('checked', 'yes')")
 
     def reconnect(self) -> None:
-        """Open the connections anew."""
+        """Open the connections again."""
         with self._lock:
             for connection in (self._write, self._read):
                 connection.close()
@@ -226,7 +226,7 @@ class SQLiteStore:
             return True
 
     def put_audit(self, audit: Audit) -> None:
-        """Write down who changed what."""
+        """Record a change and who made it."""
         with self._writing() as connection:
             self._audit(connection, audit)
 

@@ -78,7 +78,7 @@ class Store(Protocol):
         """Add a key unless there is one in force with the scope admin; return whether it was added."""
 
     def put_audit(self, audit: Audit) -> None:
-        """Write down who changed what."""
+        """Record a change and who made it."""
 
     def acquire(self, agent: int) -> int | None:
         """Take the lease of an agent if it is free, expired or already here; return its epoch."""

@@ -1,4 +1,4 @@
-"""What an answer needs of the set-up under which its decision was drawn: a repeated key gets the first answer again."""
+"""The parts of a set-up that a response needs: a repeated key gets its first response again."""
 
 from bisect import bisect_right
 from typing import Any, NamedTuple

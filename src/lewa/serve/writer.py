@@ -21,7 +21,7 @@ NOT_WRITTEN = "the store did not commit this request, and nothing was changed; s
 
 
 class Gathering(Batch):
-    """A batch with those who wait for it."""
+    """A batch with the callers that wait for it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class Writer:
         return await future  # type: ignore[return-value]
 
     async def barrier(self) -> None:
-        """Wait until everything appended so far is on disk."""
+        """Wait until all rows appended so far are on disk."""
         await self.call(lambda store: None)
 
     def lag(self) -> float:

@@ -263,7 +263,7 @@ class Stop(NamedTuple):
 
 
 def _stops(learner: Learner, log: StreamedLog, seed: int, advance: Callable[[int], object] = _not_shown) -> list[Stop]:
-    """Return where the learner stands before each part, and at the end."""
+    """Return the state of the learner before each part, and at the end."""
     session, m = Session(learner, log.actions, dice_of(seed)), log.constraints
     stops = [Stop(0, np.zeros(1 + 2 * m), session.multiplier.copy(), session.memory.copy(), NO_PLAY)]
     for n in range(len(log.parts)):
@@ -285,7 +285,7 @@ def _sums(learner: Learner, walk: Walk, rounds: int, constraints: int) -> Vector
 
 
 def _stop_at(learner: Learner, log: StreamedLog, seed: int, run: list[Stop], rounds: int) -> Stop:
-    """Return where the learner stood when so many rounds had counted."""
+    """Return the state of the learner after this many counted rounds."""
     n = max(n for n, stop in enumerate(run) if stop.rounds <= rounds)
     stop = run[n]
     if stop.rounds == rounds:

@@ -96,7 +96,7 @@ def anytime_op_ewa(learner: parameters.AnytimeOpEwa, actions: int, rounds: int, 
         noise = min(stitched_radii(log(2 * K * m / epsilon), T), radii)
     world: tuple[str, ...] = (FEASIBLE, steady(setting), *projected.several(floor))
     if kappa < 0 or (kappa < 1 and noise > 0):
-        world = (*world, f"regret: only the trivial bound, as plays that meet the floors may be cut off where {kappa=:g}")
+        world = (*world, f"regret: only the trivial bound, as the set may exclude plays that meet the floors if {kappa=:g}")
         regret, bonus = inf, radii
     else:
         bonus = kappa * radii

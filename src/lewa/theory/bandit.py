@@ -96,7 +96,7 @@ def _only_expected(source: str, averaged: Averaged, rounds: int, floor: Vector, 
 def _expected(
     source: str, averaged: Averaged, rounds: int, floor: Vector, setting: Setting, afterwards: float = inf
 ) -> tuple[Guarantee, ...]:
-    """All that follows from the inequality; `afterwards` is what a comparator costs that is chosen after the game."""
+    """All consequences of the inequality; `afterwards` is the cost of a comparator that is chosen after the game."""
     T, (B, A, price) = rounds, averaged
     world: tuple[str, ...]
     if setting.constraints == "arbitrary":

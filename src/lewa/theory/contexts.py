@@ -264,7 +264,7 @@ def anytime_squarecb_lewa(learner: Regressions, actions: int, rounds: int, setti
 
 
 def _outside(learner: Regressions, setting: Setting) -> str:
-    """Return why Theorem S says nothing of these parameters or in this setting; nothing, if it does."""
+    """Return why Theorem S does not apply to these parameters or this setting; an empty text if it does."""
     if not (learner.ridge == 1).all():
         return f"the theorem is for ridge 1 of every feature, got {learner.ridge.tolist()}"
     if setting.constraints == "arbitrary":

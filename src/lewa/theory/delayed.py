@@ -56,7 +56,7 @@ NO_DELAY = Delays()
 
 
 def most_late(rounds: int, delay: int) -> Delays:
-    """Return how late answers are at most if each comes within so many decisions."""
+    """Return the largest delays if each answer comes within this many decisions."""
     return Delays(delay * rounds, 2 * delay, 2 * delay, delay + 1)
 
 
@@ -195,14 +195,14 @@ def price_of_the_draw(
 
 
 def changed_steps(learner: parameters.Delta, actions: int, rounds: int, late: Delays) -> float:
-    """Return what the decisions cost that are open when the step changes (Th8): R o (1 + S)."""
+    """Return the cost of the decisions that are open when the step changes (Th8): R o (1 + S)."""
     T, o = rounds, max(late.most_open - 1, 0)
     dearest = 1 + float(learner.floor.sum()) * sqrt(T) / learner.delta
     return (1 + log2((actions * T + 4 * late.total) * dearest**2 / actions)) * o * dearest
 
 
 def lost_at_a_price(learner: parameters.Delta, rounds: int, start: Start | None = None) -> float:
-    """Return what a lost answer costs besides 1 where its loss may depend on its outcome: sum_j pi_j (1 - c0_j), at most.
+    """Return the cost of a lost answer besides 1 if its loss may depend on its outcome: at most sum_j pi_j (1 - c0_j).
 
     After k steps from a queue Q0 that s0 answers left, a price is at most Q0/(delta sqrt(s0 + 1)) + c0 sqrt(k)/delta.
     """
@@ -350,7 +350,7 @@ def _conclude(
 
 
 def one_very_late(rounds: int, late: Delays) -> str:
-    """Say what to do if few answers that came very late make the bounds large; nothing if delays are alike."""
+    """Return a hint if a few very late answers make the bounds large, else an empty text."""
     average = 2 * late.total / rounds
     if late.partners <= 20 * (1 + average):
         return ""

@@ -1,7 +1,7 @@
 """Guarantees, their assumptions and their form; the other modules of this package have the theorems.
 
 A bound is stated only if its conditions hold. The trivial bounds are applied last: regret is at most the number of rounds T,
-and violation is at most floor * T. A theorem that gives no more than these bounds is no guarantee.
+and violation is at most floor * T. A theorem that gives only these bounds is not a guarantee.
 """
 
 from numbers import Real

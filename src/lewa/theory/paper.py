@@ -168,7 +168,7 @@ def _where_constraints_vary(
 def _with_slack(
     A: float, B: float, rounds: int, floor: Vector, setting: Setting, slater: float, name: str, with_f: str
 ) -> Guarantee:
-    """Bound the violation where some play exceeds the floors by slater."""
+    """Bound the violation if some play exceeds the floors by slater."""
     C, still = setting.corruption or 0.0, setting.variation is None  # rewards are then taken to have a fixed mean
     constant = setting.constraints == "constant" and not still
     less = _quadratic(A, 1 / slater, B + (setting.variation or 0.0) + C / slater) + C

@@ -148,7 +148,7 @@ def bandit_op_ewa(learner: parameters.BanditOpEwa, actions: int, rounds: int, se
     if setting.constraints == "constant" and kappa >= 0 and G == C == 0:
         return _known_when_seen(K, T, floor, eta, level, kappa, setting)
     if kappa < 1:
-        lost = "plays that meet the floors may be cut off, and actions that are cut off are not observed again"
+        lost = "the set may exclude plays that meet the floors, and excluded actions are not observed again"
         needs = "kappa = 1" if setting.constraints != "constant" or G or C else "kappa >= 0"
         return (none(source, f"the theorem is about {needs}; below it {lost}, got {kappa=:g}"),)
     if G < C:
@@ -279,7 +279,7 @@ def _one_set(
         regret, world = regret + rounds * short / S, (exceeded(setting), *world)
     elif off <= radius * (1 + 1e-12):  # the set may be empty: then the optimistic one is taken
         regret, bonus = inf, radius
-        world = (FEASIBLE, *world, "regret: only the trivial bound, as plays that meet the floors may be cut off")
+        world = (FEASIBLE, *world, "regret: only the trivial bound, as the set may exclude plays that meet the floors")
     else:
         return (none(source, f"under corruption it needs slater >= {short:.4g}, got slater={S}"),)
     V = tuple(c0 * explored + left * min(c0, bonus + off) for c0 in floor.tolist())

@@ -29,7 +29,7 @@ BUDGETED = (
     "its theorem bounds the reward earned until a budget is spent, relative to the best that the budget buys; nothing "
     "is proved about regret and violation over T rounds"
 )
-CUT_OFF = "regret: only the trivial bound, as plays that meet the floors may be cut off"
+CUT_OFF = "regret: only the trivial bound, as the set may exclude plays that meet the floors"
 PACED_PROGRAM = "no bound is proved for it with limits that pay debt back; docs/data.md and docs/shocks.md measure it"
 PACED_LINEAR = "no bound is proved for it with a price that follows the spending; docs/contexts.md measures it"
 BANDIT_Q = "its theorem is about floors on the reward of each action; nothing is claimed for other constraints"
@@ -138,7 +138,7 @@ def ucb1(actions: int, rounds: int, floor: Vector) -> tuple[Guarantee, ...]:
     regret = 2 * sqrt(8 * others * T * log(T)) + (1 + pi**2 / 3) * others + sqrt(T * log(actions) / 2)
     statement = conclude(Bound(regret, inf), T, floor, EXPECTED, source, (STILL, UNSEEN, BLIND))
     reason = (
-        "adversarial rewards can fool it; proved only for rewards with a fixed mean: expected regret <= "
+        "adversarial rewards can mislead it; proved only for rewards with a fixed mean: expected regret <= "
         f"{min(regret, float(T)):.6g}; relative to the best mean, not the best play in hindsight, sum_i (8 ln T/D_i + "
         "4.29 D_i), where action i is worse by D_i"
     )

@@ -1,4 +1,4 @@
-"""Weights of which a share is spread evenly in every round (fixed share).
+"""Weights with a uniform share in every round (fixed share).
 
 None falls below its part of what is spread, so they need no logarithms: they are kept as they are, and divided by their
 sum as they grow.

@@ -178,7 +178,7 @@ def _scan(value: Vector, left: float) -> int:
 
 @rule
 def refresh(w: Weights) -> None:
-    """Make the cache anew from the logarithms, with the largest weight as 1."""
+    """Rebuild the cache from the logarithms, with the largest weight as 1."""
     largest = w.log[0]
     for i in range(w.log.size):
         largest = max(largest, w.log[i])
