@@ -16,10 +16,12 @@ $(VENV)/installed: pyproject.toml
 	$(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve]'
 	touch $@
 
-# What the tests need on top. The core comes first: while pip, which takes one core, installs the rest, the other one compiles.
+# What the tests need on top. What the core needs comes first: while pip installs the rest on one core, the other one compiles.
+CORE = import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies'], sep='\n')
 $(VENV)/tested: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python $(PIP_INSTALL) --editable .
+	$(BIN)/python -c "$(CORE)" > $(VENV)/core.txt
+	$(BIN)/python $(PIP_INSTALL) --requirement $(VENV)/core.txt
 	PYTHONPATH=src $(BIN)/python tests/compile_ahead.py & \
 	  $(BIN)/python $(PIP_INSTALL) --editable '.[cli,tables,lab,serve,test]'; \
 	  status=$$?; kill $$! 2> /dev/null; exit $$status
