@@ -117,8 +117,12 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
         assert first["regret"] == learner.late_guarantees(3, 10**6, most_late(10**6, 20))[0].regret
     _, printed, _ = lewa_("guarantee", "anytime-lewa", *words)
     assert json.loads(printed)["reason"] == "nothing is proved for this learner with late answers"
-    status, _, error = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
-    assert (status, "delay cannot be combined with epsilon" in error) == (2, True)
+    _, printed, _ = lewa_("guarantee", "late-lewa", *words, "--epsilon", 0.1)
+    assert (json.loads(printed)["kind"], json.loads(printed)["epsilon"]) == ("high probability", 0.1)
+    _, printed, _ = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
+    assert json.loads(printed)["reason"] == "nothing is proved with high probability for this learner with late answers"
+    status, _, error = lewa_("guarantee", "lewa", *words, "--slater", 0.1)
+    assert (status, "delay cannot be combined with slater" in error) == (2, True)
 
 
 def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:

@@ -1,7 +1,7 @@
 """Late answers without a horizon, arrivals that depend on anything, and shares beside the play: what the status prints."""
 
 import json
-from math import sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from tests.agent.test_late import answer_late
 from lewa import Agent, at_least
 from lewa.choice import choose_for_late_answers
 from lewa.learners import make
-from lewa.theory import delayed
+from lewa.theory import delayed, delayed_probable
 from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import EVERY_ROUND, SHARES
 
@@ -39,6 +39,26 @@ def test_late_lewa_prints_its_bound_on_every_path_and_in_expectation() -> None:
     later = agent.status().guarantee
     assert later.source == "Late LEWA, from the last change on (Th2)"
     assert "the latest answer was open together with" in later.reason  # one from before the change
+
+
+def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for() -> None:
+    agent = Agent(["a", "b"], LINES, learner="late-lewa", settings={"epsilon": 0.1, "delta": 20.0}, unanswered="expire")
+    answer_late(agent, 400, 1, vector=True)
+    agent.close(agent.pull())
+    status, late = agent.status(), agent._state.delays.so_far()
+    probable, expected, sure = status.guarantees
+    learner: Any = agent.setup.learner
+    assert (probable.kind, probable.epsilon) == ("high probability", 0.1)
+    assert probable.source == "Late LEWA, late answers (Th2)"
+    assert probable.assumptions[2:] == (delayed.ANY, delayed_probable.IN_ADVANCE)
+    noise = 2 * sqrt(401) * log(2 * 2 / 0.1) / 20 + 0.25 * sqrt(401) / 20
+    assert probable.regret == pytest.approx(delayed_probable.with_room_for_noise(learner, 2, 401, late).B + noise + 1)
+    assert sure.regret is not None
+    assert expected.regret is not None
+    assert probable.regret is not None
+    assert sure.regret < expected.regret < probable.regret < 401
+    tuned: Any = make("late-lewa", actions=2, horizon=1, floor=0.5, epsilon=0.1)
+    assert tuned.delta == pytest.approx(sqrt(2 * (2 * log(2) + log(40) + 1)))
 
 
 def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:

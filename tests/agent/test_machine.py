@@ -12,12 +12,15 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
+import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, UnknownError, read_journal
 
 ACTIONS = ["a", "b", "c"]
 NAMES = ("reward", "cost", "quality")
 LEARNERS = [("auto", None), ("anytime-bandit-lewa", None), ("late-bandit-lewa", None), ("hp-bandit-lewa", 50), ("lewa", 50)]
+LEARNERS.append(("squarecb-lewa", None))  # with a context
+SIZES = st.none() | st.floats(-1, 3)  # of requests; some are missing, some clipped
 POLICIES: list[Any] = ["charge", "expire", {"reward": 0}]
 VALUES = st.floats(-0.2, 1.2)  # some are clipped
 LABELS = st.sampled_from([*ACTIONS, "d", "e"])
@@ -53,6 +56,8 @@ class Life(RuleBasedStateMachine):
         learn = "close" if at_close and patience is not None else "answer"
         options: dict[str, Any] = {"max_pending": most, "expire_after": patience, "unanswered": policy, "learn": learn}
         self.made = {"horizon": learner[1], "learner": learner[0], "seed": seed, "name": "life", **options}
+        self.looks = learner[0] == "squarecb-lewa"
+        self.made |= {"context": [lewa.number("size", (0, 2))]} if self.looks else {}
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "journal"
         self.agent = self.fresh(journal=self.path, sync="never")
@@ -69,13 +74,16 @@ class Life(RuleBasedStateMachine):
         retired = self.agent.exposure.retired
         return [str(label) for i, label in enumerate(self.agent.setup.actions) if i not in retired]
 
+    def request(self, size: float | None = 1.0) -> dict[str, Any]:
+        return {"context": {"size": size}} if self.looks else {}
+
     def value(self, x: float) -> Any:
         return [x] * len(self.agent.setup.actions) if self.full else x
 
     @rule(data=st.data())
     def pull(self, data: st.DataObject) -> None:
         among = data.draw(st.none() | st.lists(st.sampled_from(self.live()), min_size=1))
-        decision = self.agent.pull(available=among)
+        decision = self.agent.pull(available=among, **self.request(data.draw(SIZES) if self.looks else None))
         assert decision.id == decision.round == len(self.values_known) + 1
         assert among is None or decision.action in among
         assert abs(sum(decision.play) - 1) < 1e-9
@@ -83,6 +91,7 @@ class Life(RuleBasedStateMachine):
         assert abs(play[decision.action] - decision.probability) < 1e-9
         self.values_known[decision.id] = set()
 
+    @precondition(lambda self: not self.looks)
     @rule(n=st.integers(0, 4))
     def pull_many(self, n: int) -> None:
         for decision in self.agent.pull_many(n):
@@ -144,7 +153,7 @@ class Life(RuleBasedStateMachine):
         numbers: list[int] = []
 
         def call() -> None:
-            decision = self.agent.pull()
+            decision = self.agent.pull(**self.request())
             numbers.append(decision.id)
             try:
                 self.agent.update(decision, reward=self.value(x), cost=self.value(x))
@@ -199,7 +208,7 @@ class Life(RuleBasedStateMachine):
             records = [json.loads(json.dumps(record.plain())) for record in read_journal(self.path)]
             again = self.fresh().replay(records)
             assert again.snapshot() == self.agent.snapshot()
-            assert again.pull() == self.agent.pull()
+            assert again.pull(**self.request()) == self.agent.pull(**self.request())
             self.folder.cleanup()
 
 

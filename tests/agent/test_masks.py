@@ -2,6 +2,7 @@
 
 from functools import cache
 from pathlib import Path
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -68,18 +69,18 @@ def test_an_action_that_was_away_returns_within_twice_its_later_share(name: str)
     share, drawn, _ = trial(name)
     first, later, at_start = share[AWAY : AWAY + FIRST], share[AWAY + FIRST :], with_all(name).share[:FIRST]
     assert not any(drawn[:AWAY])
-    assert np.mean(first) <= max(2 * np.mean(later), 2 * np.mean(at_start), 1 / FIRST)
+    assert fmean(first) <= max(2 * fmean(later), 2 * fmean(at_start), 1 / FIRST)
 
 
 @pytest.mark.parametrize("name", TRIED)
 def test_the_line_is_kept_while_an_action_is_away_as_it_is_without_that_action(name: str) -> None:
     """A learner that keeps it over all actions keeps it; docs/agent.md names the others, which miss it by no more."""
-    spent, whole = trial(name).spent, np.mean(with_all(name).spent)
+    spent, whole = trial(name).spent, fmean(with_all(name).spent)
     keeps = whole <= LIMIT + NEAR
     assert keeps == (f"`{name}`" not in OVER)
-    alone = LIMIT if keeps else max(LIMIT, np.mean(run(name, ("good", "cheap"), AWAY, 0).spent))
-    assert np.mean(spent[:AWAY]) <= alone + NEAR
-    assert np.mean(spent) <= (LIMIT if keeps else whole) + NEAR
+    alone = LIMIT if keeps else max(LIMIT, fmean(run(name, ("good", "cheap"), AWAY, 0).spent))
+    assert fmean(spent[:AWAY]) <= alone + NEAR
+    assert fmean(spent) <= (LIMIT if keeps else whole) + NEAR
 
 
 @pytest.mark.compiled

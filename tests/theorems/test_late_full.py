@@ -12,8 +12,8 @@ from tests.theorems.test_late import Late, worlds
 
 from lewa.engine.session import Session
 from lewa.feedback import full_feedback
-from lewa.learners import LateLewa
-from lewa.theory import delayed
+from lewa.learners import FixedShareLewa, LateLewa, Lewa
+from lewa.theory import delayed, delayed_probable
 from lewa.theory.delayed import Delays, Start
 from lewa.types import Matrix, Vector
 
@@ -95,6 +95,12 @@ def test_on_every_path_and_for_any_delays_late_lewa_keeps_its_bound_against_ever
         old = sorted(run.seen[tau])
         ahead = run.queues[-1] - run.queues[run.known[tau]]
         assert (run.short[tau:].sum(axis=0) + run.short[old].sum(axis=0) <= ahead + 1e-9 * T).all()
+    # With room for noise, which is what the bound with high probability takes from the path.
+    start, late = start_at(run, 0)
+    B, A = delayed_probable.with_room_for_noise(learner, K, T, late)  # type: ignore[arg-type]
+    theta = x.delta / (2 * m * sqrt(T))
+    left = run.left(0) + (run.queues[-1] ** 2).sum() / A + theta / 8 * (run.prices.sum(axis=1) ** 2).sum()
+    assert (left <= B * (1 + 1e-9) + 1e-9).all()
     # The same with the numbers of the run: n, and what the shrinkage absorbs.
     place = {t: s for s, t in enumerate(run.learned, 1)}
     price = {t: run.queues[place[t] - 1] / (x.delta * sqrt(place[t])) for t in range(T)}
@@ -132,3 +138,38 @@ def test_after_a_change_a_lost_answer_costs_the_price_at_which_the_learner_stood
     assert every_path.regret is not None
     price = 1000 / (2 * sqrt(10_001))  # of the first decision, which may be among those that are lost
     assert expected.regret - every_path.regret >= lost * price * (1 - 0.05)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("share", [0.0, 0.02])
+def test_on_every_path_the_shrinkage_of_lewa_leaves_room_for_noise(seed: int, share: float) -> None:
+    """Regret(p) + sum_j [V_j]+^2/A + (theta/8) sum_t (sum_j lambda_j)^2 <= B + N(p), for LEWA and fixed share."""
+    dice, T, K, m = np.random.default_rng(seed), 80, 2 + seed % 3, 1 + seed % 2
+    floor = dice.random(m)
+    longest = seed % 5
+    late = Delays(longest * T, 2 * longest, 2 * longest, longest + 1)
+    eta = 0.2 * (1 + dice.random())
+    delta = m * eta * (1 + late.partners) * (0.5 + dice.random()) + 2 * share * m * late.between
+    fixed: Any = FixedShareLewa(eta, delta, 1 / delta, share, floor)
+    learner: Any = fixed if share else Lewa(eta, delta, 1 / delta, floor)
+    session, waiting = Session(learner, K), list[tuple[int, int, Any]]()
+    regret, missed, short, squares = np.zeros(K), np.zeros(K), np.zeros(m), 0.0
+    for t in range(T + longest + 1):
+        for due in [item for item in waiting if item[0] <= t]:
+            waiting.remove(due)
+            price = session.multiplier.copy()
+            missed += price @ (floor[:, None] - due[2].constraints)
+            squares += float(price.sum()) ** 2
+            session.learn(due[2])
+        if t < T:
+            p = session.play()
+            coins = dice.random((1 + m, K)) < 0.5 if seed % 4 else np.tile(p <= p.min(), (1 + m, 1))
+            r, c = coins[0].astype(float), coins[1:].astype(float)
+            regret += r - p @ r
+            short += floor - c @ p
+            waiting.append((t + 1 + int(dice.integers(0, longest + 1)), t, full_feedback(r, c, p.copy())))
+    B, A = delayed.full_information(learner, K, T, late, share)
+    theta = delayed_probable.room_for_noise(learner, late, share)
+    assert theta > 0
+    left = regret - missed + (np.maximum(short, 0) ** 2).sum() / A + theta / 8 * squares
+    assert (left <= B * (1 + 1e-9) + 1e-9).all()

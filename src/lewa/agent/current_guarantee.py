@@ -168,12 +168,13 @@ def _statements(state: "AgentState", made: int, late: Delays) -> tuple[Guarantee
     if beginning is not None:
         statements = learner.segment_guarantees(K, made, late, beginning.start)
     elif late.total or late.missing:
-        statements = learner.late_guarantees(K, made, late)
+        probable = () if setup.epsilon is None else learner.late_probable(K, made, late, setup.epsilon)
+        statements = (*(item for item in probable if item.regret is not None), *learner.late_guarantees(K, made, late))
     elif _moved(state):
         statements = learner.guarantees(K, made, Setting("arbitrary"))
     else:
-        probable = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
-        statements = tuple(item for item in probable if item.regret is not None) or (guarantee(learner, K, made),)
+        asked = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
+        statements = tuple(item for item in asked if item.regret is not None) or (guarantee(learner, K, made),)
     return tuple(item for item in statements if not (_moved(state) and item.needs_fixed_mean))
 
 

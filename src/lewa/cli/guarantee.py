@@ -81,9 +81,13 @@ def _with_late_answers(
     player: Learner, name: str, actions: int, rounds: int, setting: Setting, delay: int
 ) -> list[Guarantee]:
     """Return what is proved if every answer is at most `delay` decisions late."""
-    if setting != Setting():
-        raise ValueError("delay cannot be combined with epsilon, slater, variation, constraints, adversary or corruption")
-    statements = player.late_guarantees(actions, rounds, most_late(rounds, delay))
+    if setting != Setting(epsilon=setting.epsilon):
+        raise ValueError("delay cannot be combined with slater, variation, constraints, adversary or corruption")
+    late = most_late(rounds, delay)
+    if setting.epsilon is not None:
+        probable = player.late_probable(actions, rounds, late, setting.epsilon)
+        return list(probable) or [none(name, "nothing is proved with high probability for this learner with late answers")]
+    statements = player.late_guarantees(actions, rounds, late)
     return list(statements) or [none(name, "nothing is proved for this learner with late answers")]
 
 

@@ -136,6 +136,10 @@ class Learner:
         """Return the guarantees for this many decisions with late answers, the best first; most learners have none."""
         return ()
 
+    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
+        """Return the guarantees with late answers that hold with probability 1 - epsilon; most learners have none."""
+        return ()
+
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         """Return the guarantees for the decisions since a change; most learners have none.
 

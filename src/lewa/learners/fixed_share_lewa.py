@@ -17,7 +17,7 @@ from lewa.kernels import (
 )
 from lewa.learners.base import PrimalDual, check_delay, check_epsilon, check_problem, log_actions, require
 from lewa.learners.lewa import late_steps
-from lewa.theory import delayed, fixed_share
+from lewa.theory import delayed, delayed_probable, fixed_share
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
@@ -146,6 +146,9 @@ class FixedShareLewa(PrimalDual):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.lewa(self, actions, rounds, late, fixed_share.NAME, self.share)
+
+    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
+        return delayed_probable.lewa(self, actions, rounds, late, epsilon, fixed_share.NAME, self.share)
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         if start.left:  # an action that left still gets its share

@@ -8,8 +8,8 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
-from lewa.learners.base import Learner, check_delay, check_positive, check_problem, log_actions
-from lewa.theory import anytime, delayed
+from lewa.learners.base import Learner, check_delay, check_epsilon, check_positive, check_problem, log_actions
+from lewa.theory import anytime, delayed, delayed_probable
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
@@ -77,8 +77,16 @@ class LateLewa(Learner):
     proved_with_shares = True
 
     @classmethod
-    def tuned(cls, actions: int, horizon: int, floor: object, delay: float = 0.0, means: object = None) -> Self:
-        """Return the learner with delta = sqrt(2 m (ln K + 1) (1 + 2 delay)), for every horizon.
+    def tuned(
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        delay: float = 0.0,
+        means: object = None,
+        epsilon: float | None = None,
+    ) -> Self:
+        """Return the learner with delta = sqrt(2 m (ln K + 1) (1 + 2 delay)), for every horizon, or as `epsilon` needs.
 
         Parameters
         ----------
@@ -88,10 +96,16 @@ class LateLewa(Learner):
             The most decisions by which answers are expected to be late.
         means
             (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        epsilon
+            The probability with which the bounds may fail; None for bounds on expectations.
         """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
-        return cls(sqrt(2 * floor.size * (log_actions(K) + 1) * (1 + 2 * delay)), floor)
+        terms = log_actions(K) + 1
+        if epsilon is not None:
+            check_epsilon(epsilon)
+            terms = 2 * log_actions(K) + log(2 * K / epsilon) + 1
+        return cls(sqrt(2 * floor.size * terms * (1 + 2 * delay)), floor)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
@@ -146,6 +160,9 @@ class LateLewa(Learner):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.late_lewa(self, actions, rounds, late)
+
+    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
+        return delayed_probable.late_lewa(self, actions, rounds, late, epsilon)
 
     def stands(self, s: LateLewaState, start: Start) -> Start:
         answers, spent, waiting, squares = s.totals.tolist()

@@ -19,7 +19,7 @@ from lewa.learners.base import (
     log_actions,
     require,
 )
-from lewa.theory import delayed, paper
+from lewa.theory import delayed, delayed_probable, paper
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
@@ -148,6 +148,9 @@ class Lewa(PrimalDual):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.lewa(self, actions, rounds, late)
+
+    def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
+        return delayed_probable.lewa(self, actions, rounds, late, epsilon)
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         return delayed.lewa(self, actions, rounds, late, start=start)
