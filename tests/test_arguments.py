@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.agent import read_journal, record
 from lewa.cli.check import find
 from lewa.data.log import Log
 
@@ -41,7 +42,7 @@ LOG = Log(np.arange(6) % 3, np.full(6, 1 / 3), np.ones(6), np.ones((6, 1)), 3)
 COLUMNS = {"action": ["a", "b"] * 4, "propensity": [0.5] * 8, "reward": [0.5, 0.25] * 4, "c": [0.25, 0.75] * 4}
 AGENT: dict[str, Any] = {"actions": ["a", "b"], "constraints": [lewa.at_most("cost", 0.4)]}
 STATE = lewa.functional.start(LEARNER, 3)
-TRACE = lewa.play(LEARNER, GAME, 4)
+TRACE = lewa.play(LEARNER, GAME, 4, every_round=True)
 # The right arguments of each public function: one after the other is replaced by something wrong.
 RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Agent": (
@@ -95,6 +96,16 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "positive_violation": (lewa.positive_violation, {"trace": TRACE}),
     "hindsight": (lewa.hindsight, {"trace": TRACE}),
     "best_fixed_play": (lewa.measures.best_fixed_play, {"rewards": [1, 0], "constraints": [[0, 1]], "floor": 0.5}),
+    "best_play_every_round": (
+        lewa.measures.best_play_every_round,
+        {"rewards": [1, 0], "constraints": [[[0, 1]]], "floor": 0.5},
+    ),
+    "certificate": (lewa.measures.certificate, {"trace": TRACE}),
+    "regret_certificate": (lewa.measures.regret_certificate, {"trace": TRACE, "play": [0.2, 0.3, 0.5]}),
+    "regret_curve": (lewa.measures.regret_curve, {"trace": TRACE, "constraint": "auto"}),
+    "violation_curve": (lewa.measures.violation_curve, {"trace": TRACE}),
+    "variation": (lewa.measures.variation, {"rewards": [[1, 0], [0, 1]]}),
+    "fit_rate": (lewa.measures.fit_rate, {"rounds": [10, 100, 1000], "values": [1, 2, 3], "level": 0.95}),
     "learners.make": (lewa.learners.make, {"name": "lewa", "actions": 3, "horizon": 100, "floor": 0.5}),
     "learners.make, a setting": (
         lewa.learners.make,
@@ -103,6 +114,13 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "learners.find": (lewa.learners.find, {"name": "lewa"}),
     "Lewa.tuned": (lewa.learners.Lewa.tuned, {"actions": 3, "horizon": 100, "floor": 0.5}),
     "Lewa": (lewa.learners.Lewa, {"eta": 0.1, "delta": 0.1, "mu": 0.1, "floor": 0.5}),
+    "learners.about": (lewa.learners.about, {"name": "lewa"}),
+    "learners.settings_of": (lewa.learners.settings_of, {"name": "lewa"}),
+    "games.find": (lewa.games.find, {"name": "radio"}),
+    "games.is_compiled": (lewa.games.is_compiled, {"name": "radio"}),
+    "games.settings_of": (lewa.games.settings_of, {"name": "radio"}),
+    "games.split_twists": (lewa.games.split_twists, {"name": "radio+delay"}),
+    "games.assumed": (lewa.games.assumed, {"game": GAME, "floor": 0.5, "rounds": 4}),
     "games.make": (lewa.games.make, {"name": "radio", "floor": 0.5, "rounds": 10}),
     "games.facts": (lewa.games.facts, {"game": GAME, "floor": 0.5, "rounds": 4}),
     "Bernoulli": (lewa.games.Bernoulli, {"rewards": (0.9, 0.1), "constraints": ((0.2, 0.9),)}),
@@ -111,6 +129,17 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "checks.check": (lewa.checks.check, {"subject": lewa.learners.Lewa}),
     "functional.start": (lewa.functional.start, {"learner": LEARNER, "actions": 3}),
     "functional.play": (lewa.functional.play, {"learner": LEARNER, "state": STATE}),
+    "functional.see": (lewa.functional.see, {"learner": LEARNER, "state": STATE, "features": []}),
+    "functional.charge": (lewa.functional.charge, {"learner": LEARNER, "state": STATE, "action": 1}),
+    "functional.learn": (
+        lewa.functional.learn,
+        {
+            **{"learner": LEARNER, "state": STATE},
+            "seen": lewa.functional.full_feedback([1, 0, 0], [[1, 0, 0]], [1, 0, 0]),
+        },
+    ),
+    "read_journal": (lambda path: list(read_journal(path)), {"path": "x"}),
+    "record": (record, {"plain": lewa.Agent(**AGENT).pull().plain()}),
     "functional.full_feedback": (
         lewa.functional.full_feedback,
         {"rewards": [1, 0, 0], "constraints": [[1, 0, 0]], "play": [1, 0, 0]},
@@ -207,7 +236,7 @@ def test_a_method_answers_so_too_and_a_refused_call_changes_nothing(
 
 def test_the_right_arguments_are_right() -> None:
     for name, (function, right) in RIGHT.items():
-        if name != "checks.check":
+        if name not in ("checks.check", "read_journal"):  # which takes long, and needs a file
             function(**right)
         if name in ("Governor", "Setting"):
             function = getattr(lewa, name)
@@ -217,6 +246,15 @@ def test_the_right_arguments_are_right() -> None:
 def test_no_public_function_is_left_out() -> None:
     functions = {name for name in dir(lewa) if not name.startswith("_") and callable(getattr(lewa, name))}
     assert functions - set(RIGHT) == {"Guarantee", "Trace"}  # what functions return
+    rooms = {"measures": lewa.measures, "functional": lewa.functional, "games": lewa.games, "learners": lewa.learners}
+    inner = {
+        name
+        for place, room in rooms.items()
+        for name in room.__all__
+        if callable(getattr(room, name)) and not inspect.isclass(getattr(room, name))
+        if inspect.signature(getattr(room, name)).parameters and not {name, f"{place}.{name}"} & set(RIGHT)
+    }
+    assert inner == {"examine"}  # which looks at a class for `lewa check`
     methods = {name for name in dir(lewa.Agent) if not name.startswith("_") and callable(getattr(lewa.Agent, name))}
     without_arguments = {"stop_journal", "checkpoint", "warm", "snapshot", "status"}
     assert methods - without_arguments - {"update"} == {name.split()[0] for name in METHODS} - {"see", "learn_all"}

@@ -11,6 +11,7 @@ import pytest
 from numba import config
 from numba.core.event import Event
 from rich.console import Console
+from rich.progress import Progress as Bar
 
 import lewa.lab.execute
 from lewa import compile_notice
@@ -109,7 +110,7 @@ def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: 
 
 
 def test_a_bar_shows_no_remaining_time_while_something_is_compiled() -> None:
-    with progress.Progress(console=Console(file=StringIO(), force_terminal=True)) as bar:
+    with Bar(console=Console(file=StringIO(), force_terminal=True)) as bar:
         task, done = bar.add_task("lewa", total=100), bar.add_task("ewa", total=1)
         bar.update(done, completed=1)
         clock, event = progress.ClockReset(bar), cast(Event, None)

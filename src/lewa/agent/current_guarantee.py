@@ -8,7 +8,7 @@ import numpy as np
 
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, Plain
-from lewa.measures import rest_of, with_rest
+from lewa.measures.verdict import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
 from lewa.theory.guarantees import MISSING, SHARES, Guarantee, Setting, guarantee, none, unproved
 

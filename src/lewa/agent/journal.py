@@ -17,7 +17,7 @@ from typing import IO, NamedTuple
 from lewa.agent import files
 from lewa.agent.compact import from_text
 from lewa.agent.records import Plain, Record
-from lewa.validation import short_repr
+from lewa.validation import as_path, short_repr
 
 try:
     import fcntl
@@ -125,7 +125,7 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
 
     A part of a line at the end, which a crash may leave, is passed over.
     """
-    with open(path, "rb") as file:
+    with open(as_path("path", path), "rb") as file:
         _start(file, path)
         for text in _texts(file, path, 2):
             if text is not None:

@@ -15,7 +15,8 @@ from lewa.agent.misfits import Misfits
 from lewa.agent.records import Change, Plain
 from lewa.agent.state import AgentState
 from lewa.agent.verdicts import promised_limit, verdict_of
-from lewa.measures import best_fixed_play, dual_certificate
+from lewa.measures import best_fixed_play
+from lewa.measures.performance import dual_certificate
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, Guarantee
 from lewa.types import Matrix, Vector
 

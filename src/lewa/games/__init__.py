@@ -61,6 +61,8 @@ def find(name: str) -> type[Game]:
 
     A name is a key of `ALL`, an entry point of another package (group `lewa.games`), or MODULE:CLASS.
     """
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a game must be a string in lewa.games.ALL or MODULE:CLASS, got {short_repr(name)}")
     kind = ALL.get(name) or find_class(name, GAMES)
     if kind is None:
         raise ValueError(f"unknown game {name!r}{nearest(name, names())}")

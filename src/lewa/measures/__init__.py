@@ -3,7 +3,6 @@
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
 from lewa.measures.performance import (
     certificate,
-    dual_certificate,
     hindsight,
     positive_violation,
     regret,
@@ -15,7 +14,7 @@ from lewa.measures.performance import (
 )
 from lewa.measures.rate_fit import RateFit, fit_rate
 from lewa.measures.trace import Trace
-from lewa.measures.verdict import Verdict, judge, rest_of, with_rest
+from lewa.measures.verdict import Verdict, judge
 from lewa.theory.guarantees import Guarantee, Setting, guarantee
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "best_fixed_play",
     "best_play_every_round",
     "certificate",
-    "dual_certificate",
     "fit_rate",
     "guarantee",
     "hindsight",
@@ -37,9 +35,7 @@ __all__ = [
     "regret",
     "regret_certificate",
     "regret_curve",
-    "rest_of",
     "variation",
     "violation",
     "violation_curve",
-    "with_rest",
 ]

@@ -15,7 +15,7 @@ from lewa.kernels import NATURE, keys
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
 from lewa.measures.trace import Trace, check_trace
 from lewa.types import Cube, Matrix, Vector
-from lewa.validation import in_unit
+from lewa.validation import in_unit, short_repr
 
 # The best plays of a trace: to lay a lazily drawn nature out takes longer than to play it.
 Array = TypeVar("Array", Vector, Matrix)
@@ -73,7 +73,7 @@ def regret(trace: Trace, constraint: str = "auto") -> Vector:
 
 def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
     """Return the regret of each seed at each mark, (S, n), against the best fixed play for the rounds up to the mark."""
-    rows = _hindsights(trace, constraint, trace.floor, last_only=False)
+    rows = _hindsights(check_trace(trace), constraint, trace.floor, last_only=False)
     values = np.array([[h.value for h in row] for row in rows])
     curve: Matrix = values * trace.marks - trace.reward
     return curve
@@ -85,6 +85,7 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     The bound is ln K/eta + (eta/8) sum_t (1 + |lambda_t|)^2 + sum_t lambda_t.(p_t.c_t - p.c_t). It needs a trace of every
     round.
     """
+    check_trace(trace)
     if trace.plays is None or trace.multipliers is None:
         raise ValueError("the regret certificate needs every round: play with every_round=True")
     if tuple(trace.learner.parameters) != ("eta", "delta", "mu", "floor"):  # the others' updates see something else than c_t
@@ -92,20 +93,23 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     if trace.game.setting.outside_theory:
         raise ValueError(f"the regret certificate covers LEWA's own plays only, got {trace.game.setting.outside_theory}")
     eta, K = trace.learner.eta, trace.plays.shape[2]
+    comparator = in_unit("play", play)
+    if comparator.shape != (K,):
+        raise ValueError(f"play must have {K} numbers, one for each action, got {short_repr(play)}")
     bounds: Vector = np.log(K) / eta + eta / 8 * ((1 + trace.multipliers.sum(axis=2)) ** 2).sum(axis=1)
     for s in range(len(trace.seeds)):
         start = 0
         for _, block in _nature(trace, s):
             here = slice(start, start + len(block.rewards))
-            gained = np.einsum("tmk,tk->tm", block.constraints, trace.plays[s, here] - np.asarray(play))
+            gained = np.einsum("tmk,tk->tm", block.constraints, trace.plays[s, here] - comparator)
             bounds[s] += (trace.multipliers[s, here] * gained).sum()
             start = here.stop
     return bounds
 
 
 def _hindsights(trace: Trace, constraint: str, floor: Vector, last_only: bool) -> list[list[Hindsight]]:
-    if constraint not in ("auto", "known", "trace"):
-        raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {constraint!r}")
+    if not isinstance(constraint, str) or constraint not in ("auto", "known", "trace"):
+        raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {short_repr(constraint)}")
     mean_constraints = trace.game.mean_constraints
     if constraint == "known" and mean_constraints is None:
         raise ValueError("the game does not know its mean constraint: use 'trace'")
@@ -153,6 +157,8 @@ def variation(rewards: Matrix) -> float:
     2.0
     """
     rewards = in_unit("rewards", rewards)
+    if rewards.ndim != 2 or not rewards.size:
+        raise ValueError(f"rewards must be a matrix (T, K) with at least one row, got the shape {rewards.shape}")
     return float(np.abs(rewards - rewards.mean(axis=0)).max(axis=1).sum())
 
 
@@ -168,7 +174,7 @@ def violation(trace: Trace, realised: bool = False) -> Matrix:
 
 def violation_curve(trace: Trace) -> Cube:
     """Return the net violation at each mark, (S, n, m)."""
-    net: Cube = np.maximum(trace.shortfall, 0.0)
+    net: Cube = np.maximum(check_trace(trace).shortfall, 0.0)
     return net
 
 
@@ -184,7 +190,7 @@ def certificate(trace: Trace) -> Matrix:
     BanditLEWA, sum(floor - p_t.cbar_t - alpha_t) for High-Probability LEWA. It follows by adding up
     lambda_{t+1} >= (1 - delta mu) lambda_t + mu (floor - seen_t).
     """
-    if trace.learner.dual is None:
+    if check_trace(trace).learner.dual is None:
         raise ValueError(
             f"{type(trace.learner).__name__} has no certificate: its multiplier must have a fixed shrinkage and step"
         )

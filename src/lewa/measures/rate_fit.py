@@ -1,10 +1,11 @@
 """Fit a growth rate: the slope of a straight line through values by rounds on a log-log scale."""
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
+
+from lewa.validation import as_floats, short_repr
 
 
 class RateFit(NamedTuple):
@@ -26,14 +27,18 @@ def fit_rate(rounds: Sequence[float], values: Sequence[float], level: float = 0.
     >>> f"{fit.slope:.3f} in [{fit.low:.3f}, {fit.high:.3f}], factor {fit.factor:.3f}"
     '0.750 in [0.750, 0.750], factor 2.000'
     """
-    if len(rounds) != len(values):
-        raise ValueError(f"there must be one value per horizon, got {len(values)} for {len(rounds)}")
-    if len(set(rounds)) < 3 or not all(isfinite(value) and value > 0 for value in values):
+    T, value = as_floats("rounds", rounds), as_floats("values", values)
+    if T.ndim != 1 or T.shape != value.shape:
+        raise ValueError(f"there must be one value per horizon, got {value.size} for {T.size}")
+    if not (np.isfinite(T) & (T > 0)).all():
+        raise ValueError(f"rounds must be positive numbers, got {short_repr(rounds)}")
+    if not isinstance(level, int | float) or not 0 < level < 1:
+        raise ValueError(f"level must lie in (0, 1), got {short_repr(level)}")
+    if len(set(T.tolist())) < 3 or not (np.isfinite(value) & (value > 0)).all():
         return None
     from scipy.stats import linregress, t  # imported here: it takes longer than everything else together
 
-    x, y = np.log(rounds), np.log(values)
-    line = linregress(x, y)
-    reach = float(t.ppf((1 + level) / 2, len(rounds) - 2)) * float(line.stderr)
+    line = linregress(np.log(T), np.log(value))
+    reach = float(t.ppf((1 + level) / 2, T.size - 2)) * float(line.stderr)
     slope = float(line.slope)
     return RateFit(slope, slope - reach, slope + reach, float(np.exp(line.intercept)))
