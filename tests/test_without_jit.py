@@ -15,7 +15,8 @@ import pytest
 
 import lewa
 
-ROUNDS = 60
+HUNT = "LEWA_HUNT" in os.environ  # as in tests/theorems/instances.py, which this file, run as a script, does not import
+ROUNDS = 60 if HUNT else 40
 FIELDS = ("plays", "multipliers", "multiplier", "reward", "shortfall", "positive", "observed_shortfall", "actions")
 # Coins are drawn lazily, by a loop of its own, which is compiled for a few, and for all in `make falsify`.
 LAZY = ("lewa", "bandit-lewa", "hp-bandit-lewa", "exp3", "squarecb-lewa", "ucb-lp")
@@ -35,7 +36,7 @@ def happened(name: str) -> dict[str, Any]:
         coins = lewa.games.Bernoulli(rewards=rng.random(K), constraints=means)
         table = lewa.games.Table(rewards=rng.random((ROUNDS, K)), constraints=np.sqrt(rng.random((ROUNDS, K, m))))
         for radius, who in players.items():
-            for game in (coins, table) if name in LAZY or "LEWA_HUNT" in os.environ else (table,):
+            for game in (coins, table) if name in LAZY or HUNT else (table,):
                 trace = lewa.play(who, game, rounds=ROUNDS, every_round=True)
                 for field in FIELDS:
                     traces[f"{name} {n} {radius} {type(game).__name__} {field}"] = getattr(trace, field)
