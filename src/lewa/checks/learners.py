@@ -21,6 +21,7 @@ from lewa.kernels import dump, field_types, load, pack
 from lewa.learners import Learner
 from lewa.simulate.player import Player
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
+from lewa.types import State
 
 ROUNDING = 1e-12  # what two ways of adding up the same numbers may differ by
 KINDS = (PATHWISE, EXPECTED, EXPECTED_INSIDE, PROBABLE)
@@ -183,13 +184,12 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
 
     A bandit learner weighs late feedback by its propensity, or counts it so that the order of answers makes no difference. A
     learner that estimates means and weighs no propensities declares this."""
-    early, *_, now = deepcopy(steps(learner, actions))
+    early, *others, now = deepcopy(steps(learner, actions))
     late = learn(learner, now.state, early.seen)
     hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
     if isinstance(early.seen, Bandit) and actions > 1:
-        i, p = early.seen.action, early.seen.propensity
-        likelier = early.seen._replace(propensity=(p + 1) / 2, play=(early.seen.play + np.eye(actions)[i]) / 2)
-        weighed = pack(learn(learner, now.state, likelier)).tobytes() != pack(late).tobytes()
+        p = early.seen.propensity
+        weighed = any(_propensity_counts(learner, now.state, step.seen) for step in (early, *others))
         if not learner.weighs_propensities:
             hold(
                 not weighed,
@@ -202,6 +202,16 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
             f"late feedback with the propensities {p:.4g} and {(p + 1) / 2:.4g} leads to the same state, although the order "
             "of answers makes a difference; the propensity of the feedback must count",
         )
+
+
+def _propensity_counts(learner: Learner, state: State, seen: Bandit) -> bool:
+    """Return whether feedback for an action that was likelier leads to another state.
+
+    A learner may divide very late feedback by 1, whatever its propensity was, but not all late feedback.
+    """
+    play = (seen.play + np.eye(seen.play.size)[seen.action]) / 2
+    likelier = seen._replace(propensity=(seen.propensity + 1) / 2, play=play)
+    return pack(learn(learner, state, likelier)).tobytes() != pack(learn(learner, state, seen)).tobytes()
 
 
 def wrong_feedback_is_refused(learner: Learner, actions: int) -> None:
