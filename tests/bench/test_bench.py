@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa.bench import growth, peers
+from lewa.bench import agents, growth, peers
 from lewa.bench import measure as bench
 from lewa.bench.c_loops import KEY, in_c
 from lewa.bench.rounds import FLOOR, coins, rows_of
@@ -68,6 +68,12 @@ def test_a_row_says_whether_its_goal_is_met() -> None:
 
 def test_one_interactive_round_is_measured_through_the_checked_path() -> None:
     assert bench.interactive(10, 50)() == 50
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("calls", [agents.pull_and_update, agents.in_lists])
+def test_the_calls_of_an_agent_play_the_rounds(calls: Callable[[int, int], Callable[[], int]]) -> None:
+    assert calls(3, 20)() == 20
 
 
 @pytest.mark.plain

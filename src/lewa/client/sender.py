@@ -102,12 +102,15 @@ class Sender:
                     self._silent = False
                     return list(results)
         except Exception as error:  # no answer, or half of one; the thread goes on whatever it is
-            return self._no_answer(type(error).__name__)
+            self._note_silence(type(error).__name__)
+            return None
         if is_rejection(answer) and answer.status_code not in WAITING:
             return answer.text[:200]
-        return self._no_answer(f"status {answer.status_code}, {answer.text[:200]!r}")
+        self._note_silence(f"status {answer.status_code}, {answer.text[:200]!r}")
+        return None
 
-    def _no_answer(self, why: str) -> None:
+    def _note_silence(self, why: str) -> None:
+        """Log once that answers wait."""
         level = logging.DEBUG if self._silent else logging.WARNING
         log.log(level, "the service does not take answers, so they wait: %s", why)
         self._silent = True
