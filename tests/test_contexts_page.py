@@ -1,6 +1,9 @@
 """docs/contexts.md states its goals, and which of them its own tables miss."""
 
+import numpy as np
+import pytest
 from tools.context_goals import PAGE, goals, sections, with_goals
+from tools.context_references import in_hindsight, with_delay
 
 TABLE = """
 take 70 us.
@@ -35,3 +38,40 @@ def test_a_goal_that_is_missed_is_said_to_be() -> None:
         assert lines[n].endswith("Met.") != bool(missed)
     fine = TABLE.replace("96.5", "99.5").replace("1.006", "1.005").replace("| 90.0% | 1.000 | 2.9", "| 99.0% | 1.000 | 2.9")
     assert not any("Missed" in line for line in goals(fine.replace("70 us", "59 us")))
+
+
+REFERENCES = """
+take 50 us.
+
+### set, limit 8
+
+20,000 rounds, 3 features.
+
+| | random order | used | file order | used | us |
+|---|---|---|---|---|---|
+| squarecb-lewa | 95.0% | 1.000 | 96.5% | 1.000 | 1.0 |
+| squarecb-lewa, without context | 90.0% | 1.000 | 90.0% | 1.000 | 0.7 |
+| squarecb-lewa, answers 1,000 late | 94.9% | 1.000 | 90.0% | 1.000 | 2.9 |
+| squarecb-lewa, prices expected | 95.0% | 1.000 | 96.5% | 1.000 | 1.0 |
+| squarecb-lewa, prices expected, answers 1,000 late | 93.0% | 1.000 | 90.0% | 1.000 | 2.9 |
+| squarecb-lewa, contexts shuffled | 88.0% | 1.000 | 89.9% | 1.000 | 1.0 |
+| linear, full information, in hindsight | 96.0% | 1.000 | 96.0% | 1.000 | - |
+| linear, full information, 1,000 late | 95.0% | 1.000 | 91.0% | 1.000 | - |
+"""
+
+
+def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
+    lines = goals(REFERENCES)
+    assert lines[0].endswith("**Missed**: set, limit 8 (95 % and 96.5 %; linear in hindsight: 96 %).")
+    assert lines[3].endswith("**Missed**: set, limit 8 (2.2 %).")  # shuffled contexts
+    assert lines[5].endswith("**Missed**: set, limit 8 (2.1 %).")  # expected prices
+    assert lines[6].endswith("Met.")  # 90 of 91
+
+
+def test_a_linear_policy_with_the_best_price_spends_the_limit() -> None:
+    rewards, price = np.array([[1.0, 0.0], [1.0, 1.0]] * 300), np.array([1.0, 0.0])
+    contexts = np.array([[1.0, 1.0], [1.0, -1.0]] * 300)
+    assert in_hindsight(rewards, price, 0.5, contexts) == pytest.approx((1.0, 0.5))
+    assert in_hindsight(rewards, price, 0.25, contexts) == pytest.approx((0.75, 0.25))
+    assert in_hindsight(rewards, price, 0.5, contexts[:, :1]) == pytest.approx((0.75, 0.5))
+    assert with_delay(rewards, price, 0.5, contexts, late=600) == pytest.approx((0.75, 0.5))  # nothing is ever told

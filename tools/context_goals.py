@@ -9,9 +9,11 @@ from typing import NamedTuple
 
 PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
 HEAD, DEFAULT = "## Goals", "squarecb-lewa"
+SHUFFLED = f"{DEFAULT}, contexts shuffled"
 SHARE, USED, ROUNDS = 97.0, 1.005, 20_000  # of the group policy, of the limit; for so many rounds
 LOSS = 1.0  # per cent that late answers, or a useless context, may cost
 AGENT_TIME, ROUND_TIME = 60.0, 15.0  # microseconds
+IN_HINDSIGHT, WITH_DELAY = "linear, full information, in hindsight", "linear, full information, 1,000 late"
 SPEECH, SPEECH_SHARE, SPEECH_LATE = "context_speech_command", 97.5, 98.0
 
 
@@ -27,7 +29,11 @@ class Result(NamedTuple):
 
     def loss(self, other: "Result") -> float:
         """Return by how many per cent this earns less than the other, in the worse order."""
-        return max(100 * (1 - mine / theirs) for mine, theirs in zip(self.rewards, other.rewards, strict=True))
+        return max(self.losses(other))
+
+    def losses(self, other: "Result") -> list[float]:
+        """Return by how many per cent this earns less than the other, in each order."""
+        return [100 * (1 - mine / theirs) for mine, theirs in zip(self.rewards, other.rewards, strict=True)]
 
 
 class Section(NamedTuple):
@@ -44,9 +50,12 @@ def sections(page: str) -> list[Section]:
     for text in re.split(r"^### ", page.split("\n## Beside")[0], flags=re.MULTILINE)[1:]:
         title, rounds = text.split("\n", 1)[0], re.search(r"([\d,]+) rounds", text)
         rows = re.findall(
-            r"^\| (\S.*?) \| ([\d.]+)% \| ([\d.]+) \| ([\d.]+)% \| ([\d.]+) \| ([\d.]+) \|$", text, re.MULTILINE
+            r"^\| (\S.*?) \| ([\d.]+)% \| ([\d.]+) \| ([\d.]+)% \| ([\d.]+) \| ([\d.]+|-) \|$", text, re.MULTILINE
         )
-        results = {name: Result((float(a), float(b)), (float(u), float(v)), float(us)) for name, a, u, b, v, us in rows}
+        results = {
+            name: Result((float(a), float(b)), (float(u), float(v)), 0.0 if us == "-" else float(us))
+            for name, a, u, b, v, us in rows
+        }
         assert rounds is not None
         found.append(Section(title, int(rounds[1].replace(",", "")), results))
     return found
@@ -62,11 +71,17 @@ def goals(page: str) -> list[str]:
     speech = [table for table in tables if table.title.startswith(SPEECH)]
     spent = [(table, max(table.results[DEFAULT].used)) for table in long]
     blind = [(table, table.results[DEFAULT].loss(table.results[f"{DEFAULT}, without context"])) for table in tables]
+    noisy = [t for t in tables if SHUFFLED in t.results]
+    noise = [(t, t.results[SHUFFLED].loss(t.results[f"{DEFAULT}, without context"])) for t in noisy]
     lost = [(table, table.results[name].loss(table.results[DEFAULT])) for table, name in late]
     return [
         _goal(
             f"`{DEFAULT}` earns at least {SHARE:g} % of the best policy of groups in at least {ROUNDS:,} rounds.",
-            [f"{t.title} ({t.results[DEFAULT].text()})" for t in long if min(t.results[DEFAULT].rewards) < SHARE],
+            [
+                f"{t.title} ({t.results[DEFAULT].text()}{_ceiling(t)})"
+                for t in long
+                if min(t.results[DEFAULT].rewards) < SHARE
+            ],
         ),
         _goal(
             f"It spends at most {USED:g} of the limit.",
@@ -76,10 +91,16 @@ def goals(page: str) -> list[str]:
             f"It earns at most {LOSS:g} % less than without context.",
             [f"{table.title} ({loss:.1f} %)" for table, loss in blind if loss > LOSS],
         ),
+        *(
+            [_goal("The same where contexts are shuffled.", [f"{t.title} ({x:.1f} %)" for t, x in noise if x > LOSS])]
+            if noise
+            else []
+        ),
         _goal(
             f"Answers that are late cost at most {LOSS:g} %, in the worse order.",
             [f"{table.title} ({loss:.1f} %)" for table, loss in lost if loss > LOSS],
         ),
+        *_late_goals(tables, late),
         _goal(
             f"On the speech set it earns at least {SPEECH_SHARE:g} %.",
             [f"{t.title} ({t.results[DEFAULT].text()})" for t in speech if min(t.results[DEFAULT].rewards) < SPEECH_SHARE],
@@ -101,6 +122,29 @@ def goals(page: str) -> list[str]:
             [f"{in_agent[1]} us"] if float(in_agent[1]) >= AGENT_TIME else [],
         ),
     ]
+
+
+def _ceiling(table: Section) -> str:
+    """Return what linear functions of the features can earn, if the table has that."""
+    best = table.results.get(IN_HINDSIGHT)
+    return "" if best is None else f"; linear in hindsight: {max(best.rewards):g} %"
+
+
+def _late_goals(tables: list[Section], late: list[tuple[Section, str]]) -> list[str]:
+    """Return the goals of late answers beside what is known: the prices, and how much a linear policy loses by the delay."""
+    known, told = f"{DEFAULT}, prices expected", [pair for pair in late if WITH_DELAY in pair[0].results]
+    priced = [(t, name) for t in tables for name in t.results if name.startswith(f"{known}, answers")]
+    lost = [(t, t.results[name].losses(t.results[known])[0]) for t, name in priced]
+    behind = [(t, t.results[name].loss(t.results[WITH_DELAY])) for t, name in told]
+    lines = []
+    if lost:
+        missed = [f"{t.title} ({loss:.1f} %)" for t, loss in lost if loss > LOSS]
+        lines.append(_goal(f"The same with expected prices in random order: at most {LOSS:g} %.", missed))
+    if behind:
+        missed = [f"{t.title} ({100 - loss:.1f} %)" for t, loss in behind if loss > 100 - SHARE]
+        text = f"Late answers earn at least {SHARE:g} % of `{WITH_DELAY}`, which is told the reward of every action."
+        lines.append(_goal(text, missed))
+    return lines
 
 
 def _goal(text: str, missed: list[str]) -> str:

@@ -1,6 +1,7 @@
 """Learners of contexts and their rivals on real data: what `make contexts` runs.
 
-    python -m tools.contexts FOLDER        writes docs/contexts.md
+    python -m tools.contexts FOLDER             writes docs/contexts.md
+    python -m tools.contexts FOLDER WORD...     measures only rows whose title has one of the words; the page has the others
 
 A set is NAME.npz with rewards (T, K), price (K,), context_label (T,) and context_confidence (T,). The digits of scikit-learn
 come with it. Nothing of the sets is kept but the figures.
@@ -8,7 +9,8 @@ come with it. Nothing of the sets is kept but the figures.
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from math import pi, sqrt
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,7 +32,8 @@ from lewa.learners import (
 )
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector
-from tools.context_goals import with_goals
+from tools.context_goals import IN_HINDSIGHT, WITH_DELAY, with_goals
+from tools.context_references import Reference, in_hindsight, with_delay
 
 PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
 LIMITS = {
@@ -46,6 +49,7 @@ MIXERS: dict[str, type[Learner]] = {
 }
 SHUFFLES = (0, 1)
 LATE = 1000
+WAVES = 127  # random Fourier features of the digits
 
 
 INTRO = """# Contexts on data
@@ -54,7 +58,7 @@ Written by `make contexts`. All learners but `lewa-policies` have bandit feedbac
 that sees the group of each round, computed in hindsight at the same limit; for the digits the group is the digit itself.
 `used` is the spending as a share of the limit; the excess over 1 is the net violation. The last column is the CPU time of
 one decision and its answer in the simulator, in microseconds. In the agent, a `pull` and its `update` with 32 features and
-10 actions take {agent:.0f} us.
+10 actions take {agent:.0f} us, in the fastest of seven blocks of 500 calls.
 
 The context of the three services is the answer of the cheapest one: its label and its confidence. Random order is the mean
 of {shuffles} shuffles. The policies of `exp4-lewa`, its variants and `lewa-policies` ask a more expensive service if the
@@ -62,9 +66,20 @@ cheap one is unsure; there are none for the digits.
 
 Conclusions: on the services, one learner per group earns little more than the fixed mixture, because each group has to keep
 the limit by itself; the value of a context is that the budget can move to the groups where it pays. (For the digits, the
-group reveals the answer.) Learners with the constants of theorems earn less, or overspend at first. Answers that are 1,000
-rounds late cost little if nothing changes. They cost more in file order, where the meaning of a context changes, and
-while there is still much to learn.
+group reveals the answer.) Learners with the constants of theorems earn less, or overspend at first.
+
+Two rows are references, not learners: they see the reward of every action, and have the best fixed price in hindsight. Both
+take the action with the largest prediction of a ridge regression, less the price. One fits it to all rounds at once, and
+shows what linear functions of these features can earn. The other fits it to the rounds that are at least 1,000 rounds old,
+discounted as `squarecb-lewa` does, and shows what the delay costs a learner that is told everything.
+
+With shuffled contexts every feature is noise: this shows what a context costs that says nothing.
+
+Answers that are 1,000 rounds late cost little if nothing changes. In the first 1,000 rounds there is no answer at all, and a
+learner that does not know the prices spends what the average action costs, several times the limit, and has to pay it back:
+compare the rows with expected prices. In file order the meaning of a context changes, and old answers are about another
+meaning: on context_speech_command the reference that is told everything, 1,000 rounds late, earns less than `squarecb-lewa`
+with late answers.
 """
 
 
@@ -127,6 +142,14 @@ def play(problem: Problem, learner: Learner, contexts: Matrix | None, late: int 
     return actions
 
 
+def play_waves(problem: Problem, learner: Learner) -> Indices:
+    """Return the actions with random Fourier features of the features, in which a linear function can be curved."""
+    dice, d = np.random.default_rng(0), problem.contexts.shape[1] - 1
+    turns = problem.contexts[:, 1:] @ dice.normal(scale=sqrt(2), size=(d, WAVES)) + dice.uniform(0, 2 * pi, size=WAVES)
+    context, waves = as_context(lewa.vector("waves", WAVES)), np.cos(turns) * sqrt(1 / WAVES)
+    return play(problem, learner, context.encode_rows({"waves": list(waves)}))
+
+
 def play_by_group(problem: Problem) -> Indices:
     """Return the actions of one `squarecb-lewa` without context for each group; each keeps the limit by itself.
 
@@ -151,6 +174,20 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
         f"squarecb-lewa, answers {LATE:,} late": lambda p: play(
             p, SquareCbLewa.tuned(K, T, floor, features=d), p.contexts, late=LATE
         ),
+        "squarecb-lewa, prices expected": lambda p: play(
+            p, SquareCbLewa.tuned(K, T, floor, means=[1 - p.price / p.unit], features=d), p.contexts
+        ),
+        f"squarecb-lewa, prices expected, answers {LATE:,} late": lambda p: play(
+            p, SquareCbLewa.tuned(K, T, floor, means=[1 - p.price / p.unit], features=d), p.contexts, late=LATE
+        ),
+        "squarecb-lewa, contexts shuffled": lambda p: play(
+            p, SquareCbLewa.tuned(K, T, floor, features=d), np.random.default_rng(0).permutation(p.contexts)
+        ),
+        **(
+            {f"squarecb-lewa, {WAVES} random Fourier features": lambda p: play_waves(p, _wide(K, T, floor))}
+            if not policies
+            else {}
+        ),
         "proved-squarecb-lewa": lambda p: play(p, ProvedSquareCbLewa.tuned(K, T, floor, features=d), p.contexts),
         "proved-squarecb-lewa, prices known": lambda p: play(
             p, ProvedSquareCbLewa.tuned(K, T, floor, features=d, known=[1 - p.price / p.unit]), p.contexts
@@ -173,6 +210,26 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
         ),
         "one squarecb-lewa per group": play_by_group,
     }
+
+
+def _wide(actions: int, rounds: int, floor: float) -> Learner:
+    return SquareCbLewa.tuned(actions, rounds, floor, features=1 + WAVES)
+
+
+def references(orders: list[Problem], file: Problem, optimum: float) -> list[str]:
+    """Return the rows of the linear policies with full information."""
+
+    def row(title: str, make: Callable[[Problem], Reference]) -> str:
+        random, fixed = [make(order) for order in orders], make(file)
+        reward, spent = (float(np.mean([result[i] for result in random])) for i in range(2))
+        pairs = ((reward, spent), fixed)
+        cells = " | ".join(f"{earned / optimum:.1%} | {paid / file.limit:.3f}" for earned, paid in pairs)
+        return f"| {title} | {cells} | - |"
+
+    return [
+        row(IN_HINDSIGHT, lambda p: in_hindsight(p.rewards, p.price, p.limit, p.contexts)),
+        row(WITH_DELAY, lambda p: with_delay(p.rewards, p.price, p.limit, p.contexts, LATE)),
+    ]
 
 
 def measure(problem: Problem, make: Callable[[Problem], Indices], optimum: float) -> Row:
@@ -223,26 +280,29 @@ def problems(folder: Path) -> Iterator[tuple[str, Problem]]:
         yield "digits", digits(limit)
 
 
-def time_of_agent(features: int = 32, actions: int = 10, rounds: int = 3000) -> float:
-    """Return the CPU seconds of one `pull` and its `update`, with a number and an embedding as the context."""
+def time_of_agent(features: int = 32, actions: int = 10, rounds: int = 500, blocks: int = 8) -> float:
+    """Return the CPU seconds of one `pull` and its `update`, with a number and an embedding as the context.
+
+    It is the least of the blocks but the first, in which everything is compiled: other programs may be running.
+    """
     columns = [lewa.number("tokens", (0, 1)), lewa.vector("embedding", features - 2)]
     agent = lewa.Agent(list(range(actions)), lewa.at_most("cost", 0.4), context=columns)
-    dice = np.random.default_rng(0)
-    requests, answers = dice.random((rounds, features - 2)), dice.random((rounds, 2)).tolist()
-    for t in range(rounds):
-        if t == rounds // 3:  # by now everything is compiled
-            start = time.process_time()
-        decision = agent.pull(context={"tokens": 0.3, "embedding": requests[t]})
-        agent.update(decision, reward=answers[t][0], cost=answers[t][1])
-    return (time.process_time() - start) / (rounds - rounds // 3)
+    dice, seconds = np.random.default_rng(0), []
+    for _ in range(blocks):
+        requests, answers = dice.random((rounds, features - 2)), dice.random((rounds, 2)).tolist()
+        start = time.process_time()
+        for t in range(rounds):
+            decision = agent.pull(context={"tokens": 0.3, "embedding": requests[t]})
+            agent.update(decision, reward=answers[t][0], cost=answers[t][1])
+        seconds.append((time.process_time() - start) / rounds)
+    return min(seconds[1:])
 
 
-def table(name: str, problem: Problem) -> list[str]:
-    """Return the lines of one problem: every learner in random order (the mean of the shuffles) and in file order."""
-    optimum = group_optimum(problem.rewards, problem.price, problem.limit, problem.groups)
+def head(name: str, problem: Problem, optimum: float) -> list[str]:
+    """Return the lines of one problem above its rows."""
     fixed = group_optimum(problem.rewards, problem.price, problem.limit, np.zeros(len(problem.rewards), dtype=np.int64))
     T, groups = len(problem.rewards), np.unique(problem.groups).size
-    lines = [
+    return [
         f"### {name}, limit {problem.limit:g}",
         "",
         f"{T:,} rounds, {problem.contexts.shape[1]} features. The best policy that sees {groups} groups earns "
@@ -251,9 +311,21 @@ def table(name: str, problem: Problem) -> list[str]:
         "| | random order | used | file order | used | us |",
         "|---|---|---|---|---|---|",
     ]
-    orders = [problem.shuffled(seed) for seed in SHUFFLES]
+
+
+def table(name: str, problem: Problem, page: str = "", words: Sequence[str] = ("",)) -> list[str]:
+    """Return the lines of one problem: every learner in random order (the mean of the shuffles) and in file order.
+
+    Rows whose title has none of the words are those of the page, if it has them.
+    """
+    optimum = group_optimum(problem.rewards, problem.price, problem.limit, problem.groups)
+    lines, orders = head(name, problem, optimum), [problem.shuffled(seed) for seed in SHUFFLES]
+    before = page.partition(f"\n{lines[0]}\n")[2].partition("\n#")[0].split("\n")
     for title, make in makers(problem).items():
-        if LATE * 20 > T and "late" in title:
+        if len(problem.rewards) < LATE * 20 and "late" in title:
+            continue
+        if not any(word in title for word in words):
+            lines += [line for line in before if line.startswith(f"| {title} |")]
             continue
         make(orders[0]._replace(**{n: getattr(orders[0], n)[:50] for n in ("rewards", "contexts", "groups", "advice")}))
         random = [measure(order, make, optimum) for order in orders]
@@ -262,20 +334,21 @@ def table(name: str, problem: Problem) -> list[str]:
         cells = f"{reward:.1%} | {used:.3f} | {file.reward:.1%} | {file.used:.3f} | {1e6 * seconds:.1f}"
         lines.append(f"| {title} | {cells} |")
         print(name, problem.limit, title, cells, file=sys.stderr, flush=True)
-    return [*lines, ""]
+    return [*lines, *references(orders, problem, optimum), ""]
 
 
-def write(folder: Path) -> str:
+def write(folder: Path, page: str, words: Sequence[str]) -> str:
     lines = [INTRO.format(agent=1e6 * time_of_agent(), shuffles=len(SHUFFLES))]
     for name, problem in problems(folder):
-        lines += table(name, problem)
+        lines += table(name, problem, page, words)
     return with_goals("\n".join(lines))
 
 
 if __name__ == "__main__":
-    given = Path(sys.argv[1]) if len(sys.argv) == 2 else None
+    given = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     if given is None or not given.is_dir():
         print(f"tools/contexts.py takes a folder of sets, got {given or 'none'}: docs/contexts.md stays as it is")
         sys.exit(0)
+    new = write(given, PAGE.read_text(), sys.argv[2:] or [""])
     _, mark, router = PAGE.read_text().partition("\n## Beside the published router")  # written by tools.paretobandit
-    PAGE.write_text(write(given) + mark + router)
+    PAGE.write_text(new + mark + router)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from lewa.kernels import add_features, add_target, fade, no_ridge, ridge_mean, whiten
+from lewa.kernels.ridge import solve
 
 MEMORY, TARGETS, ACTIONS = 200.0, 3, 2
 
@@ -43,3 +44,16 @@ def test_features_that_stop_coming_are_forgotten_and_nothing_overflows() -> None
         fade(ridge, rho, 1, 50.0)
     assert all(np.isfinite(part).all() for part in ridge)
     assert whiten(ridge, np.array([0.0, 1.0, 0.0]), 0) == pytest.approx(1, abs=1e-6)  # as before anything was seen
+
+
+@pytest.mark.parametrize("d", [1, 3, 4, 5, 8, 11])
+def test_four_columns_at_a_time_solve_as_one_at_a_time(d: int) -> None:
+    dice = np.random.default_rng(d)
+    lower, y = np.tril(dice.normal(size=(d, d))) + 3 * np.eye(d), dice.normal(size=d)
+    expected = y.copy()
+    for j in range(d):
+        expected[j] /= lower[j, j]
+        for i in range(j + 1, d):
+            expected[i] -= lower[i, j] * expected[j]
+    solve(lower.T.ravel(), y)
+    assert y == pytest.approx(expected, rel=1e-14)
