@@ -102,12 +102,15 @@ class Sender:
                     self._silent = False
                     return list(results)
         except Exception as error:  # no answer, or half of one; the thread goes on whatever it is
-            return self._no_answer(type(error).__name__)
+            self._wait(type(error).__name__)
+            return None
         if is_rejection(answer) and answer.status_code not in WAITING:
             return answer.text[:200]
-        return self._no_answer(f"status {answer.status_code}, {answer.text[:200]!r}")
+        self._wait(f"status {answer.status_code}, {answer.text[:200]!r}")
+        return None
 
-    def _no_answer(self, why: str) -> None:
+    def _wait(self, why: str) -> None:
+        """Log that there was no answer, as a warning the first time."""
         level = logging.DEBUG if self._silent else logging.WARNING
         log.log(level, "the service does not take answers, so they wait: %s", why)
         self._silent = True
