@@ -73,6 +73,14 @@ def test_answers_of_several_batches_in_any_order_are_single_calls(learner: str) 
     assert [many._state.reserved_total(f) for f in range(3)] == [one._state.reserved_total(f) for f in range(3)]
 
 
+def test_a_batch_after_a_mask_has_every_action_there() -> None:
+    one, many = fresh("auto"), fresh("auto")
+    for agent in (one, many):
+        agent.pull(available=["a", "b"])
+    assert [one.pull(), one.pull()] == many.pull_many(2)
+    assert many.snapshot() == one.snapshot()
+
+
 def test_a_few_open_decisions_do_not_keep_the_arrays_of_their_batches() -> None:
     agent = fresh("anytime-bandit-lewa")
     good = {"reward": 0.5, "cost": 0.5, "quality": 0.5}

@@ -51,9 +51,9 @@ STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "square
 
 
 def put_to(laws: list[Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Test a class of learners: the laws look at 13 rounds, and at all 30 in `make falsify`, `lewa check` and test_laws_bite.
+    """Test a class of learners: the laws look at 13 rounds.
 
-    After 12 rounds an epoch of doubling would end, so that the order of two answers changes its length.
+    In `make falsify`, `lewa check` and test_laws_bite they look at all 30. After 12 rounds an epoch of doubling would end, so that the order of two answers changes its length.
     """
     if not HUNT:
         monkeypatch.setattr(sequences, "FEW", 13)

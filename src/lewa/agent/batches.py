@@ -73,7 +73,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
         Block(t + 1, actions, propensities, numbers[:, 1 + m :].copy(), plays if driver.needs_play else None)
     )
     state.delays.draw_many(t + 1, n)
-    state.rounds += n
+    state.rounds, state.asleep = state.rounds + n, ()
     return list(map(_new, repeat(Decision), zip(*made, strict=False)))
 
 
