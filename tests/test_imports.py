@@ -51,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "types",
         "units",
         "validation",
+        "version",
     },
     "frontiers": {
         "notebook",
