@@ -109,7 +109,7 @@ class AgentCore:
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
     def _announce(self) -> None:
-        """Announce new verdicts and warnings, outside the lock."""
+        """Announce new verdicts and changes in the values of actions, outside the lock."""
         with self._lock:
             changes, problems = self._watch.look(self._state)
         announce(changes, problems, self._name, self.on_verdict)

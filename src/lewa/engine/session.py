@@ -169,7 +169,7 @@ class Session:
         return self.play() if available is None else self._play_hidden(available)
 
     def answer(self, choice: Choice, rewards: Vector, constraints: Matrix) -> Full | Bandit:
-        """Return the feedback of a choice in a round with these rewards and constraints, in arrays that are reused."""
+        """Return the feedback of a choice in a round with these rewards and constraints, which are copied."""
         i, play = choice.action, self.play_to_learn(choice.play, choice.available)
         if self.feedback is FeedbackKind.FULL:
             return full_feedback(rewards.copy(), constraints.copy(), play, choice.charged)
@@ -200,7 +200,7 @@ def dice_of(seed: int) -> Words:
 
 
 def check_learner(learner: object) -> Learner:
-    """Return the learner; raise ValueError for anything else."""
+    """Return the learner; raise TypeError for anything else."""
     if not isinstance(learner, Learner):
         got = f"the class {learner.__name__}" if isinstance(learner, type) else short_repr(learner)
         raise TypeError(f"learner must be an object such as lewa.learners.Lewa.tuned(...), got {got}")

@@ -1,4 +1,4 @@
-"""The measures of a study by game and learner: the series on which claims are judged."""
+"""The measures of a study by game, floor and learner: the series on which claims are judged."""
 
 from collections.abc import Iterable
 from typing import NamedTuple, TypeAlias
@@ -21,7 +21,7 @@ READ = ("id", *dict.fromkeys(column for columns in QUANTITIES.values() for colum
 
 
 class Series(NamedTuple):
-    """One learner in one game at all horizons, the shortest first: a run, and a row for each seed."""
+    """One learner in one game with one floor at all horizons, the shortest first: a run, and a row for each seed."""
 
     game: str
     learner: str
@@ -48,7 +48,7 @@ Key: TypeAlias = tuple[str, tuple[float, ...], str]  # game, floor and learner
 
 
 def series(study: Study, rows: Iterable[Row]) -> list[Series]:
-    """Return the rows of the study by game and learner."""
+    """Return the rows of the study by game, floor and learner."""
     by_id = {row["id"]: row for row in rows}
     groups: dict[Key, dict[int, tuple[Run, list[Row]]]] = {}
     for run in expand(study):

@@ -1,4 +1,4 @@
-"""Play rounds one at a time, for games with late feedback or missing actions, which the compiled loops do not support."""
+"""Play rounds one at a time: for late feedback, missing actions, and a learner whose rule is not compiled."""
 
 import numpy as np
 
