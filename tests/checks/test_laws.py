@@ -53,7 +53,8 @@ STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "square
 def put_to(laws: list[Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Test a class of learners: the laws look at 13 rounds.
 
-    In `make falsify`, `lewa check` and test_laws_bite they look at all 30. After 12 rounds an epoch of doubling would end, so that the order of two answers changes its length.
+    In `make falsify`, `lewa check` and test_laws_bite they look at all 30. After 12 rounds an epoch of doubling would end,
+    and the order of two answers would change its length.
     """
     if not HUNT:
         monkeypatch.setattr(sequences, "FEW", 13)

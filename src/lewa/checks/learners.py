@@ -189,7 +189,8 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
     hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
     if isinstance(early.seen, Bandit) and actions > 1:
         p = early.seen.propensity
-        weighed = any(_propensity_counts(learner, now.state, step.seen) for step in (early, *others))
+        stale = [step.seen for step in (early, *others) if isinstance(step.seen, Bandit)]
+        weighed = any(_propensity_counts(learner, now.state, seen) for seen in stale)
         if not learner.weighs_propensities:
             hold(
                 not weighed,
