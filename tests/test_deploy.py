@@ -99,7 +99,7 @@ def run(*command: str | Path, **environment: str) -> str:
 def test_compose_accepts_its_file_and_asks_for_a_password() -> None:
     if shutil.which("docker-compose") is None:
         pytest.skip("docker-compose is not installed here")
-    file = ["docker-compose", "-f", DEPLOY / "compose.yml", "config"]
+    file = ["docker-compose", "-f", str(DEPLOY / "compose.yml"), "config"]
     without = {name: value for name, value in os.environ.items() if name != "POSTGRES_PASSWORD"}
     refused = subprocess.run(file, capture_output=True, text=True, check=False, env=without)
     assert refused.returncode != 0
