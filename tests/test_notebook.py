@@ -66,10 +66,11 @@ def test_what_is_no_data_is_refused_in_a_sentence() -> None:
         def __arrow_c_stream__(self, schema: object = None) -> object:
             raise RuntimeError("no\nstream")
 
-    for data, sentence in (
+    wrong: list[tuple[Any, str]] = [
         (3, "data must be a file, a DataFrame, .*, got int"),
         (Broken(), "the Broken cannot be read as a table"),
-    ):
+    ]
+    for data, sentence in wrong:
         with pytest.raises(ValueError, match=sentence) as refused:
             lewa.frontier(data, **COLUMNS)
         assert len(str(refused.value).splitlines()) == 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from lewa.validation import short_repr
 
-Number = TypeVar("Number", float, np.ndarray[Any, np.dtype[np.float64]])
+Number = TypeVar("Number", float, np.ndarray[tuple[int, ...], np.dtype[np.float64]])
 
 
 class Scale(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from lewa.client.outbox import Outbox
+from lewa.client.spill import Entry
 
 
 class Service:
@@ -33,7 +34,7 @@ class Service:
         return Outbox(httpx2.Client(transport=httpx2.MockTransport(self.answer), base_url="http://service"), size, spill)
 
 
-def answer(n: int, **values: Any) -> dict[str, Any]:
+def answer(n: int, **values: Any) -> Entry:
     return {"agent": "router", "verb": "feedback", "decision": f"router:{n}", "values": values or {"reward": 1.0}}
 
 
@@ -184,7 +185,14 @@ def test_a_fallback_is_reported_once_for_all_its_answers() -> None:
         return httpx2.Response(200, json={"results": [{"decision": "router:9", "result": "learned"} for _ in entries]})
 
     outbox = Outbox(transport(respond), 10, None)
-    fallback = {"agent": "router", "verb": "feedback", "decision": None, "action": "small", "key": "k/client"}
+    fallback: Entry = {
+        "agent": "router",
+        "verb": "feedback",
+        "decision": None,
+        "values": {},
+        "action": "small",
+        "key": "k/client",
+    }
     outbox.put({**fallback, "values": {"cost": 1.0}})
     assert outbox.flush(10)
     outbox.put({**fallback, "values": {"reward": 1.0}})  # perhaps days later, when the service has forgotten the key

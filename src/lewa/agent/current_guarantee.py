@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from lewa.agent.governor_status import with_safe_rounds
-from lewa.agent.records import Change, Plain
+from lewa.agent.records import Change, JsonObject, Plain
 from lewa.measures.verdict import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
 from lewa.theory.guarantees import MISSING, SHARES, Guarantee, Setting, guarantee, none, unproved
@@ -27,9 +27,9 @@ class Beginning(NamedTuple):
     counts: dict[str, int]  # of decisions and values before it
     entering: bool = False  # whether an action was held to the share that it entered with, for some time
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON."""
-        plain: Plain = {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
+        plain: JsonObject = {"waiting": self.waiting, "start": list(self.start), "counts": self.counts}
         return {**plain, "entering": True} if self.entering else plain
 
 
@@ -61,7 +61,7 @@ class Segment(NamedTuple):
         proved = f"nothing: {reason}" if regret is None else f"regret at most {regret:.4g}, by {source}"
         return f"decisions {self.first} to {self.last} ({self.began}): {proved}"
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON."""
         return {**self._asdict(), "statement": self.statement._asdict()}
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from lewa.agent.constraint import Constraint
 from lewa.agent.governor import MEAN, SURE, WEIGHTED, Governor, Rule, best_mixture, governor_from_plain
-from lewa.agent.records import Label, Plain
+from lewa.agent.records import JsonObject, Label, Plain
 from lewa.agent.statistics import Statistics
 from lewa.kernels import exceeds
 from lewa.theory.governed import optimism
@@ -209,7 +209,7 @@ class DebtLedger:
             }
         return Rule(Governor(wish.safe, sure, wish.mean, debt, wish.reserve, wish.epsilon), actions, constraints, horizon)
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return everything as plain data for JSON; equal reserves are written once."""
         kinds = list(dict.fromkeys(self.open.values()))
         places = {kind: k for k, kind in enumerate(kinds)}

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from itertools import count
 from operator import itemgetter, sub
 
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject, Plain
 from lewa.theory.delayed import Delays
 
 Entry = tuple[int, int, int]  # its place, how many were open, how many had ended before it
@@ -117,7 +117,7 @@ class DelayCounter:
         """The decisions of the learner whose answers came or may come."""
         return self.counts["made"] - self.counts["missing"]
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON: a column of the numbers that are open, and one for each of their entries."""
         entries = list(map(_entry, self.open, self.open.values()))
         columns = [list(self.open), *(list(map(itemgetter(k), entries)) for k in range(3))]

@@ -7,7 +7,7 @@ import numpy as np
 from lewa import compile_notice
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import Pending
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject, Plain
 from lewa.engine.masking import sample_action
 from lewa.engine.session import NO_PLAY, Session
 from lewa.feedback import NOTHING, Bandit, FeedbackKind
@@ -139,6 +139,6 @@ class Driver(Session):
         met = constraints @ play if self.learner.unbounded else np.clip(constraints @ play, 0, 1)
         self.steps.learn_full(self.memory, units[0], constraints, met, play, charged)
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return the learner's state as plain data for JSON."""
         return dump(self.state)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject, Plain
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
 
@@ -96,7 +96,7 @@ class Exposure(NamedTuple):
             raise ValueError("a retired action can neither be the fallback nor have a minimum share")
         return self
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON."""
         return {
             "mode": self.mode,

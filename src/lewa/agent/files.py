@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
 
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject, Plain
 
 FORMAT = "lewa agent"
 
 
-def write(path: str | os.PathLike[str], plain: Plain) -> None:
+def write(path: str | os.PathLike[str], plain: JsonObject) -> None:
     """Write beside the file, wait until it is on the disk, then put it in the file's place in one step."""
     target = Path(os.path.realpath(path))
     body = to_json(plain)
@@ -51,7 +51,7 @@ def read(path: str | os.PathLike[str]) -> Plain:
     return agent
 
 
-def to_json(plain: Plain) -> str:
+def to_json(plain: JsonObject) -> str:
     """Return JSON without losing a bit: floats as the shortest text that reads back the same, infinite ones as strings."""
     try:
         return json.dumps(plain, allow_nan=False)

@@ -7,7 +7,7 @@ from math import isfinite
 import numpy as np
 
 from lewa.agent.constraint import Constraint
-from lewa.agent.records import Label, Plain
+from lewa.agent.records import JsonObject, Label
 from lewa.theory.governed import usual_rounds, weighted_least, weighted_level
 from lewa.types import Matrix, Vector
 from lewa.units import as_number
@@ -64,7 +64,7 @@ class Governor:
             if not isinstance(values, Mapping):
                 raise ValueError(f"sure, mean, debt and reserve must map constraints to values, got {short_repr(values)}")
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON: a mixture is a list of pairs."""
         safe = [list(pair) for pair in self.safe.items()] if isinstance(self.safe, Mapping) else self.safe
         sure = {name: list(value) if isinstance(value, Sequence) else value for name, value in self.sure.items()}

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import LEARNED, MEAN, SURE, Rule
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject
 from lewa.theory.governed import learned_excess, mean_excess
 from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude, none
 from lewa.types import Vector
@@ -28,7 +28,7 @@ class GovernorStatus(NamedTuple):
         tail = f"; {self.safe} safe decisions so far" if self.safe else ""
         return "; ".join(self.promise) + tail
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON."""
         lists = {name: list(getattr(self, name)) for name in ("promise", "bounds", "reserved", "peak")}
         return {**self._asdict(), **lists}

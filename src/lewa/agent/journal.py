@@ -16,7 +16,7 @@ from typing import IO, NamedTuple
 
 from lewa.agent import files
 from lewa.agent.compact import from_text
-from lewa.agent.records import Plain, Record
+from lewa.agent.records import JsonObject, Plain, Record
 from lewa.validation import as_path, short_repr
 
 try:
@@ -96,7 +96,7 @@ class Journal:
         os.fsync(self._file)
         self._unsynced, self._synced_at = 0, time.monotonic()
 
-    def begin(self, snapshot: Plain, rule: Plain) -> None:
+    def begin(self, snapshot: JsonObject, rule: JsonObject) -> None:
         """Write the first line: the agent, and the version of its rule."""
         self.key = secrets.token_hex(8)
         head = {"format": FORMAT, "version": 1, "key": self.key, "rule": rule}

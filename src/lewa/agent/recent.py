@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject, Plain
 from lewa.agent.statistics import BLOCK, FALSE_ALARM, FEW, POOL, WINDOW, Statistics, add_recent
 from lewa.measures.confidence_sequence import interval, least_reach, reach
 from lewa.types import Matrix
@@ -54,7 +54,7 @@ class Recent:
         twin.table[:] = self.table
         return twin
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return it as plain data for JSON."""
         rows = [row[: min(int(n), WINDOW)].tolist() for row, n in zip(self.values, self.count, strict=True)]
         return {"values": rows, "count": self.count.astype(np.int64).tolist(), "smooth": self.smooth.tolist()}

@@ -14,7 +14,8 @@ VERSION = 1
 Label = str | int
 Input = SupportsFloat | Sequence[SupportsFloat]  # a value as the user gives it: a number, or one per action
 Value = float | tuple[float, ...]  # and as a record keeps it
-Plain = dict[str, Any]  # a JSON object
+Plain = dict[str, Any]  # a JSON object that is read: its values have the types that the reader expects
+JsonObject = dict[str, object]  # a JSON object that is written
 
 
 class Decision(NamedTuple):
@@ -190,10 +191,10 @@ def _public(name: str) -> str:
     return name.removesuffix("_bytes")
 
 
-def _named(fields: Plain) -> Plain:
+def _named(fields: JsonObject) -> JsonObject:
     """Leave out a name and a context where there is none: so records of version 1 are written as they were."""
     return {name: value for name, value in fields.items() if _public(name) not in OPTIONAL or value}
 
 
-def _text(kind: str, fields: Plain) -> str:
+def _text(kind: str, fields: JsonObject) -> str:
     return f"{kind}({', '.join(f'{_public(name)}={value!r}' for name, value in _named(fields).items())})"

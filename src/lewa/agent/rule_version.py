@@ -2,13 +2,13 @@
 
 import os
 
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject
 from lewa.engine.stamp import stamp_of
 from lewa.learners.base import Learner
 from lewa.version import __version__
 
 
-def rule_version(learner: Learner) -> Plain:
+def rule_version(learner: Learner) -> JsonObject:
     """Return the version of the package, and a hash of the code of the learner's rule."""
     return {"lewa": __version__, "stamp": stamp_of(type(learner))[:12]}
 

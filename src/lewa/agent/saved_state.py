@@ -14,7 +14,7 @@ from lewa.agent.driver import Driver
 from lewa.agent.exposure import Exposure
 from lewa.agent.pending import Pending, Units, columns, stack
 from lewa.agent.recent import Recent, Shift
-from lewa.agent.records import Change, Plain, record
+from lewa.agent.records import Change, JsonObject, Plain, record
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.state_parts import COUNTS
@@ -25,7 +25,7 @@ from lewa.validation import as_count, short_repr
 MANY = 1000  # open decisions above which they are saved in columns
 
 
-def to_plain(state: AgentState) -> Plain:
+def to_plain(state: AgentState) -> JsonObject:
     """Return the state as plain data for JSON, by the names of version 1."""
     return {
         "round": state.rounds,
@@ -101,7 +101,7 @@ def _places(plain: Sequence[int], actions: int) -> tuple[int, ...]:
     return tuple(map(int, plain))
 
 
-def _plain_open(state: AgentState) -> list[list[object]] | Plain:
+def _plain_open(state: AgentState) -> list[list[object]] | JsonObject:
     """Return the open decisions: a list each, or columns if they are many and nothing but numbers."""
     numbers = list(state.open)
     if len(numbers) <= MANY or state.driver.needs_play or state.driver.features:

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from lewa.agent.arguments import (
 )
 from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
-from lewa.agent.records import Label, Plain
+from lewa.agent.records import JsonObject, Label, Plain
 from lewa.choice import ANYTIME, IN_CONTEXT, choose_for_late_answers, choose_learner, least_bound_beside
 from lewa.context import Context, as_context
 from lewa.engine.session import Session
@@ -114,7 +114,7 @@ class Setup:
         least = self.least_bound()
         return text + (f" (nothing proved; {least} has the least bound)" if least else "")
 
-    def plain(self) -> Plain:
+    def plain(self) -> JsonObject:
         """Return the setup as plain data for JSON, by the names of version 1."""
         plain = {name: getattr(self, name) for name in self.__dataclass_fields__}
         plain["lines"] = [constraints_.to_plain(constraint) for constraint in plain.pop("constraints")]
@@ -134,7 +134,7 @@ class Setup:
                 del plain[name]
         if not plain["sources"]:
             del plain["sources"]
-        return {**plain, "learner": dump(cast(tuple[Any, ...], self.learner))}
+        return {**plain, "learner": dump(self.learner)}
 
 
 def from_plain(plain: Plain) -> Setup:
@@ -262,7 +262,7 @@ def make_learner(
     if horizon is not None:
         return name, check_rule(name, make(name, actions, horizon, floor, **options), actions)
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))
-    if pack(cast(tuple[Any, ...], short)).tobytes() != pack(cast(tuple[Any, ...], long)).tobytes():
+    if pack(short).tobytes() != pack(long).tobytes():
         in_context = IN_CONTEXT[1] if features else ANYTIME[sees]
         anytime = "anytime-exp4-lewa" if policies else in_context
         raise ValueError(f"{name} needs horizon, the number of rounds, got horizon=None; {anytime} needs none")

@@ -5,7 +5,7 @@ from math import log, pi, sqrt
 
 import numpy as np
 
-from lewa.agent.records import Plain
+from lewa.agent.records import JsonObject
 from lewa.kernels import exact, program
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import Scale
@@ -177,7 +177,7 @@ class Statistics:
         """Return the middle of the range of field f."""
         return float(self.zero[f] + self.span[f] / 2)
 
-    def plain(self) -> list[Plain]:
+    def plain(self) -> list[JsonObject]:
         """Return the rows as plain data for JSON."""
         names = {**PER_QUANTITY, **PER_ACTION}
         return [{key: getattr(self, name)[f].tolist() for name, key in names.items()} for f in range(len(self.table))]

@@ -1,7 +1,7 @@
 """The status of an agent: its constraints, its regret, its guarantee, and warnings."""
 
 from math import isfinite, log, sqrt
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
 from lewa.agent.governor_status import GovernorStatus, governor_status
 from lewa.agent.metrics import metrics_text
 from lewa.agent.misfits import Misfits
-from lewa.agent.records import Change, Plain
+from lewa.agent.records import Change, JsonObject, Plain
 from lewa.agent.state import AgentState
 from lewa.agent.verdicts import promised_limit, verdict_of
 from lewa.measures import best_fixed_play
@@ -130,7 +130,7 @@ class Status(NamedTuple):
         constraints = [
             {**item._asdict(), "certificate": item.certificate and item.certificate._asdict()} for item in self.constraints
         ]
-        lists: Plain = {"promise": list(self.promise), "warnings": list(self.warnings)}
+        lists: JsonObject = {"promise": list(self.promise), "warnings": list(self.warnings)}
         lists["changes"] = [change.plain() for change in self.changes]
         lists["segments"] = [segment.plain() for segment in self.segments]
         lists["governor"] = self.governor and self.governor.plain()
@@ -350,10 +350,12 @@ def describe_scope(state: AgentState, statement: Guarantee) -> str:
     )
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """Return a value as plain data for JSON, in which a number that is not finite is null."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
         return {name: _finite(item) for name, item in value.items()}
-    return type(value)(map(_finite, value)) if type(value) in (list, tuple) else value
+    if type(value) is list:
+        return [_finite(item) for item in value]
+    return tuple(_finite(item) for item in value) if type(value) is tuple else value

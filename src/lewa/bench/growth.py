@@ -10,7 +10,7 @@ from lewa.bench.measure import bandit, best_of, full, tuned
 from lewa.feedback import feedback_kind
 from lewa.learners import ALL, Learner
 
-SIZES = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
+SIZES: tuple[int, ...] = (2, 10, 100, 1_000, 10_000, 100_000, 1_000_000)
 LEAST = 20  # rounds of a turn
 TURN = 0.25  # seconds of a turn, which has fewer rounds where they take longer
 SLOW = 4.0  # seconds for the least rounds after which a learner is not measured with more actions

@@ -11,7 +11,7 @@ import httpx2
 
 from lewa.client.decision import ServedDecision
 from lewa.client.outbox import PAUSE, Outbox
-from lewa.client.sender import address, is_rejection
+from lewa.client.sender import Refusal, address, is_rejection
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
 
@@ -48,7 +48,7 @@ class _Base:
         return len(self._outbox)
 
     @property
-    def refused(self) -> list[tuple[dict[str, Any], str]]:
+    def refused(self) -> list[Refusal]:
         """The last answers that the service rejected, and the reasons."""
         return list(self._outbox.refused)
 
@@ -86,8 +86,8 @@ def _query(
     key: str | None,
     available: Sequence[str] | None,
     reserve: Mapping[str, float] | None,
-    context: Mapping[str, Any] | None,
-    advice: Mapping[str, Any] | None,
+    context: Mapping[str, object] | None,
+    advice: Mapping[str, object] | None,
 ) -> dict[str, Any]:
     body = {"available": available, "reserve": reserve, "context": context, "advice": advice}
     return {"key": key or uuid4().hex, **{name: value for name, value in body.items() if value is not None}}
@@ -121,8 +121,8 @@ class Client(_Base):
         key: str | None = None,
         available: Sequence[str] | None = None,
         reserve: Mapping[str, float] | None = None,
-        context: Mapping[str, Any] | None = None,
-        advice: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
+        advice: Mapping[str, object] | None = None,
     ) -> ServedDecision:
         """Return a decision; `with client.decide("router") as decision:` closes it if the block ends in an exception.
 
@@ -189,8 +189,8 @@ class AsyncClient(_Base):
         key: str | None = None,
         available: Sequence[str] | None = None,
         reserve: Mapping[str, float] | None = None,
-        context: Mapping[str, Any] | None = None,
-        advice: Mapping[str, Any] | None = None,
+        context: Mapping[str, object] | None = None,
+        advice: Mapping[str, object] | None = None,
     ) -> ServedDecision:
         """Return a decision; `with await client.decide("router") as decision:` closes it on an exception.
 

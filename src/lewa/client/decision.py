@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Self
+from typing import Self
 
 from lewa.client.outbox import Outbox
+from lewa.client.spill import Entry
 
 LONGEST = 200  # characters of a key that the service takes
 MARK = "/client"  # at the end of the key under which a fallback is reported
@@ -30,8 +31,8 @@ class ServedDecision:
         """Close the decision: no more values will follow. The request is sent in the background."""
         self.outbox.put(self._entry("close", {}))
 
-    def _entry(self, verb: str, values: dict[str, float]) -> dict[str, Any]:
-        entry: dict[str, Any] = {"agent": self.agent, "verb": verb, "decision": self.id, "values": values}
+    def _entry(self, verb: str, values: dict[str, float]) -> Entry:
+        entry: Entry = {"agent": self.agent, "verb": verb, "decision": self.id, "values": values}
         if self.id is None:
             key = self.key if len(self.key) <= LONGEST - len(MARK) else sha256(self.key.encode()).hexdigest()
             entry |= {"action": self.action, "key": key + MARK}

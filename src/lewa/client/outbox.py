@@ -16,7 +16,7 @@ from typing import Any
 
 import httpx2
 
-from lewa.client.sender import Sender
+from lewa.client.sender import Refusal, Sender
 from lewa.client.spill import Entry, Spill, SpillError
 
 MOST = 500  # answers of one request
@@ -41,7 +41,7 @@ class Outbox:
         self._thread.start()
 
     @property
-    def refused(self) -> deque[tuple[Entry, str]]:
+    def refused(self) -> deque[Refusal]:
         """The last answers that the service rejected, and the reasons."""
         return self._sender.refused
 
@@ -180,9 +180,9 @@ class Outbox:
         return batch
 
 
-def _plain(name: str, value: Any) -> float | list[float]:
+def _plain(name: str, value: object) -> float | list[float]:
     """Return a value as plain data for JSON, NumPy's numbers too."""
-    plain = value.tolist() if hasattr(value, "tolist") else value
+    plain: Any = value.tolist() if hasattr(value, "tolist") else value
     numbers = list(plain) if isinstance(plain, list | tuple) else [plain]
     try:
         floats = [float(number) for number in numbers if not isinstance(number, str)]

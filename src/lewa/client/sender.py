@@ -2,14 +2,16 @@
 
 import logging
 from collections import OrderedDict, deque
-from typing import Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 from urllib.parse import quote
 
 import httpx2
 
 from lewa.client.spill import Entry
 
-Results: TypeAlias = list[dict[str, Any]]
+Refusal: TypeAlias = tuple[Mapping[str, object], str]  # an answer, and why the service did not take it
+Result: TypeAlias = Mapping[str, object]  # of one answer, as the service sends it
 FALLBACKS = 10_000  # fallbacks whose decision is remembered
 WAITING = (401, 403, 408, 425, 429)  # also a rejected key: answers are worth more than a key that was revoked too early
 log = logging.getLogger("lewa.client")
@@ -37,7 +39,7 @@ class Sender:
         self._http = http
         self._decisions: OrderedDict[tuple[str, str], str] = OrderedDict()  # of fallbacks, by agent and key
         self._silent = False  # whether the last request had no answer, which is logged once
-        self.refused: deque[tuple[Entry, str]] = deque(maxlen=100)  # the last that the service did not take, and why
+        self.refused: deque[Refusal] = deque(maxlen=100)  # the last that the service did not take, and why
 
     def send(self, batch: list[Entry]) -> int:
         """Send answers; return how many of them, from the first, the service has acknowledged or rejected."""
@@ -60,7 +62,7 @@ class Sender:
                 self.refuse(entry, f"{result['result']}: {result.get('why') or ''}")
         return len(batch)
 
-    def refuse(self, entry: Entry, why: str) -> None:
+    def refuse(self, entry: Mapping[str, object], why: str) -> None:
         """Remember an answer that is not sent again, and the reason."""
         self.refused.append((entry, why))
         log.warning("the service rejected the answer %s: %s", entry, why)
@@ -92,7 +94,7 @@ class Sender:
                 self._decisions.popitem(last=False)
         return self._decisions[name]
 
-    def _post(self, agent: str, verb: str, bodies: list[dict[str, Any]]) -> Results | str | None:
+    def _post(self, agent: str, verb: str, bodies: Sequence[Mapping[str, object]]) -> list[Result] | str | None:
         """Return one result for each body; a sentence if the request is rejected; None if it is to be sent again."""
         try:
             answer = self._http.post(address(agent, verb), json=bodies)

@@ -2,14 +2,24 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import NotRequired, TypedDict
 
-Entry: TypeAlias = dict[str, Any]
 NOTHING_TAKEN = -(2**62)  # below every id of a file
 WAIT = 5.0  # seconds that another client has to give the file back
+
+
+class Entry(TypedDict):
+    """An answer to a decision, as it waits and is sent."""
+
+    agent: str  # the name of the agent
+    verb: str  # "feedback" or "close"
+    decision: str | None  # AGENT:NUMBER; None for a fallback that the service does not know yet
+    values: Mapping[str, object]  # the values by name
+    action: NotRequired[str]  # the action of a fallback
+    key: NotRequired[str]  # the key under which a fallback is reported
 
 
 class SpillError(OSError):
@@ -95,15 +105,15 @@ class Spill:
         self._database.close()
 
 
-def _entry(text: Any) -> Entry | str:
+def _entry(text: str) -> Entry | str:
     """Return an answer of the file; the text itself if it is none, as in a file that somebody else has written to."""
     try:
-        entry = json.loads(text)
+        entry: Entry = json.loads(text)
         parts = [entry["agent"], entry["verb"]]
         if entry["decision"] is None:
             parts += [entry["action"], entry["key"]]
         if all(isinstance(part, str) for part in parts) and isinstance(entry["values"], dict):
-            return dict(entry)
+            return entry
     except (TypeError, ValueError, KeyError):
         pass
     return str(text)

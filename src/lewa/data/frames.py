@@ -1,9 +1,9 @@
 """Accept data in every form: a file, columns by name, a DataFrame of any library, or a game."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from lewa.data.columns import Columns, Data, from_columns
 from lewa.data.dataset import is_streamed
@@ -13,8 +13,27 @@ from lewa.data.streaming import read_stream
 from lewa.games.table import Table
 from lewa.version import install
 
-# A DataFrame is whatever has the Arrow stream (`__arrow_c_stream__`) or the DataFrame protocol (`__dataframe__`).
-DataLike: TypeAlias = "str | Path | Mapping[str, object] | Data | Table | Log | Any"
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class ArrowFrame(Protocol):
+    """A DataFrame with the Arrow stream."""
+
+    @property
+    def __arrow_c_stream__(self) -> Callable[..., object]:
+        """Return the method that exports the stream."""
+
+
+class InterchangeFrame(Protocol):
+    """A DataFrame with the DataFrame interchange protocol."""
+
+    @property
+    def __dataframe__(self) -> Callable[..., object]:
+        """Return the method that exports the DataFrame."""
+
+
+DataLike: TypeAlias = str | Path | Mapping[str, object] | Data | Table | Log | ArrowFrame | InterchangeFrame
 
 
 def as_data(data: DataLike, columns: Columns, executor: Executor | None = None) -> Data:
@@ -44,7 +63,7 @@ def is_frame(data: object) -> bool:
     return hasattr(data, "__arrow_c_stream__") or hasattr(data, "__dataframe__")
 
 
-def _arrow(data: Any) -> Any:
+def _arrow(data: object) -> "pa.Table":
     try:
         import pyarrow as pa
     except ImportError:

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from numbers import Number
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from lewa.types import Indices, Vector
 from lewa.validation import nearest
 
-Labels: TypeAlias = np.ndarray[tuple[int], np.dtype[Any]]  # text, numbers, dates or Python objects
+Labels: TypeAlias = np.ndarray[tuple[int], np.dtype[np.generic]]  # text, numbers, dates or Python objects
 SEPARATORS = "_. -/"  # what others put between a quantity and an action
 
 
@@ -159,8 +159,9 @@ def _cells(name: str, values: object, file: str) -> Column:
         if isinstance(values, np.ma.MaskedArray):
             array: Labels = np.asarray(values.data)
             if np.ma.is_masked(values):
-                array = array.astype(object)
-                array[np.ma.getmaskarray(values)] = None
+                objects = array.astype(object)
+                objects[np.ma.getmaskarray(values)] = None
+                array = objects
         else:
             array = np.asarray(values)
     except (TypeError, ValueError):

@@ -105,7 +105,7 @@ class StreamedTable(Table):
         of_round, drawn = rounds.reshape(-1, K), action.reshape(-1, K)
         wrong = (of_round != of_round[:, :1]).any(axis=1) | (np.sort(drawn, axis=1) != np.arange(K)).any(axis=1)
         if rounds.dtype.kind != "U":
-            wrong[1:] |= of_round[1:, 0] <= of_round[:-1, 0]
+            wrong[1:] |= np.less_equal(of_round[1:, 0], of_round[:-1, 0])
         if wrong.any():
             at = (start + int(np.flatnonzero(wrong)[0])) * K
             raise ValueError(

@@ -153,7 +153,7 @@ def _result(trace: Trace, data: Data, level: float) -> LearnerResult:
     return LearnerResult(reward, average, net_violation, all_violation, trace.measured_on)
 
 
-def _mean(per_seed: Vector, level: float, least: float = -np.inf) -> Mean:
+def _mean(per_seed: np.ndarray[tuple[int, ...], np.dtype[np.float64]], level: float, least: float = -np.inf) -> Mean:
     """Return the mean and its Student interval, which is the mean itself if all seeds agree or there is only one."""
     from scipy.special import stdtrit  # imported here: it takes longer than everything else together
 

@@ -7,9 +7,10 @@ where it starts, its rows and its columns.
 """
 
 import itertools
+from collections.abc import Callable, Iterable, Sequence, Sized
 from functools import cache, wraps
 from importlib import import_module
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 from numba import extending
@@ -23,6 +24,7 @@ from lewa.types import Matrix, Vector
 # Numba ships no types.
 types: Any = numba_types
 _extending: Any = extending
+T = TypeVar("T")
 
 RULE = (
     "start",
@@ -62,10 +64,10 @@ def compiled_form(learner: type) -> Any:
 def _run_as_python(form: Any, learner: type) -> None:
     """Let the rule of a form run on a learner of the class itself, which may have methods that no compiler knows."""
 
-    def on_learner(method: Any) -> Any:
+    def on_learner(method: Callable[..., T]) -> Callable[..., T]:
         @wraps(method)
-        def run(self: Any, *arguments: Any) -> Any:
-            subject: Any = object.__new__(learner)  # of parameters that were checked before
+        def run(self: Iterable[object], *arguments: object) -> T:
+            subject: object = object.__new__(learner)  # of parameters that were checked before
             for name, value in zip(form._fields, self, strict=True):
                 object.__setattr__(subject, name, value)
             return method(subject, *arguments)
@@ -90,7 +92,7 @@ def pack(*records: object) -> Vector:
     return memory
 
 
-def unpack(learner: type, memory: Vector) -> Any:
+def unpack(learner: type, memory: Vector) -> tuple[Any, Any]:
     """Return the learner in its compiled form, and its state; their arrays are views of the buffer."""
     form = compiled_form(learner)
     return _reader(form)(form, memory)
@@ -99,15 +101,15 @@ def unpack(learner: type, memory: Vector) -> Any:
 # For compiled code `unpack` is written in LLVM's terms, by hand: as Numba's own slices it took most of the time that a
 # single step takes to compile. The views hold no reference to the buffer, which belongs to whoever called the step.
 @type_callable(unpack)
-def _type_of_unpack(context: Any) -> Any:
-    def typer(learner: Any, memory: Any) -> Any:
+def _type_of_unpack(context: Any) -> Callable[[Any, object], object]:
+    def typer(learner: Any, memory: object) -> object:
         form = learner.instance_class
         return types.Tuple((_numba_type(form), _numba_type(state_type(form))))
 
     return typer
 
 
-def _numba_type(kind: Any) -> Any:
+def _numba_type(kind: type) -> object:
     if kind is float:
         return types.float64
     if is_record(kind):
@@ -115,18 +117,18 @@ def _numba_type(kind: Any) -> Any:
     return types.Array(types.float64, dimensions(kind), "C")
 
 
-def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+def _lower_unpack(context: Any, builder: Any, signature: Any, arguments: Sequence[object]) -> object:
     arrays: Any = import_module("numba.np.arrayobj")  # which takes long, and only to compile needs it
     memory = context.make_array(signature.args[1])(context, builder, arguments[1]).data
     header, size = itertools.count(), context.get_constant(types.intp, 8)
 
-    def number() -> Any:
+    def number() -> object:
         return builder.load(builder.gep(memory, [context.get_constant(types.intp, next(header))]))
 
-    def index() -> Any:
+    def index() -> object:
         return builder.fptosi(number(), size.type)
 
-    def read(kind: Any) -> Any:
+    def read(kind: Any) -> object:
         if isinstance(kind, types.BaseTuple):
             return context.make_tuple(builder, kind, [read(field) for field in kind.types])
         data, rows, columns = builder.gep(memory, [index()]), index(), index()
@@ -153,17 +155,17 @@ def restore(record: object, saved: Vector) -> None:
 
 
 @overload(restore, jit_options=INLINE, strict=False)
-def _restore(record: Any, saved: Any) -> Any:
+def _restore(record: object, saved: object) -> Callable[..., int]:
     return lambda record, saved: fill(record, saved, 0)
 
 
-def fill(record: Any, saved: Vector, start: int) -> int:
+def fill(record: object, saved: Vector, start: int) -> int:
     """Write the numbers from `start` on into a record, or into one array; return where those of the next one start."""
     raise NotImplementedError("it is for compiled code only")
 
 
 @overload(fill, jit_options=INLINE, strict=False)
-def _fill(record: Any, saved: Any, start: Any) -> Any:
+def _fill(record: Sized, saved: object, start: object) -> Callable[..., int]:
     if not isinstance(record, types.BaseTuple):
         return put
     if len(record) == 0:
@@ -171,27 +173,27 @@ def _fill(record: Any, saved: Any, start: Any) -> Any:
     return lambda record, saved, start: fill(record[1:], saved, fill(record[0], saved, start))
 
 
-def put(leaf: Any, saved: Vector, start: int) -> int:
+def put(leaf: Vector | Matrix, saved: Vector, start: int) -> int:
     """Fill one array, of one or two dimensions; return where the numbers of the next one start."""
-    size: int = leaf.size
+    size = leaf.size
     whole = leaf.reshape(size)
     for i in range(size):
         whole[i] = saved[start + i]
     return start + size
 
 
-def dimensions(kind: Any) -> int:
+def dimensions(kind: object) -> int:
     """Return how many a `Vector` or `Matrix` has, by its annotation."""
     return len(get_args(get_args(kind)[0]))
 
 
 @cache
-def _reader(form: Any) -> Any:
+def _reader(form: Any) -> Callable[[type, Vector], tuple[Any, Any]]:
     """Return a function that rebuilds (learner, state), written out as one expression: plain Python calls it every round."""
-    names: dict[str, Any] = {"scalar": _scalar, "vector": _vector, "matrix": _matrix}
+    names: dict[str, object] = {"scalar": _scalar, "vector": _vector, "matrix": _matrix}
     count = itertools.count()
 
-    def build(kind: Any) -> str:
+    def build(kind: type) -> str:
         if kind is float:
             return f"scalar(memory, {next(count)})"
         if is_record(kind):
@@ -200,7 +202,10 @@ def _reader(form: Any) -> Any:
             return f"{name}({', '.join(map(build, field_types(kind).values()))})"
         return f"{('vector', 'matrix')[dimensions(kind) - 1]}(memory, {next(count)})"
 
-    return eval(f"lambda learner, memory: ({build(form)}, {build(state_type(form))})", names)
+    reader: Callable[[type, Vector], tuple[Any, Any]] = eval(
+        f"lambda learner, memory: ({build(form)}, {build(state_type(form))})", names
+    )
+    return reader
 
 
 def _scalar(memory: Vector, n: int) -> float:

@@ -39,7 +39,7 @@ _values = msgspec.json.Decoder(list[Values])
 _raws = msgspec.json.Decoder(list[Raw])
 
 
-def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: Any) -> list[T | str]:
+def entries(call: Call, decoder: "msgspec.json.Decoder[list[T]]", kind: type[T]) -> list[T | str]:
     """Return the entries of a list, or the only one; one that does not fit is a sentence in its place."""
     if call.body.lstrip()[:1] == b"{":
         return [_entry(call.body, kind)]
@@ -177,7 +177,7 @@ def _whole(call: Call, name: str, default: int | None) -> int | None:
     return int(text)
 
 
-async def status(call: Call) -> dict[str, Any]:
+async def status(call: Call) -> dict[str, object]:
     """Return the status of an agent, now or after a record."""
     return await call.service.status(await call.served(), _whole(call, "at", None))
 
@@ -216,7 +216,7 @@ async def journal(call: Call) -> Response:
     raise RequestError(400, f"the format of a journal must be ndjson or parquet, got {form!r}")
 
 
-async def what_if(call: Call) -> dict[str, Any]:
+async def what_if(call: Call) -> dict[str, object]:
     """Return the estimated rewards at other limits, by the journal."""
     wanted = msgspec.json.decode(call.body, type=WhatIf) if call.body else WhatIf()
     served, host = await call.served(), call.service.host
@@ -226,7 +226,7 @@ async def what_if(call: Call) -> dict[str, Any]:
     return await export.in_thread(export.what_if, rows, actions, served.hosted, wanted)
 
 
-def _query(name: str, about: str, kind: str = "integer") -> dict[str, Any]:
+def _query(name: str, about: str, kind: str = "integer") -> dict[str, object]:
     return {"name": name, "in": "query", "required": False, "description": about, "schema": {"type": kind}}
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from lewa.agent import Agent, at_least, at_most
+from lewa.agent import Agent, Constraint, at_least, at_most
+from lewa.agent.records import Value
 from lewa.serve.rows import Row
 from lewa.serve.schema import AgentSetup, Answers, Line, Number, Observation
 
@@ -49,7 +50,7 @@ class Open:
         self.action, self.values, self.reserve = action, values, reserve
 
 
-def line_of(line: Line) -> Any:
+def line_of(line: Line) -> Constraint:
     """Return a line of the agent."""
     if (line.at_most is None) == (line.at_least is None):
         raise ValueError(f"the line {line.name} needs one of at_most and at_least")
@@ -131,6 +132,6 @@ def plain_value(value: Number) -> Number:
     return [float(x) for x in value] if isinstance(value, list | tuple) else float(value)
 
 
-def record_value(value: Number) -> Any:
+def record_value(value: Number) -> Value:
     """Return a value as a record of the agent has it."""
     return tuple(value) if isinstance(value, list) else value

@@ -61,7 +61,7 @@ class Spending:
             self.spent += float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
             self.reserved = self.reserved - worst if self.waiting else 0.0
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self) -> dict[str, object]:
         """Return the current values of the cap."""
         cap = self.cap
         until = self.ends() if self.period >= 0 else None
@@ -74,7 +74,7 @@ class Spending:
             "until": until,
         }
 
-    def plain(self) -> list[Any]:
+    def plain(self) -> list[object]:
         """Return the state as plain data for JSON."""
         return [self.period, self.spent, self.reserved, [[n, action, worst] for n, (action, worst) in self.waiting.items()]]
 

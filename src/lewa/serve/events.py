@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import msgspec
 from starlette.requests import Request
@@ -11,7 +11,7 @@ from starlette.responses import StreamingResponse
 from lewa.serve.auth import REFRESH, Caller
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.forward import FORWARDED, Forwarder
-from lewa.serve.history import Point, point_of
+from lewa.serve.history import Mark, Point, point_of
 from lewa.serve.host import Host
 from lewa.serve.log import log
 from lewa.serve.metrics import Statuses
@@ -20,8 +20,19 @@ from lewa.serve.store import StoreError
 
 EVERY = 1.0  # seconds
 WAITING = 1000  # events that a listener may be behind
-Event = dict[str, Any] | bytes | None  # of an agent that is served here, of another replica as it came, or the end
-Queue = asyncio.Queue[Event]
+
+
+class Event(TypedDict):
+    """New points of an agent, and its marks."""
+
+    agent: str  # the name of the agent
+    marks: list[Mark]
+    point: NotRequired[Point]  # the newest point
+    history: NotRequired[list[Point]]  # all of them, the first time
+
+
+# Of an agent that is served here, of another replica as it came, or the end.
+Queue = asyncio.Queue[Event | bytes | None]
 
 
 class Events:
@@ -67,7 +78,7 @@ class Events:
                     self._drawn[served.name] = (served.epoch, seen, 2 * step)
                 self._send({"agent": served.name, "point": point, "marks": history.marks})
 
-    def _send(self, event: dict[str, Any]) -> None:
+    def _send(self, event: Event) -> None:
         for listener in self._listeners:
             if listener.qsize() < WAITING:  # one that does not read misses points
                 listener.put_nowait(event)
@@ -146,5 +157,5 @@ def stream(events: Events, request: Request, caller: Caller) -> StreamingRespons
     return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)
 
 
-def _frame(event: dict[str, Any]) -> bytes:
+def _frame(event: Event) -> bytes:
     return b"data: " + msgspec.json.encode(event) + b"\n\n"

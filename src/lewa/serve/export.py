@@ -13,7 +13,7 @@ from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted import Hosted
 from lewa.serve.rows import Row
-from lewa.serve.schema import WhatIf
+from lewa.serve.schema import Line, WhatIf
 from lewa.serve.store import Store
 from lewa.version import install
 
@@ -22,12 +22,12 @@ PAGE = 5_000
 ROWS = 2_000_000  # decisions that one table holds
 
 
-async def in_thread(work: Callable[..., T], *values: Any) -> T:
+async def in_thread(work: Callable[..., T], *values: object) -> T:
     """Run long work beside the event loop."""
     return await asyncio.to_thread(work, *values)
 
 
-def plain(row: Row, actions: Sequence[str]) -> dict[str, Any]:
+def plain(row: Row, actions: Sequence[str]) -> dict[str, object]:
     """Return a row with its names written out."""
     body = json.loads(row.body)
     if row.kind == "decision":
@@ -101,7 +101,7 @@ def parquet(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) 
     return target.getvalue()
 
 
-def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted: WhatIf) -> dict[str, Any]:
+def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted: WhatIf) -> dict[str, object]:
     """Return the frontier of the journal: at each line the best mixture by what was told, and its value off-policy."""
     columns = table(rows, actions, hosted.fields)
     whole = [
@@ -136,9 +136,9 @@ def what_if(rows: Iterable[Row], actions: Sequence[str], hosted: Hosted, wanted:
     return {"decisions": len(whole), **result.plain()}
 
 
-def _limit(line: Any) -> float:
-    return float(line.at_most if line.at_most is not None else line.at_least)
+def _limit(line: Line) -> float:
+    return float(line.at_most if line.at_most is not None else line.at_least or 0.0)
 
 
-def _column(line: Any) -> str:
+def _column(line: Line) -> str:
     return f"{line.name}={line.range[0]}..{line.range[1]}"

@@ -176,7 +176,7 @@ class Fold:
         known, finished = self.open, self.finished
         return {n for n in numbers if n not in known and n not in finished and 1 <= n <= self.decisions}
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return the whole state as plain data for JSON."""
         waiting = [[number, decision.at, decision.action, decision.values] for number, decision in self.open.items()]
         counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}

@@ -4,7 +4,8 @@ It is kept with each snapshot; what came after that, the records of the journal 
 """
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypedDict
 
 if TYPE_CHECKING:
     from lewa.serve.hosted import Hosted
@@ -12,8 +13,44 @@ if TYPE_CHECKING:
 POINTS = 600  # in memory; then every second one goes
 STORED = 200  # with a snapshot
 MARKS = 50  # changes that the page shows
-Point = dict[str, Any]  # as plain data for JSON
 LINE = ("name", "sense", "limit", "average", "recent", "low", "high", "verdict", "price", "reserved", "debt")
+
+
+class Mark(TypedDict):
+    """A change of an agent, in words."""
+
+    at: float  # seconds since 1970
+    text: str
+    who: str
+    why: str
+
+
+class Point(TypedDict):
+    """The status of an agent at one time, as the page draws it."""
+
+    at: float  # seconds since 1970
+    version: int
+    mode: str | None
+    caps: list[object]
+    decisions: int
+    open: int
+    late: int
+    filled_in: int
+    expired: int
+    answered: int
+    reward: float | None
+    recent_reward: float | None
+    shares: list[float]
+    lines: list[dict[str, object]]
+    guarantee: str  # one sentence
+    warnings: list[str]
+
+
+class Drawing(TypedDict):
+    """What a snapshot keeps of a history."""
+
+    points: list[Point]
+    marks: list[Mark]
 
 
 class History:
@@ -21,7 +58,7 @@ class History:
 
     def __init__(self) -> None:
         self.points: list[Point] = []
-        self.marks: list[Point] = []
+        self.marks: list[Mark] = []
 
     def add(self, point: Point) -> bool:
         """Add a point; return whether others had to go for it."""
@@ -46,21 +83,21 @@ class History:
         for item in (*self.points, *self.marks):
             item["at"] = min(item["at"], now / 1e6)
 
-    def plain(self) -> Point:
+    def plain(self) -> Drawing:
         """Return the marks and some of the points, as plain data for JSON."""
         return {"points": self.points[:: 1 + len(self.points) // STORED], "marks": self.marks}
 
-    def restore(self, plain: Point) -> None:
+    def restore(self, plain: Drawing) -> None:
         """Restore what `plain` returned."""
         self.points, self.marks = list(plain["points"]), list(plain["marks"])
 
 
-def _words(change: Point) -> str:
+def _words(change: Mapping[str, object]) -> str:
     what, name, value = change["what"], change["name"], change["value"]
     return " ".join(str(part) for part in (what, name, value) if part not in (None, {}))
 
 
-def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
+def point_of(hosted: "Hosted", status: Mapping[str, Any], at: int) -> Point:
     """Return the status of an agent, as the page draws it."""
     return {
         "at": at / 1e6,
@@ -82,7 +119,7 @@ def point_of(hosted: "Hosted", status: Point, at: int) -> Point:
     }
 
 
-def _guarantee(status: Point) -> str:
+def _guarantee(status: Mapping[str, Any]) -> str:
     """Return the guarantee in one sentence."""
     promise = status.get("promise") or []
     if promise:

@@ -67,7 +67,7 @@ class Hosted(Fold):
             return []
         return [Entry("run", None, encode(self._way_here()).decode())]
 
-    def _way_here(self) -> dict[str, Any]:
+    def _way_here(self) -> dict[str, object]:
         """Compute as this process does from now on; return how, as the journal says it."""
         self.compiled, self.source = COMPILED, self.source_here
         return {"compiled": COMPILED, **({} if self.source is None else {"source": self.source})}
@@ -164,7 +164,7 @@ class Hosted(Fold):
             context=query.context if self.setup.keep_context else None,
         )
 
-    def _looked_at(self, context: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _looked_at(self, context: dict[str, object] | None) -> dict[str, object] | None:
         """Return what the learner looks at; of a query without a context nothing is known.
 
         An agent without columns looks at nothing: a context is refused, unless it is only to be kept.
@@ -374,7 +374,7 @@ class Hosted(Fold):
             **self._service_fields(),
         }
 
-    def _service_fields(self) -> dict[str, Any]:
+    def _service_fields(self) -> dict[str, object]:
         safety = msgspec.to_builtins(self.setup.safety)
         return {"safety": safety, "caps": [spending.summary() for spending in self.spendings], "retired": self.retired}
 

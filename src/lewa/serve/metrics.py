@@ -201,9 +201,9 @@ class Agents(Collector):
             for name in MODES:
                 mode.add_metric([served.name, name], served.hosted.setup.safety.mode == name)
             for spending in served.hosted.spendings:
-                summary = spending.summary()
+                now = {"total": spending.cap.total, "spent": spending.spent, "reserved": spending.reserved}
                 for name, family in caps.items():
-                    family.add_metric([served.name, summary["line"], summary["per"]], summary[name])
+                    family.add_metric([served.name, spending.cap.line, spending.cap.per], now[name])
         yield from (mode, *caps.values())
 
 

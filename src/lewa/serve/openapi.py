@@ -1,8 +1,7 @@
 """The description of the service, OpenAPI 3.1, generated from the table of routes and the types that validate."""
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -25,13 +24,13 @@ REFUSALS = {
 }
 
 
-def description(routes: Sequence[Route]) -> dict[str, Any]:
+def description(routes: Sequence[Route]) -> dict[str, object]:
     """Return the whole description."""
     kinds = [kind for route in routes for kind in (*_takes(route), *_returns(route))] + [RefusedEntry, Problem]
     schemas, components = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
     of = dict(zip(map(str, kinds), schemas, strict=True))
     problem = {"application/json": {"schema": schemas[-1]}}
-    paths: dict[str, dict[str, Any]] = {}
+    paths: dict[str, dict[str, object]] = {}
     for route in routes:
         paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, of, problem)
     for path, about in (("/live", "The process is alive"), ("/ready", "The service serves"), ("/metrics", "For Prometheus")):
@@ -46,15 +45,15 @@ def description(routes: Sequence[Route]) -> dict[str, Any]:
     }
 
 
-def _operation(route: Route, of: dict[str, Any], problem: dict[str, Any]) -> dict[str, Any]:
+def _operation(route: Route, of: Mapping[str, object], problem: Mapping[str, object]) -> dict[str, object]:
     named = {"name": msgspec.json.schema(Name), "id": {"type": "string"}}
     inside = [
         {"name": name, "in": "path", "required": True, "schema": named[name]} for name in re.findall(r"{(\w+)}", route.path)
     ]
-    answer: dict[str, Any] = {"application/json": {"schema": {"anyOf": [of[str(kind)] for kind in _returns(route)]}}}
+    answer: dict[str, object] = {"application/json": {"schema": {"anyOf": [of[str(kind)] for kind in _returns(route)]}}}
     if route.returns is str:
         answer = {"application/x-ndjson": {}, "application/vnd.apache.parquet": {}}
-    operation = {
+    operation: dict[str, object] = {
         "summary": route.summary,
         "operationId": f"{route.method.lower()}{re.sub('[^a-z]+', '_', route.path.lower()).rstrip('_')}",
         "description": f"Needs the scope {route.scope}.",
@@ -68,15 +67,15 @@ def _operation(route: Route, of: dict[str, Any], problem: dict[str, Any]) -> dic
     return operation
 
 
-def _takes(route: Route) -> tuple[Any, ...]:
+def _takes(route: Route) -> tuple[object, ...]:
     return _kinds(route.takes)
 
 
-def _returns(route: Route) -> tuple[Any, ...]:
+def _returns(route: Route) -> tuple[object, ...]:
     return _kinds(route.returns)
 
 
-def _kinds(kinds: Any) -> tuple[Any, ...]:
+def _kinds(kinds: object) -> tuple[object, ...]:
     if kinds is None or kinds is str:
         return ()
     return kinds if isinstance(kinds, tuple) else (kinds,)

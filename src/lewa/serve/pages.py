@@ -1,7 +1,7 @@
 """The page for people: rendered here, drawn live from the events. A key is taken once and kept in a cookie of this page."""
 
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 import msgspec
@@ -41,7 +41,6 @@ SAFE = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
-Shown = dict[str, Any]  # of an agent
 SHOWN = 20  # agents on one page
 
 _templates = Environment(
@@ -82,13 +81,13 @@ class Pages:
             "page.html", 200, agents=first, only=only, label=caller.label, version=__version__, more=len(agents) - len(first)
         )
 
-    async def _single(self, name: str, request: Request, caller: Caller) -> list[Shown]:
+    async def _single(self, name: str, request: Request, caller: Caller) -> list[dict[str, object]]:
         if not caller.may("read", name):
             raise RequestError(404, f"there is no agent {name} here")
         served = await self._app.host.find(name, FORWARDED in request.headers)
         return [describe(served.hosted, self._app.events.point(served), caller)]
 
-    async def _all(self, request: Request, caller: Caller) -> list[Shown]:
+    async def _all(self, request: Request, caller: Caller) -> list[dict[str, object]]:
         """Return what the page shows of every agent, of those on other replicas too, by name."""
         host, point, everywhere = self._app.host, self._app.events.point, self._app.service.everywhere
         mine = sorted(name for name in host.agents if caller.may("read", name))
@@ -125,7 +124,7 @@ class Pages:
         return Response(content, media_type=STATIC[name], headers={**SAFE, "Cache-Control": "public, max-age=3600"})
 
 
-def describe(hosted: Hosted, point: Point, caller: Caller) -> Shown:
+def describe(hosted: Hosted, point: Point, caller: Caller) -> dict[str, object]:
     """Return what the page shows of an agent, as plain data for JSON."""
     return {
         "name": hosted.setup.name,
@@ -150,7 +149,7 @@ def describe(hosted: Hosted, point: Point, caller: Caller) -> Shown:
     }
 
 
-def _render(template: str, status: int, **values: Any) -> Response:
+def _render(template: str, status: int, **values: object) -> Response:
     page = _templates.get_template(template).render(**values)
     return Response(page, status, media_type="text/html; charset=utf-8", headers=SAFE)
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 from starlette.requests import Request
@@ -36,7 +35,7 @@ class Call:
         return await self.service.host.find(self.name, self.forwarded)
 
 
-Handler = Callable[[Call], Awaitable[Any]]
+Handler = Callable[[Call], Awaitable[object]]
 
 
 @dataclass(frozen=True)
@@ -48,11 +47,11 @@ class Route:
     scope: str
     handler: Handler
     summary: str
-    takes: Any = None  # the type of the body
-    returns: Any = None
+    takes: object = None  # the type of the body
+    returns: object = None
     status: int = 200
     writes: bool = False
-    parameters: tuple[dict[str, Any], ...] = field(default=())
+    parameters: tuple[dict[str, object], ...] = field(default=())
 
 
 class Json(Response):
@@ -70,6 +69,6 @@ class Json(Response):
         await send({"type": "http.response.body", "body": self.body})
 
 
-def json_response(result: Any, status: int = 200, headers: dict[str, str] | None = None) -> Json:
+def json_response(result: object, status: int = 200, headers: dict[str, str] | None = None) -> Json:
     """Return a result as JSON."""
     return Json(encode(result), status, headers)
