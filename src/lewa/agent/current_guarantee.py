@@ -173,8 +173,8 @@ def _statements(state: "AgentState", made: int, late: Delays) -> tuple[Guarantee
     elif _moved(state):
         statements = learner.guarantees(K, made, Setting("arbitrary"))
     else:
-        asked = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
-        statements = tuple(item for item in asked if item.regret is not None) or (guarantee(learner, K, made),)
+        probable = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
+        statements = tuple(item for item in probable if item.regret is not None) or (guarantee(learner, K, made),)
     return tuple(item for item in statements if not (_moved(state) and item.needs_fixed_mean))
 
 
