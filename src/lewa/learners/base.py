@@ -137,7 +137,17 @@ class Learner:
         return ()
 
     def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
-        """Return the guarantees with late answers that hold with probability 1 - epsilon; most learners have none."""
+        """Return the guarantees with late answers that hold with probability 1 - epsilon; most learners have none.
+
+        Parameters
+        ----------
+        actions, rounds
+            K and T.
+        late
+            The delays of the answers.
+        epsilon
+            The probability with which a bound may fail.
+        """
         return ()
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
