@@ -1,4 +1,4 @@
-"""docs/architecture.md names only what is there, and every room."""
+"""docs/architecture.md names only what is there, and every room; docs/glossary.md names only what is there."""
 
 import ast
 import re
@@ -7,7 +7,8 @@ from pathlib import Path
 import lewa
 
 ROOT = Path(lewa.__file__).parent
-PAGE = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
+DOCS = Path(__file__).parent.parent / "docs"
+PAGE = (DOCS / "architecture.md").read_text()
 FILE = re.compile(r"`([\w/]+\.py)`")
 WHERE = re.compile(r"`([\w.]+)`\s+\(`([\w/]+\.py)`")  # `name` (`file`
 NAMES = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)`")
@@ -54,4 +55,13 @@ def test_every_room_has_its_row() -> None:
     rooms = {f"`{path.name}/`" for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
     rooms |= {f"`{path.stem}`" for path in ROOT.glob("*.py") if path.stem != "__init__"}
     missing = sorted(room for room in rooms if room not in rows)
+    assert not missing, missing
+
+
+def test_every_code_name_of_the_glossary_is_there() -> None:
+    sources = "\n".join(file.read_text() for file in ROOT.rglob("*.py"))
+    codes = re.findall("`([^`]+)`", (DOCS / "glossary.md").read_text())
+    words = {word for code in codes for word in re.findall(r"\w+", code)}
+    assert len(words) > 40
+    missing = sorted(word for word in words if not re.search(rf"\b{word}\b", sources))
     assert not missing, missing

@@ -165,6 +165,24 @@ def test_no_two_rooms_import_each_other_however_far_around() -> None:
             del left[room]
 
 
+def test_the_figure_of_the_architecture_has_these_imports() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "architecture.md").read_text()
+    figure = page.split("## Who may import whom")[1].split("```")[1].strip().splitlines()
+    chains = [[{room.strip() for room in step.split(",")} for step in line.split("<")] for line in figure]
+    left: dict[str, set[str]] = {}
+    for chain in chains:
+        for n, step in enumerate(chain):
+            for room in step:
+                left.setdefault(room, {"types"}).update(*chain[:n])
+    for _ in left:  # what stands left of a room that stands left
+        left = {room: rooms.union(*(left[other] for other in rooms)) for room, rooms in left.items()}
+    below = {"formatting", "schema", "sources", "version", "plugins", "notebook", "units"}  # which any room may import
+    wrong = {room: MAY_IMPORT[room] - rooms - below for room, rooms in left.items() if room not in below}
+    assert not any(wrong.values()), wrong
+    assert not any(room in rooms for room, rooms in left.items() if room != "types"), "a cycle in the figure"
+    assert all(MAY_IMPORT[room] <= below | {"types", "validation"} for room in below)
+
+
 def test_learners_never_draw_random_numbers() -> None:
     for file in (ROOT / "learners").glob("*.py"):
         nodes = list(ast.walk(ast.parse(file.read_text())))

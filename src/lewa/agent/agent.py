@@ -61,8 +61,9 @@ class Agent(ChangeMethods, AgentCore):
     expire_after : int, optional
         Close a decision this many decisions later.
     unanswered : "charge", "expire" or mapping
-        The rule for missing values of a closed decision. "charge" fills in the average of its action, or the worst value of
-        the range; "expire" leaves the decision out; a mapping such as {"reward": 0} fills in these values.
+        The rule for missing values of a closed decision. "charge" fills in the average of its action, or what is expected
+        of it, or the worst value of the range; for a constraint, a learner that forecasts costs fills in its forecast.
+        "expire" leaves the decision out; a mapping such as {"reward": 0} fills in these values.
     learn : "answer" or "close"
         When an answer is learned: as soon as it is complete, or when its decision is closed, `expire_after` decisions later.
         Use "close" if the time of an answer depends on its values: with fixed times of learning, the theorems hold that

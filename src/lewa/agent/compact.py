@@ -1,4 +1,4 @@
-"""Records in a compact form: one JSON list on one line, about 100 bytes. `Record.plain` is the long form beside it.
+"""Records in a compact form: one JSON list on one line, about 100 bytes. `plain()` of a record is the long form beside it.
 
 A decision has no play unless it is requested: the journal requests it if the learner needs it.
 """
