@@ -91,6 +91,18 @@ def test_a_few_open_decisions_do_not_keep_the_arrays_of_their_batches() -> None:
     assert sum(kept.values()) <= 2 * 8 * 12 + 100
 
 
+@pytest.mark.parametrize("learner", ["bandit-op-ewa", "late-bandit-lewa"])  # their decisions carry plays or charges
+def test_a_decision_that_leaves_its_batch_has_arrays_of_its_own(learner: str) -> None:
+    agent = fresh(learner)
+    first, second, *others = agent.pull_many(100)
+    agent.update_many([(decision, {"reward": 0.5, "cost": 0.5, "quality": 0.5}) for decision in others])
+    agent.update(first, cost=0.5)
+    agent.pull_many(1)
+    for number in (first.id, second.id):
+        pending = agent._state.open[number]
+        assert all(part is None or part.base is None for part in (pending.play, pending.charged))
+
+
 @pytest.mark.parametrize("mode", ["shadow", "frozen", "off"])
 def test_batches_keep_to_the_mode(mode: str) -> None:
     one, many, dice = fresh("auto"), fresh("auto"), np.random.default_rng(1)

@@ -52,6 +52,11 @@ class Block:
         play = None if self.plays is None else self.plays[row]
         return Pending(self.actions.item(row), self.propensities.item(row), play, None, self.charged[row])
 
+    def alone(self, number: int) -> Pending:
+        """Return one of the decisions with arrays of its own, which do not keep those of the block in memory."""
+        pending = self.pending(number)
+        return pending._replace(play=None if pending.play is None else pending.play.copy(), charged=pending.charged.copy())
+
     def take(self, rows: Indices) -> "Block":
         """Return these rows."""
         plays = None if self.plays is None else self.plays[rows]
@@ -173,7 +178,9 @@ class OpenDecisions:
     def _split_blocks(self) -> None:
         """Hold each decision by itself."""
         if self._rows:
-            self._items.update(self.items())
+            for number, item in self._items.items():
+                if type(item) is Block:
+                    self._items[number] = item.alone(number)
             self._rows = 0
 
     def pop(self, number: int) -> Pending:
@@ -190,7 +197,8 @@ class OpenDecisions:
 
     def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:
         """Store the reported values of a decision, the fields that are new, and its charges."""
-        pending = self[number]
+        item = self._items[number]
+        pending: Pending = item.alone(number) if type(item) is Block else item  # type: ignore[assignment]
         for f in fields:
             self.awaited[f][pending.action] -= 1
         if pending.charged.size or self._sees_all:

@@ -116,9 +116,9 @@ class AgentState(StateParts):
         if self.ledger is not None:
             self.ledger.settle(number, pending.action, numbers)
         if not whole:
-            fields, charged = [self._fields[name] for name in numbers], pending.charged
-            if charged.size and self._learns(number) and not self.setup.learns_at_close:
-                charged = settle_costs(self.driver, charged, units, fields)
+            fields, charged = [self._fields[name] for name in numbers], None
+            if pending.charged.size and self._learns(number) and not self.setup.learns_at_close:
+                charged = settle_costs(self.driver, pending.charged, units, fields)
             self.open.tell(number, units.copy(), fields, charged)
         else:
             if self.ledger is not None:
