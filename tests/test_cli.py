@@ -119,6 +119,13 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
     assert json.loads(printed)["reason"] == "nothing is proved for this learner with late answers"
     _, printed, _ = lewa_("guarantee", "late-lewa", *words, "--epsilon", 0.1)
     assert (json.loads(printed)["kind"], json.loads(printed)["epsilon"]) == ("high probability", 0.1)
+    _, printed, _ = lewa_("guarantee", "late-lewa-ix", *words, "--epsilon", 0.1, "--set", "delay=20")
+    found = json.loads(printed)
+    learner = make_learner("late-lewa-ix", 3, 10**6, 0.5, delay=20, epsilon=0.1)
+    (bound,) = learner.late_probable(3, 10**6, most_late(10**6, 20), 0.1)
+    assert (found["kind"], found["source"][-5:], found["regret"]) == ("high probability", "(Th6)", bound.regret)
+    _, printed, _ = lewa_("guarantee", "late-lewa-ix", *words)
+    assert "needs delta >= 4*m*eta*(K + G) with G = 40" in json.loads(printed)["reason"]
     _, printed, _ = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
     assert json.loads(printed)["reason"] == "nothing is proved with high probability for this learner with late answers"
     status, _, error = lewa_("guarantee", "lewa", *words, "--slater", 0.1)

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from tests.agent.test_late import answer_late
 
-from lewa import Agent, at_least
+from lewa import Agent, at_least, at_most
 from lewa.choice import choose_for_late_answers
 from lewa.learners import make
-from lewa.theory import delayed, delayed_probable
+from lewa.theory import delayed, delayed_ix, delayed_probable
 from lewa.theory.delayed import Delays
-from lewa.theory.guarantees import EVERY_ROUND, SHARES
+from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, MEAN, SHARES, UNSEEN
 
 LINES = [at_least("c", 0.5)]
 
@@ -59,6 +59,56 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
     assert sure.regret < expected.regret < probable.regret < 401
     tuned: Any = make("late-lewa", actions=2, horizon=1, floor=0.5, epsilon=0.1)
     assert tuned.delta == pytest.approx(sqrt(2 * (2 * log(2) + log(40) + 1)))
+
+
+def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() -> None:
+    settings = {"epsilon": 0.1, "delay": 1}
+    agent = Agent(["a", "b"], LINES, learner="late-lewa-ix", horizon=400, settings=settings, unanswered="expire")
+    answer_late(agent, 399, 1, vector=False)
+    before = float(agent._state.driver.multiplier[0])
+    decision = agent.pull()
+    agent.close(decision)
+    learner: Any = agent.setup.learner
+    after = max(before - learner.mu * learner.delta * decision.multipliers[0], 0.0)  # as an answer at the floor
+    assert agent._state.driver.multiplier[0] == pytest.approx(after)
+    status, late = agent.status(), agent._state.delays.so_far()
+    assert (late.missing, agent._state.delays.made) == (1, 399)
+    assert status.guarantees == (*learner.late_probable(2, 399, late, 0.1), *learner.late_guarantees(2, 399, late))
+    probable, expected = status.guarantees
+    assert (probable.kind, probable.epsilon, probable.source) == ("high probability", 0.1, delayed_ix.SOURCE)
+    assert probable.assumptions == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.IN_ADVANCE)
+    parts = delayed_ix.terms(learner, 2, 400, late)
+    assert parts.missing == pytest.approx(1 + (parts.dearest - 1) / 2)
+    assert probable.regret == pytest.approx(parts.probable(learner.eta, 2, 0.1))
+    assert expected.regret is not None
+    assert probable.regret is not None
+    assert expected.regret < probable.regret < 400
+    again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    assert (again.status().guarantees, again.pull()) == (status.guarantees, agent.pull())
+    agent.set_limit("c", 0.4)
+    answer_late(agent, 20, 1, vector=False)
+    assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
+
+
+def test_the_state_of_late_lewa_ix_follows_masks_ranges_and_new_actions() -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner="late-lewa-ix", horizon=400, seed=2)
+    early = agent.pull()
+    for _ in range(20):
+        agent.update(agent.pull(), reward=0.2, cost=0.4)
+    for _ in range(60):
+        some = agent.pull(available=["a", "b"])
+        agent.update(some, reward=0.2, cost=0.9 if some.action == "a" else 0.1)
+    driver = agent._state.driver
+    logs = driver.state.weights.log
+    assert driver.state.log_total[0] == pytest.approx(float(np.log(np.exp(logs).sum())), abs=1e-9)
+    total = float(driver.state.log_total[0])
+    agent.add_action("d")
+    assert float(agent._state.driver.state.log_total[0]) == total  # a new action is no reason to divide by more
+    price = float(agent._state.driver.multiplier[0])
+    agent.set_range("cost", (0, 2))
+    assert agent._state.driver.multiplier[0] == pytest.approx(2 * price)
+    agent.update(early, reward=1.0, cost=1.5)
+    assert np.isfinite(agent.pull().play).all()
 
 
 def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:

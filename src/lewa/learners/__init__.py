@@ -45,6 +45,7 @@ from lewa.learners.hp_lewa import HpLewa
 from lewa.learners.kube import Kube
 from lewa.learners.late_bandit_lewa import LateBanditLewa
 from lewa.learners.late_lewa import LateLewa
+from lewa.learners.late_lewa_ix import LateLewaIx
 from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
@@ -80,6 +81,7 @@ ALL: dict[str, type[Learner]] = {
     "lewa-ucb": LewaUcb,
     "anytime-bandit-lewa": AnytimeBanditLewa,
     "late-bandit-lewa": LateBanditLewa,
+    "late-lewa-ix": LateLewaIx,
     "fixed-share-lewa": FixedShareLewa,
     "exp-lewa": ExpLewa,
     "exp-bandit-lewa": ExpBanditLewa,
@@ -301,6 +303,7 @@ __all__ = [
     "Kube",
     "LateBanditLewa",
     "LateLewa",
+    "LateLewaIx",
     "Learner",
     "Lewa",
     "LewaIx",

@@ -132,12 +132,24 @@ def _expected(
 # LEWA-IX ---------------------------------------------------------------------------------------------------------------
 
 
-def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Bound expectations if delta >= 4 m eta K; with the given epsilon if delta > 4 m eta K, also if rewards react."""
+def lewa_ix(
+    learner: parameters.Dual, actions: int, rounds: int, setting: Setting, source: str = "LEWA-IX"
+) -> tuple[Guarantee, ...]:
+    """Bound expectations if delta >= 4 m eta K; with the given epsilon if delta > 4 m eta K, also if rewards react.
+
+    Parameters
+    ----------
+    learner, actions, rounds
+        The learner, K and T.
+    setting
+        The assumptions.
+    source
+        The name of the theorem.
+    """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
-    source, K, T, m = "LEWA-IX", actions, rounds, floor.size
+    K, T, m = actions, rounds, floor.size
     lacks = _lacks({"delta >= 4*m*eta*K": _least(delta, 4 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
         return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
@@ -149,7 +161,7 @@ def lewa_ix(learner: parameters.Dual, actions: int, rounds: int, setting: Settin
     expected = _expected(source, Averaged(B, A, price), T, floor, setting, afterwards)
     if setting.epsilon is None:
         return expected
-    source, quarter = "LEWA-IX, high probability", setting.epsilon / 4
+    source, quarter = f"{source}, high probability", setting.epsilon / 4
     B += log(K / quarter) / eta + (1 + price) * log(1 / quarter)
     if setting.constraints == "arbitrary":
         every_round = conclude(

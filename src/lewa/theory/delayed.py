@@ -38,7 +38,7 @@ PAST = "conditional on everything that was learned before the last change"
 LATE, CHANGED = "late answers", "from the last change on"
 CHANCE = (
     "with late answers its theorem divides by a different probability than the algorithm does, so nothing is proved "
-    "for the algorithm"
+    "for the algorithm; late-lewa-ix divides by that probability"
 )
 
 

@@ -4,6 +4,7 @@ Weights that change one at a time and are drawn from can be many: above some hun
 a tree, FAN children to a node, so that a draw and a change look at O(log K) of them.
 """
 
+from math import log
 from typing import NamedTuple
 
 import numpy as np
@@ -250,6 +251,12 @@ def shrink_one(w: Weights, i: int, x: float) -> None:
         w.head[FRESH] = w.head[SUM]
     if not SMALL < w.head[SUM] < LARGE:
         refresh(w)
+
+
+@rule
+def log_sum(w: Weights) -> float:
+    """ln sum w"""
+    return float(w.head[ANCHOR] + log(w.head[SUM]))
 
 
 @rule
