@@ -17,6 +17,7 @@ import pytest
 import lewa
 from lewa.agent import read_journal, record
 from lewa.cli.check import find
+from lewa.data import off_policy
 from lewa.data.log import Log
 
 PACKAGE = Path(lewa.__file__).parent
@@ -145,6 +146,41 @@ RIGHT: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         {"rewards": [1, 0, 0], "constraints": [[1, 0, 0]], "play": [1, 0, 0]},
     ),
 }
+
+
+FEW = {name: WRONG[name] for name in ("None", "two lines", "a list of lists", "a huge integer", "a matrix", "a dictionary")}
+
+
+def _complaints(function: Callable[..., object], right: dict[str, Any]) -> dict[str, str]:
+    """Call a function with each argument wrong in turn; return what is not answered well."""
+    calls = {f"{name}={what}": {**right, name: wrong} for name in right for what, wrong in FEW.items()}
+    answers = {call: complaint(partial(function, **arguments)) for call, arguments in calls.items()}
+    return {call: text for call, text in answers.items() if text}
+
+
+@pytest.mark.parametrize("name", [*lewa.learners.ALL, "lewa+doubling", "lewa+tightened", "lewa+governed"])
+def test_every_learner_refuses_wrong_parameters(name: str) -> None:
+    kind = lewa.learners.find(name)
+    learner = kind.examples()[0][0]
+    assert _complaints(kind, learner.parameters) == {}
+    arguments = inspect.signature(kind.tuned).parameters.values()
+    settings = {one.name: one.default for one in arguments if one.default is not one.empty}
+    right = {"actions": 3, "horizon": 100, "floor": 0.5, **settings, **({"policies": 2} if "policies" in settings else {})}
+    assert _complaints(kind.tuned, right) == {}
+
+
+@pytest.mark.parametrize("kind", [*lewa.games.ALL.values(), *lewa.games.TWISTS.values()])
+def test_every_game_refuses_wrong_parameters(kind: Callable[..., object]) -> None:
+    arguments = inspect.signature(kind).parameters.values()
+    assert _complaints(kind, {one.name: GAME if one.name == "game" else one.default for one in arguments}) == {}
+
+
+def test_every_off_policy_value_refuses_wrong_arguments() -> None:
+    right = {"action": [0, 1] * 2, "reward": [0.5] * 4, "propensity": [0.5] * 4, "play": [0.5, 0.5], "level": 0.95}
+    for function in (off_policy.ips, off_policy.snips, off_policy.doubly_robust):
+        more: dict[str, Any] = {"range": (0, 1)} if function is not off_policy.snips else {}
+        more |= {"model": [0.5, 0.5]} if function is off_policy.doubly_robust else {}
+        assert _complaints(function, {**right, **more}) == {}
 
 
 # The methods of public classes, each with the right arguments and the object it is called on, made anew.

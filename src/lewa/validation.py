@@ -48,6 +48,24 @@ def as_flag(name: str, value: object) -> bool:
     return bool(value)
 
 
+def as_real(name: str, value: object) -> float:
+    """Return a real number as a float, infinite and NaN too; raise ValueError for anything else."""
+    try:
+        if isinstance(value, Real):
+            return float(value)
+    except OverflowError:
+        raise ValueError(f"{name} must be a number that a float holds, got {name}={short_repr(value)}") from None
+    raise ValueError(f"{name} must be a number, got {name}={short_repr(value)}")
+
+
+def as_share(name: str, value: object) -> float:
+    """Return one number in [0, 1]; raise ValueError for anything else."""
+    array = in_unit(name, value)
+    if array.ndim:
+        raise ValueError(f"{name} must be one number in [0, 1], got an array of shape {array.shape}")
+    return float(array)
+
+
 def as_path(name: str, value: object) -> str:
     """Return a path as text; raise ValueError for anything else, and for a path with line breaks."""
     path = os.fspath(value) if isinstance(value, str | os.PathLike) else None

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from lewa import games
-from lewa.game import Game
+from lewa.game import Game, check_game
 from lewa.games.stream import GameStream
 from lewa.types import Vector
-from lewa.validation import as_count, as_floor, nearest
+from lewa.validation import as_count, as_floor, nearest, short_repr
 from lewa.version import install
 
 try:
@@ -54,9 +54,9 @@ class Environment(gymnasium.Env[Vector, np.int64]):
 
     metadata: dict[str, Any] = {"render_modes": []}
 
-    def __init__(self, game: Any, floor: object, rounds: int | None = None) -> None:
+    def __init__(self, game: Game | str, floor: object, rounds: int | None = None) -> None:
         self.floor = as_floor(floor)
-        self.game = _game_for_problem(game, self.floor, rounds) if isinstance(game, str) else game
+        self.game = _game_for_problem(game, self.floor, rounds) if isinstance(game, str) else check_game(game)
         length = self.game.length if rounds is None else rounds
         if length is None:
             raise ValueError("rounds must be an integer of at least 1 for a game without end, got None")
@@ -106,7 +106,7 @@ class Environment(gymnasium.Env[Vector, np.int64]):
             raise gymnasium.error.ResetNeeded(f"call reset to begin an episode of {self.rounds} rounds")
         K = self.game.actions
         if action not in self.action_space:
-            raise ValueError(f"the action must be an integer from 0 to {K - 1}, got {action!r}")
+            raise ValueError(f"the action must be an integer from 0 to {K - 1}, got {short_repr(action)}")
         i = int(action)  # type: ignore[call-overload]  # the space has checked it
         play = np.eye(K)[i] if self._nature.reacts else None
         rewards, constraints = self._nature.round(self._round, play)
@@ -158,6 +158,8 @@ class Telling(gymnasium.Wrapper[Any, Any, Any, Any], gymnasium.utils.RecordConst
     """
 
     def __init__(self, env: Any, names: Sequence[str] = ("cost",)) -> None:
+        if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+            raise ValueError(f"names must be a list of names in info, got {short_repr(names)}")
         gymnasium.utils.RecordConstructorArgs.__init__(self, names=names)
         super().__init__(env)
         self.names = names

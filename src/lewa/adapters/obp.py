@@ -4,7 +4,7 @@ obp indexes arrays by round, action and position; a learner here takes one actio
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,9 @@ from lewa.games.stream import GameStream
 from lewa.measures.trace import Trace
 from lewa.simulate.log_replay import LogReplay
 from lewa.types import Cube
+from lewa.validation import as_count, as_floats, short_repr
+
+T = TypeVar("T")
 
 
 def read_feedback(feedback: Mapping[str, Any], constraints: ArrayLike | None = None) -> Log:
@@ -31,27 +34,30 @@ def read_feedback(feedback: Mapping[str, Any], constraints: ArrayLike | None = N
     >>> read_feedback({"n_rounds": 2, "n_actions": 2, **rows}, constraints=[0.2, 0.9])
     Log(2 rows, 2 actions, 1 constraints)
     """
+    if not isinstance(feedback, Mapping):
+        raise ValueError(f"the feedback must be a dictionary of obp, got {short_repr(feedback)}")
     missing = [key for key in ("n_actions", "action", "reward", "pscore") if feedback.get(key) is None]
     if missing:
         why = ": replays and estimates need the logger's propensities" if "pscore" in missing else ""
         raise ValueError(f"the feedback must have {', '.join(missing)}{why}")
     position = feedback.get("position")
-    if position is not None and np.unique(position).size > 1:
-        positions = np.unique(position).tolist()
+    positions = [] if position is None else np.unique(_array("position", position)).tolist()
+    if len(positions) > 1:
         raise ValueError(
             f"there must be one position, got {len(positions)}: {positions}; read each position as a separate log"
         )
-    action = np.asarray(feedback["action"])
+    action = _array("action", feedback["action"])
     if action.dtype.kind not in "iu" or action.ndim != 1:
         raise ValueError(f"action must be one integer per row, got {action.dtype} of the shape {action.shape}")
     values = feedback.get("constraints") if constraints is None else constraints
     if values is None:
         raise ValueError("feedback without constraints needs constraints=..., (rows,) or (rows, m), in [0, 1]")
-    values = np.asarray(values, dtype=np.float64)
+    values = as_floats("constraints", values)
     values = values[:, np.newaxis] if values.ndim == 1 else values
     context = feedback.get("context")
-    context = None if context is None or not np.any(context) else context
-    return Log(action, feedback["pscore"], feedback["reward"], values, int(feedback["n_actions"]), context)
+    context = None if context is None or not as_floats("context", context).any() else context
+    actions = as_count("n_actions", feedback["n_actions"])
+    return Log(action, feedback["pscore"], feedback["reward"], values, actions, context)
 
 
 def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def write_feedback(source: Trace | Log, seed: int | None = None) -> dict[str, An
     """
     if isinstance(source, Log):
         return _feedback(source)
-    s = _index_of_seed(source.seeds, seed)
+    s = _index_of_seed(_check_source(source, Trace).seeds, seed)
     plays, actions = _plays(source)[s], source.actions[s].astype(np.int64)
     rows = len(plays)
     reward, values = np.empty(rows), np.empty((rows, source.floor.size))
@@ -98,7 +104,8 @@ def action_dist(source: Trace | LogReplay, seed: int | None = None) -> Cube:
     >>> action_dist(trace).shape
     (100, 3, 1)
     """
-    return np.array(_plays(source)[_index_of_seed(source.seeds, seed)][:, :, np.newaxis])
+    s = _index_of_seed(_check_source(source, Trace, LogReplay).seeds, seed)
+    return np.array(_plays(source)[s][:, :, np.newaxis])
 
 
 def _feedback(log: Log) -> dict[str, Any]:
@@ -119,9 +126,22 @@ def _index_of_seed(seeds: tuple[int, ...], seed: int | None) -> int:
     """Return the index of the seed, which need not be named if there is only one."""
     if seed is None and len(seeds) > 1:
         raise ValueError(f"a dictionary has one seed: choose one of {', '.join(map(str, seeds))}")
-    if seed is not None and seed not in seeds:
-        raise ValueError(f"seed must be one of {', '.join(map(str, seeds))}, got {seed}")
+    if seed is not None and (not isinstance(seed, int) or seed not in seeds):
+        raise ValueError(f"seed must be one of {', '.join(map(str, seeds))}, got {short_repr(seed)}")
     return 0 if seed is None else seeds.index(seed)
+
+
+def _check_source(source: T, *kinds: type) -> T:
+    if not isinstance(source, kinds):
+        raise TypeError(f"source must be a result of lewa.play or lewa.replay, got {short_repr(source)}")
+    return source
+
+
+def _array(name: str, values: object) -> np.ndarray[tuple[int, ...], np.dtype[np.generic]]:
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be one value per row, got {short_repr(values)}") from None
 
 
 def _plays(source: Trace | LogReplay) -> Cube:

@@ -30,6 +30,8 @@ from openfeature.provider.metadata import Metadata
 from openfeature.track import TrackingEventDetails
 
 from lewa.client import Client, ServedDecision, Unavailable
+from lewa.client.arguments import as_text
+from lewa.validation import as_real, short_repr
 
 REMEMBERED = 100_000  # decisions that a tracking event finds again by its targeting key
 
@@ -47,6 +49,10 @@ class LewaProvider(AbstractProvider):
 
     def __init__(self, client: Client, context: Sequence[str] = ()) -> None:
         super().__init__()
+        if isinstance(client, type) or not hasattr(client, "decide"):
+            raise TypeError(f"client must be a lewa.client.Client, got {short_repr(client)}")
+        if isinstance(context, str) or not isinstance(context, Sequence) or not all(isinstance(a, str) for a in context):
+            raise ValueError(f"context must be a list of names of attributes, got {short_repr(context)}")
         self._client, self._sent, self._lock = client, frozenset(context), Lock()
         self._decisions: OrderedDict[tuple[str, str], ServedDecision] = OrderedDict()
 
@@ -90,15 +96,19 @@ class LewaProvider(AbstractProvider):
         tracking_event_details: TrackingEventDetails | None = None,
     ) -> None:
         """Report the reward and other values of the last decision for this flag and targeting key; ignore unknown ones."""
-        key = _key(evaluation_context)
+        key, details = _key(evaluation_context), tracking_event_details
+        if details is not None and not isinstance(details, TrackingEventDetails):
+            raise TypeError(f"tracking_event_details must be a TrackingEventDetails, got {short_repr(details)}")
         with self._lock:
-            decision = None if key is None else self._decisions.get((tracking_event_name, key))
-        if decision is None or tracking_event_details is None:
+            decision = (
+                None if key is None else self._decisions.get((as_text("the name of an event", tracking_event_name), key))
+            )
+        if decision is None or details is None:
             return
-        attributes = tracking_event_details.attributes.items()
-        values = {name: float(value) for name, value in attributes if isinstance(value, int | float)}
-        if tracking_event_details.value is not None:
-            values["reward"] = float(tracking_event_details.value)
+        attributes = details.attributes.items()
+        values = {field: as_real(field, value) for field, value in attributes if isinstance(value, int | float)}
+        if details.value is not None:
+            values["reward"] = as_real("the value of a tracking event", details.value)
         decision.feedback(**values)
 
     def shutdown(self) -> None:
@@ -137,4 +147,6 @@ class LewaProvider(AbstractProvider):
 
 
 def _key(context: EvaluationContext | None) -> str | None:
+    if context is not None and not isinstance(context, EvaluationContext):
+        raise TypeError(f"the context must be an EvaluationContext, got {short_repr(context)}")
     return None if context is None else context.targeting_key or None

@@ -1,7 +1,8 @@
 """Use a lewa agent as a bandit policy of river."""
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 from lewa.agent import Agent, Constraint, Decision, at_least
@@ -9,6 +10,7 @@ from lewa.context import Column
 from lewa.feedback import feedback_kind
 from lewa.learners import find
 from lewa.units import as_number
+from lewa.validation import short_repr
 from lewa.version import install
 
 try:
@@ -76,10 +78,14 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         reward_obj: Any = None,
         regressor: Any = None,
     ) -> None:
+        if reward_obj is not None and (isinstance(reward_obj, type) or not hasattr(reward_obj, "clone")):
+            raise ValueError(f"reward_obj must be a statistic or a metric of river, got {short_repr(reward_obj)}")
         super().__init__(reward_obj=reward_obj)
         if isinstance(learner, str) and learner != "auto" and feedback_kind(find(learner)) == "full":
             raise ValueError(f"{learner} needs the outcome of every arm, but river reports only the arm that was pulled")
-        self.constraints, self.arms, self.reward_range, self.horizon = constraints or None, arms, reward_range, horizon
+        free = isinstance(constraints, Sequence) and not constraints
+        self.constraints, self.arms = None if free else constraints, arms
+        self.reward_range, self.horizon = reward_range, horizon
         self.learner, self.seed, self.settings, self.known = learner, seed, settings, known
         self.context, self.regressor = context, regressor
         self.decision: Decision | None = None  # the latest
@@ -97,8 +103,8 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
 
     def _begin(self, arms: Sequence[str | int]) -> Agent:
         self._agent = agent = Agent(
-            list(arms),
-            self.constraints or [FREE],
+            _as_arms(arms),
+            [FREE] if self.constraints is None else self.constraints,
             self.reward_range,
             self.horizon,
             self.learner,
@@ -110,7 +116,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             unanswered="expire",
         )
         self._open = {arm: deque(maxlen=agent.setup.max_pending) for arm in agent.setup.actions}
-        self._all = arms
+        self._all = _as_arms(arms)
         return agent
 
     def pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
@@ -119,7 +125,8 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
 
     def _pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
         agent = self._agent or self._begin(arm_ids)
-        self.decision = agent.pull(None if arm_ids == self._all else arm_ids, context=context)
+        arms = _as_arms(arm_ids)
+        self.decision = agent.pull(None if arms == self._all else arms, context=context)
         self._open[self.decision.action].append(self.decision.id)
         return self.decision.action
 
@@ -136,15 +143,15 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             The value of every constraint that is not in `known` and not attached to the reward.
         """
         agent, amount = self.agent, as_number("reward", reward)
-        if arm_id not in self._open:
-            raise ValueError(f"the arm must be one of {', '.join(map(repr, self._open))}, got {arm_id!r}")
+        if not isinstance(arm_id, str | Integral) or arm_id not in self._open:
+            raise ValueError(f"the arm must be one of {', '.join(map(repr, self._open))}, got {short_repr(arm_id)}")
         by_line: dict[str, Any] = {**getattr(reward, "quantities", {}), **values}
         for line in agent.setup.constraints:
             if line.name not in by_line:
                 by_line[line.name] = self._value(line, arm_id)
         waiting = self._open[arm_id]
-        if not waiting or (decision is not None and decision not in waiting):
-            which = "no pull" if decision is None else f"no pull with the number {decision}"
+        if not waiting or (decision is not None and (not isinstance(decision, Integral) or decision not in waiting)):
+            which = "no pull" if decision is None else f"no pull with the number {short_repr(decision)}"
             raise ValueError(f"{which} of {arm_id!r} is open: it was answered or never made, so nothing was changed")
         number = waiting[-1] if decision is None else decision
         agent.update(number, reward=amount, **by_line)
@@ -161,3 +168,11 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             f"the {line.name} of {arm!r} is missing: pass update(arm, reward, {line.name}=...) or "
             f"known={{{line.name!r}: [...]}}"
         )
+
+
+def _as_arms(arms: object) -> list[str | int]:
+    named = isinstance(arms, Iterable) and not isinstance(arms, str | bytes | Mapping)
+    each = list(arms) if named else []  # type: ignore[call-overload]
+    if not named or not all(isinstance(arm, str | Integral) for arm in each):
+        raise ValueError(f"arms must be a list of names or whole numbers, got {short_repr(arms)}")
+    return each

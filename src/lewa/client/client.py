@@ -5,13 +5,14 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
-from uuid import uuid4
 
 import httpx2
 
+from lewa.client.arguments import as_fallback, as_file, as_key, as_seconds, as_text, as_timeout, query_of
 from lewa.client.decision import ServedDecision
 from lewa.client.outbox import PAUSE, Outbox
 from lewa.client.sender import Refusal, address, is_rejection
+from lewa.validation import short_repr
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
 
@@ -33,14 +34,15 @@ class _Base:
         queue: int = 10_000,
         spill: str | Path | None = None,
     ) -> None:
-        if not timeout > 0:
-            raise ValueError(f"timeout must be positive, got {timeout!r}")
         if isinstance(queue, bool) or not isinstance(queue, int) or queue < 1:
-            raise ValueError(f"queue must be a whole number of at least 1, got {queue!r}")
-        self._timeout, self._fallback = timeout, fallback
-        self._options: dict[str, Any] = {"base_url": url, "headers": {"Authorization": f"Bearer {key}"}}
-        self._sender = httpx2.Client(**self._options, timeout=ANSWER)
-        self._outbox = Outbox(self._sender, queue, None if spill is None else Path(spill))
+            raise ValueError(f"queue must be a whole number of at least 1, got {short_repr(queue)}")
+        self._timeout, self._fallback, file = as_timeout(timeout), as_fallback(fallback), as_file(spill)
+        self._options: dict[str, Any] = {"base_url": url, "headers": {"Authorization": f"Bearer {as_key(key)}"}}
+        try:
+            self._sender = httpx2.Client(**self._options, timeout=ANSWER)
+        except (TypeError, ValueError, httpx2.InvalidURL):
+            raise ValueError(f"url must be the address of the service, got {short_repr(url)}") from None
+        self._outbox = Outbox(self._sender, queue, file)
 
     @property
     def waiting(self) -> int:
@@ -57,9 +59,9 @@ class _Base:
         if isinstance(decision, ServedDecision):
             decision.feedback(**values)
             return
-        agent, colon, _ = decision.rpartition(":")
-        if not colon:
-            raise ValueError(f"a decision must be written AGENT:NUMBER, got {decision!r}")
+        if not isinstance(decision, str) or ":" not in decision:
+            raise ValueError(f"a decision must be written AGENT:NUMBER, got {short_repr(decision)}")
+        agent = decision.rpartition(":")[0]
         self._outbox.put({"agent": agent, "verb": "feedback", "decision": decision, "values": values})
 
     def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:
@@ -80,17 +82,6 @@ class _Base:
         if action is None:
             raise Unavailable(f"the service did not answer for {agent} within {self._timeout:g} s, and there is no fallback")
         return ServedDecision(agent, action, 1.0, None, key, "client", self._outbox)
-
-
-def _query(
-    key: str | None,
-    available: Sequence[str] | None,
-    reserve: Mapping[str, float] | None,
-    context: Mapping[str, object] | None,
-    advice: Mapping[str, object] | None,
-) -> dict[str, Any]:
-    body = {"available": available, "reserve": reserve, "context": context, "advice": advice}
-    return {"key": key or uuid4().hex, **{name: value for name, value in body.items() if value is not None}}
 
 
 class Client(_Base):
@@ -142,7 +133,8 @@ class Client(_Base):
             The advice of policies by name, for an agent that mixes policies: an action, or probabilities of actions.
         """
         self._outbox.check_process()
-        query = _query(key, available, reserve, context, advice)
+        as_text("agent", agent)
+        query = query_of(key, available, reserve=reserve, context=context, advice=advice)
         end, pause = time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
@@ -150,20 +142,20 @@ class Client(_Base):
             except httpx2.HTTPError:
                 pass
             else:
-                decision = self._decided(agent, query["key"], answer)
+                decision = self._decided(agent, str(query["key"]), answer)
                 if decision is not None:
                     return decision
             time.sleep(max(0.0, min(pause, end - time.monotonic())))
             pause *= 2
-        return self._fall_back(agent, query["key"])
+        return self._fall_back(agent, str(query["key"]))
 
     def flush(self, seconds: float = ANSWER) -> bool:
         """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
-        return self._outbox.flush(seconds)
+        return self._outbox.flush(as_seconds(seconds))
 
     def close(self, seconds: float = ANSWER) -> int:
         """Send the remaining answers for at most this many seconds; return how many are lost: none with a spill file."""
-        lost = self._outbox.close(seconds)
+        lost = self._outbox.close(as_seconds(seconds))
         self._http.close()
         self._sender.close()
         return lost
@@ -210,7 +202,8 @@ class AsyncClient(_Base):
             The advice of policies by name, for an agent that mixes policies: an action, or probabilities of actions.
         """
         self._outbox.check_process()
-        query = _query(key, available, reserve, context, advice)
+        as_text("agent", agent)
+        query = query_of(key, available, reserve=reserve, context=context, advice=advice)
         end, pause = time.monotonic() + self._timeout, PAUSE
         while (left := end - time.monotonic()) > 0:
             try:
@@ -219,20 +212,20 @@ class AsyncClient(_Base):
             except (httpx2.HTTPError, TimeoutError):
                 pass
             else:
-                decision = self._decided(agent, query["key"], answer)
+                decision = self._decided(agent, str(query["key"]), answer)
                 if decision is not None:
                     return decision
             await asyncio.sleep(max(0.0, min(pause, end - time.monotonic())))
             pause *= 2
-        return self._fall_back(agent, query["key"])
+        return self._fall_back(agent, str(query["key"]))
 
     async def flush(self, seconds: float = ANSWER) -> bool:
         """Wait at most this many seconds until all answers are acknowledged; return whether they are."""
-        return await asyncio.to_thread(self._outbox.flush, seconds)
+        return await asyncio.to_thread(self._outbox.flush, as_seconds(seconds))
 
     async def close(self, seconds: float = ANSWER) -> int:
         """Send the remaining answers for at most this many seconds; return how many are lost: none with a spill file."""
-        lost = await asyncio.to_thread(self._outbox.close, seconds)
+        lost = await asyncio.to_thread(self._outbox.close, as_seconds(seconds))
         await self._http.aclose()
         self._sender.close()
         return lost

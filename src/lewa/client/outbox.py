@@ -18,6 +18,7 @@ import httpx2
 
 from lewa.client.sender import Refusal, Sender
 from lewa.client.spill import Entry, Spill, SpillError
+from lewa.validation import short_repr
 
 MOST = 500  # answers of one request
 PAUSE, LONGEST_PAUSE = 0.05, 5.0  # seconds between attempts, doubled each time
@@ -186,10 +187,10 @@ def _plain(name: str, value: object) -> float | list[float]:
     numbers = list(plain) if isinstance(plain, list | tuple) else [plain]
     try:
         floats = [float(number) for number in numbers if not isinstance(number, str)]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         floats = []
     if len(floats) != len(numbers) or not all(map(isfinite, floats)):
-        raise ValueError(f"the {name} of a decision must be a finite number, got {value!r}")
+        raise ValueError(f"the {name} of a decision must be a finite number, got {short_repr(value)}")
     return floats if isinstance(plain, list | tuple) else floats[0]
 
 

@@ -97,7 +97,8 @@ def as_context(columns: object, most: int = MOST_FEATURES) -> Context:
     items = [column_from_plain(item) if isinstance(item, dict) else item for item in items]
     if not items or not all(isinstance(item, Column) for item in items):
         raise ValueError(
-            f"a context must have at least one of number(...), category(...), text(...), vector(...), got {items}"
+            "a context must have at least one of number(...), category(...), text(...), vector(...), got "
+            f"{short_repr(items)}"
         )
     context = Context(tuple(items))
     if len(set(context.names)) < len(items):

@@ -35,7 +35,7 @@ from numpy.typing import ArrayLike
 from lewa.measures.confidence_sequence import interval
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import as_range
-from lewa.validation import short_repr
+from lewa.validation import as_floats, short_repr
 
 SUM_TOLERANCE = 1e-9  # by which the probabilities of a play may miss 1
 Range: TypeAlias = tuple[float, float]
@@ -180,7 +180,7 @@ def _running_mean(counts: Vector, values: Vector, default: Vector) -> Vector:
 
 
 def _checked_model(rows: Rows, model: ArrayLike, range: Range | None) -> Callable[[int], Vector]:  # noqa: A002
-    guess = np.asarray(model, dtype=np.float64)
+    guess = as_floats("a model", model)
     T, K = rows.value.size, rows.play.shape[-1]
     if guess.shape not in ((K,), (T, K)) or not np.isfinite(guess).all():
         raise ValueError(f"a model must be finite numbers of the shape ({K},) or ({T}, {K}), got {guess.shape}")

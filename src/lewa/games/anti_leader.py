@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lewa.games.base import OneConstraint, coins
+from lewa.games.base import OneConstraint, coins, convert_flags
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
-from lewa.validation import in_unit
+from lewa.validation import in_unit, short_repr
 
 PAYS = ("least", "rivals")
 
@@ -40,9 +40,12 @@ class AntiLeader(OneConstraint):
     noisy: bool = True
 
     def __post_init__(self) -> None:
-        if self.pays not in PAYS:
-            raise ValueError(f"pays must be 'least' or 'rivals', got {self.pays!r}")
-        in_unit("mean constraints", self.constraint_means)
+        if not isinstance(self.pays, str) or self.pays not in PAYS:
+            raise ValueError(f"pays must be 'least' or 'rivals', got {short_repr(self.pays)}")
+        convert_flags(self, "noisy")
+        means = in_unit("mean constraints", self.constraint_means)
+        if means.ndim != 1 or not means.size:
+            raise ValueError(f"constraint_means must have one number per action, got the shape {means.shape}")
 
     @property
     def setting(self) -> Setting:

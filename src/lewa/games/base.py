@@ -13,7 +13,7 @@ from lewa.kernels import lots, toss
 from lewa.measures.best_play import TIGHT, best_fixed_play, slater_gap
 from lewa.theory.guarantees import Setting
 from lewa.types import Cube, Matrix, Vector, Words
-from lewa.validation import as_count, as_floor, in_unit
+from lewa.validation import as_count, as_flag, as_floor, in_unit
 
 CHUNK = 1 << 16  # rounds laid out at a time when rewards are added up
 
@@ -122,6 +122,12 @@ def convert_counts(game: Game, *names: str, least: int = 1) -> None:
     """Turn fields of a game, frozen or not, into whole numbers of at least `least`; raise ValueError for others."""
     for name in names:
         object.__setattr__(game, name, as_count(name, getattr(game, name), least))
+
+
+def convert_flags(game: Game, *names: str) -> None:
+    """Check that fields of a game are True or False; raise ValueError for others."""
+    for name in names:
+        object.__setattr__(game, name, as_flag(name, getattr(game, name)))
 
 
 def check_per_action(rewards: object, constraint_means: object) -> Vector:

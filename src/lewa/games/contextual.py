@@ -52,7 +52,9 @@ class Contextual(OneConstraint):
         means, shares = in_unit("mean rewards", self.rewards), in_unit("shares", self.shares)
         met = in_unit("mean constraints", self.constraint_means)
         if shares.ndim != 1 or met.ndim != 1:
-            raise ValueError(f"shares and constraint_means must be lists of numbers, got {self.shares}, {met.tolist()}")
+            raise ValueError(
+                f"shares and constraint_means must be lists of numbers, got the shapes {shares.shape} and {met.shape}"
+            )
         if means.shape != (shares.size, met.size) or not means.size:
             raise ValueError(
                 f"rewards must have a row for each of {shares.size} kinds and a number for each of {met.size} actions, got "

@@ -7,10 +7,10 @@ from typing import Self
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.games.base import Scripted, check_per_action, convert_counts, numbers
+from lewa.games.base import Scripted, check_per_action, convert_counts, convert_flags, numbers
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
-from lewa.validation import as_count
+from lewa.validation import as_count, as_real
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,8 @@ class Corrupted(Scripted):
     def __post_init__(self) -> None:
         convert_counts(self, "every")
         check_per_action(self.rewards, self.constraint_means)
-        if not 0 <= self.corruption < np.inf:
+        convert_flags(self, "noisy")
+        if not 0 <= as_real("corruption", self.corruption) < np.inf:
             raise ValueError(f"corruption must be a number of at least 0, got {self.corruption}")
 
     @classmethod

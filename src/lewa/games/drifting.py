@@ -5,9 +5,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, check_per_action, convert_counts
+from lewa.games.base import Scripted, check_per_action, convert_counts, convert_flags
 from lewa.types import Matrix
-from lewa.validation import as_count, in_unit
+from lewa.validation import as_count, as_real, in_unit
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class Drifting(Scripted):
 
     def __post_init__(self) -> None:
         convert_counts(self, "period")
-        rewards = check_per_action(self.rewards, self.constraint_means)
-        in_unit("rewards minus and plus the swing", [rewards - self.swing, rewards + self.swing])
+        convert_flags(self, "noisy")
+        rewards, swing = check_per_action(self.rewards, self.constraint_means), as_real("swing", self.swing)
+        in_unit("rewards minus and plus the swing", [rewards - swing, rewards + swing])
 
     @classmethod
     def for_problem(cls, floor: object, rounds: int) -> Self:

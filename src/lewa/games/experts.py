@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, convert_counts
+from lewa.games.base import Scripted, convert_counts, convert_flags
 from lewa.types import Indices, Matrix, Vector
-from lewa.validation import as_count, in_unit
+from lewa.validation import as_count, in_unit, short_repr
 
 
 @dataclass(frozen=True)
@@ -45,9 +45,11 @@ class Experts(Scripted):
 
     def __post_init__(self) -> None:
         convert_counts(self, "period")
+        convert_flags(self, "noisy")
         if in_unit("coverage", self.constraint_means).shape != (4,):
             raise ValueError(
-                f"constraint_means must have one number for each of the four experts, got {self.constraint_means}"
+                "constraint_means must have one number for each of the four experts, got "
+                f"{short_repr(self.constraint_means)}"
             )
 
     @classmethod

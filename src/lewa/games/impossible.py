@@ -9,7 +9,7 @@ from lewa.game import Game
 from lewa.games.base import convert_counts, one_floor
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
-from lewa.validation import as_count, in_unit
+from lewa.validation import as_count, as_share
 
 
 @dataclass
@@ -50,7 +50,7 @@ class Impossible(Game):
     )  # the play's weight on the first action in each early round
 
     def __post_init__(self) -> None:
-        in_unit("floor", self.floor)
+        as_share("floor", self.floor)
         convert_counts(self, "rounds")
 
     @classmethod

@@ -8,6 +8,7 @@ from lewa.games.base import OneConstraint, coins
 from lewa.kernels import uniform
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
+from lewa.validation import as_floats, short_repr
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,10 @@ class PenaltyBreaker(OneConstraint):
     constraint_means: tuple[float, ...] = (0.1, 0.9)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.low[0] <= self.low[1] <= 1:
-            raise ValueError(f"low must be two numbers in [0, 1], the smaller one first, got {self.low}")
-        if np.shape(self.constraint_means) != (2,) or not 0 <= self.constraint_means[0] <= self.constraint_means[1] <= 1:
-            raise ValueError(
-                f"constraint_means must be two numbers in [0, 1], the smaller one first, got {self.constraint_means}"
-            )
+        for name, pair in {"low": self.low, "constraint_means": self.constraint_means}.items():
+            both = as_floats(name, pair)
+            if both.shape != (2,) or not 0 <= both[0] <= both[1] <= 1:
+                raise ValueError(f"{name} must be two numbers in [0, 1], the smaller one first, got {short_repr(pair)}")
 
     @property
     def setting(self) -> Setting:

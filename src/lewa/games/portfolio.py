@@ -8,7 +8,7 @@ from lewa.blocks import Block
 from lewa.games.base import OneConstraint, numbers
 from lewa.theory.guarantees import Setting
 from lewa.types import Vector, Words
-from lewa.validation import in_unit
+from lewa.validation import as_floats, in_unit
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,13 @@ class Portfolio(OneConstraint):
     constraint_means: tuple[float, ...] = (1.0, 0.9, 0.5, 0.1)  # (K,)  1 - its risk weight
 
     def __post_init__(self) -> None:
-        in_unit("1 - risk weights", self.constraint_means)
-        sizes = [len(each) for each in (self.constraint_means, self.drift, self.beta, self.specific)]
-        if sizes != [sizes[0]] * 4 or not sizes[0]:
-            raise ValueError(f"constraint_means, drift, beta and specific must have one number per asset, got {sizes}")
-        parts = np.array([self.drift, self.beta, self.specific], dtype=np.float64)
+        arrays = [as_floats(name, getattr(self, name)) for name in ("drift", "beta", "specific")]
+        shapes = [each.shape for each in (in_unit("1 - risk weights", self.constraint_means), *arrays)]
+        if len(set(shapes)) > 1 or len(shapes[0]) != 1 or not shapes[0][0]:
+            raise ValueError(
+                f"constraint_means, drift, beta and specific must have one number per asset, got the shapes {shapes}"
+            )
+        parts = np.array(arrays)
         if not (np.abs(parts).sum(axis=0) <= 1).all():
             raise ValueError(f"|drift| + |beta| + |specific| must be at most 1, got {np.abs(parts).sum(axis=0).tolist()}")
 

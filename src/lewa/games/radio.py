@@ -9,7 +9,7 @@ from lewa.blocks import Block
 from lewa.games.base import OneConstraint, numbers
 from lewa.theory.guarantees import Setting
 from lewa.types import Vector, Words
-from lewa.validation import in_unit
+from lewa.validation import as_floats, in_unit, short_repr
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,11 @@ class Radio(OneConstraint):
     edges: tuple[float, ...] = (-30.0, -25.0, -20.0, -15.0, -10.0)
 
     def __post_init__(self) -> None:
-        rates, edges = in_unit("delivery rates", self.delivered), np.asarray(self.edges, dtype=np.float64)
+        rates, edges = in_unit("delivery rates", self.delivered), as_floats("edges", self.edges)
         if rates.ndim != 1 or not rates.size or edges.shape != (rates.size + 1,) or not (np.diff(edges) > 0).all():
             raise ValueError(
-                f"edges must increase and be one more than the delivery rates, got {self.edges} for {rates.size} rates"
+                f"edges must increase and be one more than the delivery rates, got {short_repr(self.edges)} for "
+                f"{rates.size} rates"
             )
 
     @property

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from numbers import Real
 from typing import Self, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from lewa.blocks import Block
 from lewa.games.base import Scripted, convert_counts, numbers
 from lewa.types import Matrix, Words
-from lewa.validation import as_count, in_unit
+from lewa.validation import as_count, in_unit, short_repr
 
 Link: TypeAlias = tuple[str, str, float, float, float]  # from, to, delay at night, more of it at its rush hour, safe
 
@@ -58,6 +59,10 @@ class ShortestPath(Scripted):
 
     def __post_init__(self) -> None:
         convert_counts(self, "period")
+        if not isinstance(self.links, list | tuple) or not all(map(_is_link, self.links)):
+            raise ValueError(
+                f"a link must be two nodes, two delays and the share that is safe, got {short_repr(self.links)}"
+            )
         delays = np.array([link[2:4] for link in self.links], dtype=np.float64)
         in_unit("safe", [link[4] for link in self.links])
         if not (np.isfinite(delays) & (delays >= 0)).all():
@@ -113,3 +118,9 @@ class ShortestPath(Scripted):
         fails = numbers(key, start, stop, len(self.links)) >= [link[4] for link in self.links]
         arrives = (fails.astype(np.float64) @ self.uses.T == 0).astype(np.float64)
         return Block(self.script(start, stop), arrives[:, np.newaxis])
+
+
+def _is_link(link: object) -> bool:
+    if not isinstance(link, list | tuple) or len(link) != 5:
+        return False
+    return all(isinstance(end, str) for end in link[:2]) and all(isinstance(number, Real) for number in link[2:])

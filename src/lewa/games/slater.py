@@ -7,7 +7,7 @@ import numpy as np
 
 from lewa.games.base import Scripted, convert_counts, one_floor
 from lewa.types import Matrix
-from lewa.validation import as_count, in_unit
+from lewa.validation import as_count, as_real, as_share
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,7 @@ class Slater(Scripted):
     change: int = 6_000
 
     def __post_init__(self) -> None:
-        in_unit("floor", self.floor)
-        if not 0 <= self.nu <= self.floor:
+        if not 0 <= as_real("nu", self.nu) <= as_share("floor", self.floor):
             raise ValueError(f"nu must lie between 0 and the floor, got nu={self.nu}, floor={self.floor}")
         convert_counts(self, "change", least=0)
 

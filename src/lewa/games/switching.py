@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from lewa.games.base import Scripted, convert_counts
+from lewa.games.base import Scripted, convert_counts, convert_flags
 from lewa.types import Matrix
 from lewa.validation import as_count, in_unit
 
@@ -44,6 +44,7 @@ class Switching(Scripted):
 
     def __post_init__(self) -> None:
         convert_counts(self, "period")
+        convert_flags(self, "noisy")
         rewards, means = in_unit("rewards", self.rewards), in_unit("mean constraints", self.constraint_means)
         if rewards.ndim != 2 or rewards.shape[1:] != means.shape or not rewards.size:
             raise ValueError(f"rewards must have the shape (phases, {means.size}), got {rewards.shape}")

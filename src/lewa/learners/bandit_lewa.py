@@ -123,6 +123,7 @@ class BanditLewa(PrimalDual):
         delta = T**-0.5 if delta is None else delta
         mu = T**-0.5 if mu is None else mu
         check_positive(delta=delta)
+        check_gamma(gamma)
         return cls(gamma / K * delta / (floor.size + delta) if eta is None else eta, gamma, delta, mu, floor)
 
     @classmethod
@@ -131,6 +132,7 @@ class BanditLewa(PrimalDual):
         gamma = min(0.5, T**-0.5) if gamma is None else gamma
         delta = min(0.5, T**-0.5) if delta is None else delta
         check_positive(delta=delta)
+        check_gamma(gamma)
         eta = gamma / K * delta / (delta + 1) if eta is None else eta
         return cls(eta, gamma, delta=gamma, mu=eta, floor=floor)
 

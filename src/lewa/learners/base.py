@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
 import numpy as np
@@ -12,7 +12,7 @@ from lewa.kernels import field_types
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting, checked
 from lewa.types import Vector
-from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, in_unit, short_repr
+from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, as_real, in_unit, short_repr
 
 Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
 
@@ -61,7 +61,7 @@ class Learner:
     def __post_init__(self) -> None:
         for name, kind in field_types(type(self)).items():
             value = getattr(self, name)
-            object.__setattr__(self, name, _number(name, value) if kind is float else _array(name, value))
+            object.__setattr__(self, name, as_real(name, value) if kind is float else _array(name, value))
         self.check()
 
     def __eq__(self, other: object) -> bool:
@@ -279,14 +279,14 @@ def check_problem(actions: int, horizon: int, floor: object, means: object = Non
     """
     check_whole(actions=actions, horizon=horizon)
     c0 = as_floor(floor)
-    check_feasible(c0, means)
+    check_feasible(c0, means, int(actions))
     return int(actions), int(horizon), c0
 
 
 def check_positive(**values: float) -> None:
     """Check that step sizes are positive and not too large."""
     for name, value in values.items():
-        if not 0 < value <= LARGEST:
+        if not 0 < as_real(name, value) <= LARGEST:
             require(False, f"{name} must be positive and at most {LARGEST:g}", **{name: value})
 
 
@@ -298,46 +298,52 @@ def check_dual(delta: float, mu: float) -> None:
 
 def check_gamma(gamma: float) -> None:
     """Check the share of uniform exploration."""
-    require(0 < gamma < 1, "gamma must lie strictly between 0 and 1", gamma=gamma)
+    require(0 < as_real("gamma", gamma) < 1, "gamma must lie strictly between 0 and 1", gamma=gamma)
 
 
 def check_epsilon(epsilon: float) -> None:
     """Check the probability with which a bound may fail."""
-    require(0 < epsilon < 1, "epsilon must lie strictly between 0 and 1", epsilon=epsilon)
+    require(0 < as_real("epsilon", epsilon) < 1, "epsilon must lie strictly between 0 and 1", epsilon=epsilon)
 
 
 def check_exponent(b: float) -> None:
     """Check the exponent that trades regret for violation."""
-    require(0.5 <= b < 1, "b must lie in [1/2, 1)", b=b)
+    require(0.5 <= as_real("b", b) < 1, "b must lie in [1/2, 1)", b=b)
 
 
 def check_delay(delay: float) -> None:
     """Check the largest delay of an answer, in decisions."""
-    require(0 <= delay <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
+    require(0 <= as_real("delay", delay) <= 1e9, "delay must be a number of decisions from 0 to 1e9", delay=delay)
 
 
 def check_tuning(learner: type[Learner], tuning: str) -> None:
     """Check that the learner has a tuning of this name."""
     names = list(learner.tunings)
-    require(tuning in names, f"tuning must be {' or '.join(map(repr, names))}", tuning=tuning)
+    require(isinstance(tuning, str) and tuning in names, f"tuning must be {' or '.join(map(repr, names))}", tuning=tuning)
 
 
-def check_feasible(floor: Vector, means: object) -> None:
+def check_feasible(floor: Vector, means: object, actions: int) -> None:
     """Raise ValueError for a floor that no play can meet, if the mean constraints are known."""
     if means is None:
         return
     from lewa.measures.best_play import best_fixed_play  # scipy: only where it is needed
 
-    constraints = np.atleast_2d(in_unit("means", means))
-    require(
-        constraints.ndim == 2 and len(constraints) == floor.size, f"means must have the shape ({floor.size}, K)", means=means
-    )
+    constraints, shape = np.atleast_2d(in_unit("means", means)), (floor.size, actions)
+    require(constraints.shape == shape, f"means must have the shape (m, K) = {shape}", means=constraints.shape)
     best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
     require(
         best.feasible,
         f"some play must meet the floor; the nearest feasible floor is {best.reachable.tolist()}",
         floor=floor.tolist(),
     )
+
+
+def per_constraint(name: str, values: object, floor: Vector) -> Vector:
+    """Return one number per constraint; a single number stands for all of them."""
+    array = as_floats(name, values)
+    fits = array.shape in ((), (1,), floor.shape)
+    require(fits, f"{name} must be one number, or one per constraint ({floor.size})", **{name: short_repr(values)})
+    return np.broadcast_to(array, floor.shape).copy()
 
 
 def log_actions(actions: int) -> float:
@@ -356,15 +362,6 @@ def _with_checked_sizes(guarantees: Callable[..., tuple[Guarantee, ...]]) -> Cal
         return guarantees(self, actions, rounds, checked(setting))
 
     return with_checks
-
-
-def _number(name: str, value: object) -> float:
-    if not isinstance(value, Real):
-        require(False, f"{name} must be a number", **{name: short_repr(value)})
-    try:
-        return float(value)  # type: ignore[arg-type]
-    except OverflowError:
-        raise ValueError(f"{name} must be a number that a float holds, got {name}={short_repr(value)}") from None
 
 
 def _array(name: str, value: object) -> Vector:

@@ -16,6 +16,7 @@ from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
+from lewa.validation import as_real
 
 MOST = 10**13  # rounds that the epochs cover at least: at a nanosecond each they take three hours
 
@@ -104,7 +105,9 @@ class Doubling(Wrapper):
         **settings: Any,
     ) -> Self:
         check_problem(actions, horizon, floor)
-        require(1 <= first <= MOST and first % 1 == 0, "first must be an integer of at least 1", first=first)
+        require(
+            1 <= as_real("first", first) <= MOST and first % 1 == 0, "first must be an integer of at least 1", first=first
+        )
         length = int(first) * 2 ** np.arange(ceil(log2(MOST / first + 1)))
         usual = signature(cls.kind.tuned).parameters.get("epsilon")
         epsilon = settings.get("epsilon", usual and usual.default)

@@ -12,7 +12,7 @@ from lewa.learners.base import PrimalDual, check_epsilon, check_exponent, check_
 from lewa.theory import contexts
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Vector
-from lewa.validation import as_count
+from lewa.validation import LARGEST_WHOLE, as_count
 
 
 @comparable
@@ -188,7 +188,7 @@ class Exp4LewaIx(Exp4Lewa):
 
 def check_policies(policies: float) -> None:
     """Reject an invalid number of policies."""
-    whole = policies >= 0 and policies == int(policies)
+    whole = 0 <= policies <= LARGEST_WHOLE and policies == int(policies)
     require(whole, "policies must be a whole number of at least 0", policies=policies)
 
 

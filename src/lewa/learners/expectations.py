@@ -12,9 +12,16 @@ from lewa.validation import in_unit
 def expected_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
     """Return (1 + m, K): each action's reward and costs, 1 - c; 1/2 for an unknown reward, the limit for an unknown cost."""
     prior = np.empty((1 + floor.size, actions))
-    prior[0] = 0.5 if rewards is None else in_unit("rewards", rewards)
+    prior[0] = 0.5 if rewards is None else rewards_per_action(rewards, actions)
     prior[1:] = (1 - floor)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
     return prior
+
+
+def rewards_per_action(rewards: object, actions: int) -> Vector:
+    """Return expected rewards in [0, 1], one per action; a single number stands for all of them."""
+    array = in_unit("rewards", rewards)
+    require(array.shape in ((), (actions,)), f"rewards must have one number per action, {actions}", rewards=array.shape)
+    return np.broadcast_to(array, (actions,))
 
 
 def known_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
@@ -28,6 +35,12 @@ def check_known(prior: Matrix, floor: Vector) -> None:
     fits = prior.ndim == 2 and len(prior) == 1 + floor.size and bool((np.isfinite(prior) & (prior >= 0)).all())
     law = f"the prior must be {1 + floor.size} rows of numbers of at least 0, the reward and a cost per constraint"
     require(fits, law, prior=prior.tolist())
+
+
+def check_memories(memories: Vector) -> None:
+    """Check the lengths of the memories of a learner."""
+    rising = memories.ndim == 1 and memories.size > 0 and memories[0] >= 1 and bool((np.diff(memories) > 0).all())
+    require(bool(rising), "memories must be numbers of at least 1 in increasing order", memories=memories.tolist())
 
 
 def check_columns(prior: Matrix, actions: int) -> None:

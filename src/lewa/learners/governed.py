@@ -8,7 +8,7 @@ import numpy as np
 from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import book, calls_for_safety, compiled_form, field_types, play_one, state_type
 from lewa.kernels import dispatch as rule
-from lewa.learners.base import Learner, check_problem, require
+from lewa.learners.base import Learner, check_problem, per_constraint, require
 from lewa.learners.safe_mixing import UNKNOWN, check_safe
 from lewa.learners.wrapper import Wrapper
 from lewa.theory import governed
@@ -119,7 +119,7 @@ class Governed(Wrapper):
         check_safe(safe, margin, c0, K)
         if "margin" in field_types(cls.kind):  # it is told of the same action
             settings = {**settings, "safe": safe, "margin": margin}
-        bound = c0 * governed.usual_rounds(T) if debt is None else np.broadcast_to(np.asarray(debt, float), c0.shape)
+        bound = c0 * governed.usual_rounds(T) if debt is None else per_constraint("debt", debt, c0)
         learner = make(K, T, c0, **settings)
         return cls(**{**learner.parameters, "safe": safe, "margin": margin, "debt": bound})
 

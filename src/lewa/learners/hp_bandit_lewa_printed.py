@@ -99,6 +99,7 @@ class PrintedHpBanditLewa(Learner):
         radius = sqrt(0.5 * log(6 * K * T / epsilon))
         alpha = 2 * sqrt(log(4 * K * T / epsilon))
         check_positive(delta=delta)
+        check_gamma(gamma)
         eta = gamma / (max(3.0, 1 + 2 * radius) * K) * delta / (delta + 1)
         return cls(eta, gamma, delta, alpha / sqrt(K * T), radius, floor)
 

@@ -24,6 +24,7 @@ from lewa.learners.base import Learner, check_epsilon, check_positive, check_pro
 from lewa.theory import paper, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
+from lewa.validation import as_real
 
 
 @comparable
@@ -124,7 +125,7 @@ class OpEwa(Learner):
         """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
-        share = (0.0 if kappa == 1 else min(0.5, 1 / T)) if share is None else share
+        share = (0.0 if as_real("kappa", kappa) == 1 else min(0.5, 1 / T)) if share is None else share
         check_bonus(kappa, share)
         behind = log_actions(K)  # how far behind an action may be when its turn comes
         if kappa < 1 and share > 0:
@@ -176,10 +177,12 @@ class OpEwa(Learner):
 
 def check_bonus(kappa: float, share: float) -> None:
     """Check the share of its radius by which an estimate is relaxed, and the smallest share of an action."""
-    require(-1 <= kappa <= 1, "kappa must lie in [-1, 1]", kappa=kappa)
-    require(0 <= share < 1, "share must lie in [0, 1)", share=share)
+    require(-1 <= as_real("kappa", kappa) <= 1, "kappa must lie in [-1, 1]", kappa=kappa)
+    require(0 <= as_real("share", share) < 1, "share must lie in [0, 1)", share=share)
 
 
 def check_corruption(corruption: float) -> None:
     """Check the total corruption that a bonus allows for."""
-    require(0 <= corruption < np.inf, "corruption must be at least 0, and finite", corruption=corruption)
+    require(
+        0 <= as_real("corruption", corruption) < np.inf, "corruption must be at least 0, and finite", corruption=corruption
+    )

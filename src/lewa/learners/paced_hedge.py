@@ -10,10 +10,11 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import comparable, dot, exp, measure_unit, pace, positive, rule
-from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.learners.expectations import (
     check_columns,
     check_known,
+    check_memories,
     expected_values,
     in_new_units,
     known_values,
@@ -116,8 +117,7 @@ class PacedHedge(Learner):
 
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay)
-        rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
-        require(rising, "memories must be numbers of at least 1 in increasing order", memories=self.memories.tolist())
+        check_memories(self.memories)
         check_known(self.prior, self.floor)
 
     def start(self, actions: int) -> PacedHedgeState:

@@ -22,6 +22,7 @@ from lewa.kernels import (
     whiten,
 )
 from lewa.learners.base import Learner, check_positive, check_problem, require
+from lewa.learners.expectations import rewards_per_action
 from lewa.theory import rivals
 from lewa.theory.guarantees import Guarantee, Setting, none
 from lewa.types import Matrix, Vector
@@ -149,7 +150,7 @@ def expectations(
     """Return the prior and the floor, for `tuned`: 0 for a reward and the limit for a cost, unless they are given."""
     K, _, c0 = check_problem(actions, horizon, floor, means)
     prior = np.zeros((1 + c0.size, K))
-    prior[0] = 0.0 if rewards is None else in_unit("rewards", rewards)
+    prior[0] = 0.0 if rewards is None else rewards_per_action(rewards, K)
     prior[1:] = (1 - c0)[:, None] if means is None else 1 - np.atleast_2d(in_unit("means", means))
     return prior, c0
 

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from lewa.learners.base import LARGEST, Learner, check_positive, check_problem, log_actions, require
+from lewa.learners.base import LARGEST, Learner, check_positive, check_problem, log_actions, per_constraint, require
 from lewa.types import Vector
 
 
@@ -32,7 +32,7 @@ class PenaltyLearner(Learner):
             A value in place of the tuned one.
         """
         K, T, floor = check_problem(actions, horizon, floor)
-        each = per_constraint(penalty, floor)
+        each = _checked(penalty, floor)
         step = sqrt(8 * log_actions(K) / T) / (1 + float(each.sum()))
         return cls(step if eta is None else eta, each, floor)
 
@@ -41,12 +41,9 @@ class PenaltyLearner(Learner):
         _check(self.penalty, self.floor)
 
 
-def per_constraint(penalty: object, floor: Vector) -> Vector:
+def _checked(penalty: object, floor: Vector) -> Vector:
     """Return one penalty per constraint; a single number stands for all of them."""
-    try:
-        each: Vector = np.broadcast_to(np.asarray(penalty, dtype=np.float64), floor.shape).copy()
-    except (TypeError, ValueError):
-        raise ValueError(f"penalty must be one number, or one per constraint ({floor.size}), got {penalty}") from None
+    each = per_constraint("penalty", penalty, floor)
     _check(each, floor)
     return each
 

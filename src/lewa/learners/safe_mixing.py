@@ -34,6 +34,7 @@ from lewa.learners.base import (
 from lewa.theory import paper, projected
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
+from lewa.validation import as_real
 
 UNKNOWN = -1.0  # in place of the number of a safe action
 
@@ -185,6 +186,7 @@ class SafeMixing(WithSafeAction):
 
 def check_safe(safe: float, margin: float, floor: Vector, actions: int | None = None) -> None:
     """Check that the safe action exists, and that floor + margin is at most 1."""
+    safe, margin = as_real("safe", safe), as_real("margin", margin)
     known = 0 <= safe < float("inf") and safe % 1 == 0 and (actions is None or safe < actions)
     last = "" if actions is None else f", 0 .. {actions - 1}"
     require(known or safe == UNKNOWN, f"safe must be the index of an action{last}", safe=safe)

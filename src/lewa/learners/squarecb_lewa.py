@@ -33,7 +33,7 @@ from lewa.kernels import (
     whiten,
 )
 from lewa.learners.base import Learner, check_positive, check_problem, require
-from lewa.learners.expectations import check_known, expected_values, in_new_units, reordered, with_action
+from lewa.learners.expectations import check_known, check_memories, expected_values, in_new_units, reordered, with_action
 from lewa.theory import practical
 from lewa.theory.guarantees import Guarantee, Setting
 from lewa.types import Matrix, Vector
@@ -164,8 +164,7 @@ class SquareCbLewa(Learner):
 
     def check(self) -> None:
         check_positive(step=self.step, repay=self.repay, kappa=self.kappa, beta=self.beta)
-        rising = bool(self.memories.size > 0 and self.memories[0] >= 1 and (np.diff(self.memories) > 0).all())
-        require(rising, "memories must be numbers of at least 1 in increasing order", memories=self.memories.tolist())
+        check_memories(self.memories)
         check_known(self.prior, self.floor)
         penalised = self.ridge.ndim == 1 and np.isfinite(self.ridge).all() and (self.ridge > 0).all()
         require(bool(penalised), "ridge must be one positive number per feature", ridge=self.ridge.tolist())

@@ -1,7 +1,6 @@
 """Tightened: any tuned learner with slightly raised floors, so that in the long run no floor is missed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from lewa.learners.wrapper import Wrapper
 from lewa.theory import anytime
 from lewa.theory.guarantees import EXPECTED_INSIDE, Guarantee, Setting
 from lewa.types import Vector
+from lewa.validation import as_real
 
 HALVINGS = 50  # of the slack's range
 
@@ -150,8 +150,8 @@ class Tightened(Wrapper):
 
 def raised(floor: Vector, slack: float) -> Vector:
     """Return c0 + s, but 0 where c0 is 0."""
-    number = isinstance(slack, Real) and 0 <= slack <= 1 - floor.max() + 1e-12
-    require(number or not floor.any(), "slack must lie in [0, 1 - floor]", slack=slack, floor=floor.tolist())
+    legal = 0 <= as_real("slack", slack) <= 1 - floor.max() + 1e-12
+    require(bool(legal) or not floor.any(), "slack must lie in [0, 1 - floor]", slack=slack, floor=floor.tolist())
     line: Vector = np.where(floor > 0, np.minimum(floor + slack, 1.0), 0.0)
     return line
 

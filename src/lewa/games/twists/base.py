@@ -7,7 +7,7 @@ from typing import ClassVar, TypeAlias, TypeVar
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.game import Game, Mask
+from lewa.game import Game, Mask, check_game
 from lewa.kernels import uniform
 from lewa.theory.guarantees import Setting
 from lewa.types import Cube, Indices, Matrix, Vector, Words
@@ -24,6 +24,9 @@ class Twist(Game):
 
     game: Game  # the inner game
     does: ClassVar[str]  # the change to the game, for `about`
+
+    def __post_init__(self) -> None:
+        check_game(self.game)
 
     @property
     def about(self) -> str:

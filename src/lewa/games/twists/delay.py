@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lewa.games.base import convert_counts, numbers
+from lewa.games.base import convert_counts, convert_flags, numbers
 from lewa.games.twists.base import Twist
 from lewa.theory.guarantees import Setting
 from lewa.types import Indices, Words
-from lewa.validation import in_unit
+from lewa.validation import as_share
 
 NEVER = -1
 
@@ -44,7 +44,9 @@ class Delay(Twist):
     lost: float = 0.0  # the probability that feedback never comes
 
     def __post_init__(self) -> None:
-        in_unit("lost", self.lost)
+        super().__post_init__()
+        as_share("lost", self.lost)
+        convert_flags(self, "random")
         convert_counts(self, "delay", least=0)
 
     @property

@@ -10,7 +10,7 @@ from lewa.games.base import convert_counts, numbers
 from lewa.games.twists.base import Twist
 from lewa.theory.guarantees import Setting
 from lewa.types import Matrix, Vector, Words
-from lewa.validation import in_unit
+from lewa.validation import as_share
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ class Dropping(Twist):
     spell: int = 10
 
     def __post_init__(self) -> None:
-        in_unit("missing", self.missing)
+        super().__post_init__()
+        as_share("missing", self.missing)
         convert_counts(self, "spell")
 
     @property

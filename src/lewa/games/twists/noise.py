@@ -9,6 +9,7 @@ from lewa.games.base import numbers
 from lewa.games.twists.base import Mapped, Range
 from lewa.theory.guarantees import Setting
 from lewa.types import Cube, Matrix, Words
+from lewa.validation import as_real
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Noise(Mapped):
     noise: float = 0.2
 
     def __post_init__(self) -> None:
-        if not 0 <= self.noise < 1:
+        super().__post_init__()
+        if not 0 <= as_real("noise", self.noise) < 1:
             raise ValueError(f"noise must lie in [0, 1), got {self.noise}")
 
     @property

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from lewa.blocks import Block
 from lewa.games.twists.base import Mapped, Range, into_range
 from lewa.types import Cube, Matrix, Words
-from lewa.validation import in_unit
+from lewa.validation import in_unit, short_repr
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,11 @@ class Scale(Mapped):
     constraints_in: Range = (0.25, 0.75)
 
     def __post_init__(self) -> None:
-        for name, (low, high) in {"rewards_in": self.rewards_in, "constraints_in": self.constraints_in}.items():
-            in_unit(name, (low, high))
-            if not low < high:
-                raise ValueError(f"{name} must be two numbers, the smaller one first, got {(low, high)}")
+        super().__post_init__()
+        for name, ends in {"rewards_in": self.rewards_in, "constraints_in": self.constraints_in}.items():
+            both = in_unit(name, ends)
+            if both.shape != (2,) or not both[0] < both[1]:
+                raise ValueError(f"{name} must be two numbers, the smaller one first, got {short_repr(ends)}")
 
     @property
     def ranges(self) -> tuple[Range, Range]:
