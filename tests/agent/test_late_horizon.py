@@ -61,6 +61,18 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
     assert tuned.delta == pytest.approx(sqrt(2 * (2 * log(2) + log(40) + 1)))
 
 
+def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> None:
+    settings = {"epsilon": 0.1, "eta": 0.01, "delta": 0.2, "mu": 0.05}
+    agent = Agent(["a", "b"], LINES, learner="lewa", horizon=400, settings=settings)
+    answer_late(agent, 400, 1, vector=True)
+    probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
+    assert probable.kind == "high probability"
+    assert probable.assumptions[2:] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.IN_ADVANCE)
+    theta = 4 * (0.2 - 0.005 * (1 + late.partners))
+    B = log(2) / 0.01 + 0.0025 * (400 + 2 * late.total) + 0.05 * 400 / 2
+    assert probable.regret == pytest.approx(B + log(2 * 2 / 0.1) / theta)
+
+
 def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:
     bounds = []
     for name, settings in (("Th7", {"delta": 60.0}), ("Th8", {"delta": 60.0, "any_arrivals": 1})):
