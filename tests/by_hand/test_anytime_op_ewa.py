@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.by_hand.test_op_ewa import KEPT, REWARDS, nearest
+from tests.by_hand.six_rounds import KEPT, REWARDS, nearest
 
 import lewa
 
