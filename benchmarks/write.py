@@ -97,7 +97,8 @@ def main() -> None:
     """Write everything."""
     parser = argparse.ArgumentParser(description="Measure, and write RESULTS.md and its figure.")
     parser.add_argument("--quick", metavar="FOLDER", type=Path, help="only try whether everything runs")
-    folder, sizes = parser.parse_args().quick, SIZES
+    folder = parser.parse_args().quick
+    sizes: tuple[int, ...] = SIZES
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         bench.TURNS, sizes = 1, SIZES[:2]

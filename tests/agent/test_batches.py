@@ -163,7 +163,8 @@ def test_numpy_numbers_of_decisions_are_recorded_as_integers(tmp_path: Path) -> 
     agent = fresh("auto", journal=tmp_path / "journal")
     first = agent.pull_many(2)[0]
     good = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
-    (feedback,) = agent.update_many([(first._replace(id=np.int64(1)), good)])
+    number: Any = np.int64(1)
+    (feedback,) = agent.update_many([(first._replace(id=number), good)])
     assert type(feedback.decision) is int
     assert agent.pull().id == 3
 

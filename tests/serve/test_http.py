@@ -168,7 +168,8 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
     status, view = web.call("PATCH", AGENT, change, If_Match='"1"')
     assert (status, view["version"], view["setup"]["answers"]["close_after"]) == (200, 2, "5s")
     assert web.call("PATCH", AGENT, {"lines": [{"name": "fun", "at_most": 1}]}, If_Match='"2"')[0] == 400
-    for nothing in ({}, {"why": "no reason"}, {"lines": [], "retire": []}):
+    empty: list[dict[str, Any]] = [{}, {"why": "no reason"}, {"lines": [], "retire": []}]
+    for nothing in empty:
         status, refusal = web.call("PATCH", AGENT, nothing, If_Match='"2"')
         assert (status, "a change needs at least one of lines, add," in str(refusal)) == (400, True)
     assert web.call("POST", f"{AGENT}/decide")[1]["version"] == 2
