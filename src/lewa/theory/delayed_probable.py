@@ -14,7 +14,7 @@ from lewa.theory.delayed import (
     lost_at_a_price,
     price_of_the_draw,
 )
-from lewa.theory.guarantees import FEASIBLE, MEAN, PROBABLE, Bound, Guarantee, conclude
+from lewa.theory.guarantees import FEASIBLE, MEAN, PROBABLE, Bound, Guarantee, conclude, none
 
 IN_ADVANCE = "the number of decisions is fixed in advance"
 LEARNED_ONLY = "rewards do not depend on the outcomes of open decisions"  # nor do multipliers then
@@ -23,7 +23,7 @@ LEARNED_ONLY = "rewards do not depend on the outcomes of open decisions"  # nor 
 def lewa(
     learner: parameters.Dual, actions: int, rounds: int, late: Delays, epsilon: float, name: str = "LEWA", share: float = 0.0
 ) -> tuple[Guarantee, ...]:
-    """Th1 with probability 1 - epsilon, for constraints of a fixed mean; none if the shrinkage leaves no room for noise.
+    """Th1 with probability 1 - epsilon, for constraints of a fixed mean; a reason if the shrinkage leaves no room for noise.
 
     Parameters
     ----------
@@ -38,12 +38,17 @@ def lewa(
     share
         The share of fixed share; 0 for LEWA.
     """
-    theta = room_for_noise(learner, late, share)
-    if actions == 1 or learner.delta * learner.mu > 1 or theta <= 1e-12 * learner.eta:
+    if actions == 1 or learner.delta * learner.mu > 1:
         return ()
+    theta, source, m = room_for_noise(learner, late, share), f"{name}, {LATE} (Th1)", learner.floor.size
+    if theta <= 1e-12 * learner.eta:
+        needs = "needs delta > (m*eta/2)*(1 + G)" + (" + 2*share*m*e" if share else "")
+        delays = f"G = {late.partners} decisions open together" + (f" and e = {late.between}" if share else "")
+        least = learner.delta - m * theta / 4
+        return (none(source, f"{needs} with {delays}; got delta={learner.delta:.6g} where it is {least:.6g}"),)
     bound = full_information(learner, actions, rounds, late, share)
     bound = bound._replace(B=bound.B + log(2 * actions / epsilon) / theta)
-    return (_conclude(bound, learner, rounds, late, epsilon, f"{name}, {LATE} (Th1)", (LEARNED_ONLY, APART)),)
+    return (_conclude(bound, learner, rounds, late, epsilon, source, (LEARNED_ONLY, APART)),)
 
 
 def room_for_noise(learner: parameters.Dual, late: Delays, share: float = 0.0) -> float:
