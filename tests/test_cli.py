@@ -127,6 +127,8 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
     _, printed, _ = lewa_("guarantee", "late-lewa-ix", *words)
     assert "needs delta >= 4*m*eta*(K + G) with G = 40" in json.loads(printed)["reason"]
     _, printed, _ = lewa_("guarantee", "lewa", *words, "--epsilon", 0.1)
+    assert json.loads(printed)["reason"].startswith("needs delta > (m*eta/2)*(1 + G) with G = 40 decisions open together")
+    _, printed, _ = lewa_("guarantee", "late-bandit-lewa", *words, "--epsilon", 0.1)
     assert json.loads(printed)["reason"] == "nothing is proved with high probability for this learner with late answers"
     status, _, error = lewa_("guarantee", "lewa", *words, "--slater", 0.1)
     assert (status, "delay cannot be combined with slater" in error) == (2, True)

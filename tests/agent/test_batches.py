@@ -146,6 +146,29 @@ def test_a_batch_is_refused_as_a_whole() -> None:
     assert all(isinstance(decision, Decision) for decision in agent.pull_many(3))
 
 
+@pytest.mark.parametrize("other", [{"id": 1.0}, {"id": True}, {"id": [1]}, {"agent": ["router"]}, {"play_bytes": None}])
+def test_a_changed_decision_is_refused_in_a_batch_as_alone(other: dict[str, Any]) -> None:
+    agent = fresh("auto")
+    first, before = agent.pull_many(2)[0]._replace(**other), agent.snapshot()
+    good = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
+    with pytest.raises(UnknownError) as alone:
+        agent.update(first, **good)
+    with pytest.raises(UnknownError) as in_batch:
+        agent.update_many([(first, good)])
+    assert str(in_batch.value) == str(alone.value)
+    assert agent.snapshot() == before
+
+
+def test_numpy_numbers_of_decisions_are_recorded_as_integers(tmp_path: Path) -> None:
+    agent = fresh("auto", journal=tmp_path / "journal")
+    first = agent.pull_many(2)[0]
+    good = {"reward": 0.5, "cost": 0.5, "quality": 0.5}
+    number: Any = np.int64(1)
+    (feedback,) = agent.update_many([(first._replace(id=number), good)])
+    assert type(feedback.decision) is int
+    assert agent.pull().id == 3
+
+
 # What is reserved, without a walk over the open decisions -----------------------------------------------------------------
 
 

@@ -111,6 +111,27 @@ def test_the_state_of_late_lewa_ix_follows_masks_ranges_and_new_actions() -> Non
     assert np.isfinite(agent.pull().play).all()
 
 
+def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> None:
+    settings = {"epsilon": 0.1, "eta": 0.01, "delta": 0.2, "mu": 0.05}
+    agent = Agent(["a", "b"], LINES, learner="lewa", horizon=400, settings=settings)
+    answer_late(agent, 400, 1, vector=True)
+    probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
+    assert probable.kind == "high probability"
+    assert probable.assumptions[2:] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.IN_ADVANCE)
+    theta = 4 * (0.2 - 0.005 * (1 + late.partners))
+    B = log(2) / 0.01 + 0.0025 * (400 + 2 * late.total) + 0.05 * 400 / 2
+    assert probable.regret == pytest.approx(B + log(2 * 2 / 0.1) / theta)
+
+
+@pytest.mark.parametrize("name", ["lewa", "fixed-share-lewa"])
+def test_lewa_says_why_it_has_no_late_bound_with_high_probability(name: str) -> None:
+    learner = make(name, actions=3, horizon=10_000, floor=0.5, epsilon=0.1)
+    (statement,) = learner.late_probable(3, 10_000, delayed.most_late(10_000, 5), 0.1)
+    assert statement.regret is None
+    assert "needs delta > (m*eta/2)*(1 + G)" in statement.reason
+    assert "with G = 10 decisions open together" in statement.reason
+
+
 def test_any_arrivals_has_its_theorem_and_says_what_it_assumes_of_delays() -> None:
     bounds = []
     for name, settings in (("Th7", {"delta": 60.0}), ("Th8", {"delta": 60.0, "any_arrivals": 1})):

@@ -14,9 +14,10 @@ import yaml
 from lewa.cli.serve import opened
 from lewa.client.decision import ServedDecision
 from lewa.serve.app import refusal
+from lewa.serve.auth import Keys
 from lewa.serve.errors import RequestError, UnavailableError
 from lewa.serve.metrics import Statuses
-from lewa.serve.rows import Batch, Row
+from lewa.serve.rows import ApiKey, Batch, Row
 from lewa.serve.run import first_key
 from lewa.serve.schema import AgentChange, NewAction, Query
 from lewa.serve.sqlite import SQLiteStore
@@ -206,6 +207,29 @@ def test_a_key_file_that_is_not_written_is_said(tmp_path: Path, capsys: pytest.C
     assert [path.name for path in tmp_path.glob("*first*")] == ["first"]
     assert list(tmp_path.glob("second*")) == []
     assert "second" in json.loads(capsys.readouterr().err)["event"]
+    assert first_key(store, tmp_path / "gone" / "third") is None  # a folder that is read-only or gone does not matter now
+    store.close()
+
+
+def test_replicas_with_one_folder_and_one_process_number_write_the_key_that_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/store.sqlite3", serving=True)
+    put, path = store.put_first_key, tmp_path / "key"
+
+    def put_later(key: ApiKey) -> bool:
+        monkeypatch.setattr(store, "put_first_key", put)
+        assert first_key(store, path) is None  # the other replica is faster
+        return put(key)
+
+    monkeypatch.setattr(store, "put_first_key", put_later)
+    assert first_key(store, path) is None
+    keys = Keys()
+    keys.replace(store.api_keys())
+    assert keys.find(path.read_text().strip()) is not None
+    assert len(store.api_keys()) == 1
+    assert [file.name for file in tmp_path.glob("key*")] == ["key"]
+    assert path.stat().st_mode & 0o777 == 0o600
     store.close()
 
 

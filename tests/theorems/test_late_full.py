@@ -150,8 +150,8 @@ def test_on_every_path_the_shrinkage_of_lewa_leaves_room_for_noise(seed: int, sh
     late = Delays(longest * T, 2 * longest, 2 * longest, longest + 1)
     eta = 0.2 * (1 + dice.random())
     delta = m * eta * (1 + late.partners) * (0.5 + dice.random()) + 2 * share * m * late.between
-    fixed: Any = FixedShareLewa(eta, delta, 1 / delta, share, floor)
-    learner: Any = fixed if share else Lewa(eta, delta, 1 / delta, floor)
+    steps = eta, delta, 1 / delta
+    learner: Any = FixedShareLewa(*steps, share, floor) if share else Lewa(*steps, floor)
     session, waiting = Session(learner, K), list[tuple[int, int, Any]]()
     regret, missed, short, squares = np.zeros(K), np.zeros(K), np.zeros(m), 0.0
     for t in range(T + longest + 1):

@@ -135,7 +135,9 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if rows is None or kinds not in ({Decision}, {int}):
         return None
     numbers = list(decisions) if kinds == {int} else next(columns(Decision, decisions, "id"))
-    items = _unanswered(state, numbers) if len(set(numbers)) == len(numbers) else None
+    if set(map(type, numbers)) != {int} or len(set(numbers)) < len(numbers):
+        return None
+    items = _unanswered(state, numbers)
     if items is None or (kinds == {Decision} and not _fit(state, decisions, items)):
         return None
     index, chance, charged = items.actions, items.propensities, items.charged
@@ -176,7 +178,8 @@ def _fit(state: AgentState, decisions: Sequence[Any], items: Block) -> bool:
     return (
         chances == items.propensities.tolist()
         and labels == list(map(state.setup.actions.__getitem__, items.actions.tolist()))
-        and set(agents) == {state.setup.agent_name}
+        and agents.count(state.setup.agent_name) == len(agents)
+        and set(map(type, plays)) == {bytes}
         and not set(map(len, plays)) - {0, 8 * state.driver.actions}
     )
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import tempfile
 from pathlib import Path
 from types import FrameType
 
@@ -41,32 +42,45 @@ class Server(uvicorn.Server):
 
 def first_key(store: Store, key_file: Path | None) -> str | None:
     """Make the first admin key if there is none: return it, or write it to a file that only its owner reads."""
-    token, stored = make_key("first", SCOPES)
-    draft = None if key_file is None else _write_secret(key_file, token)
-    if not store.put_first_key(stored):
-        if draft is not None and key_file is not None:
-            draft.unlink()
-            if not key_file.exists():
-                log(
-                    f"the store has an admin key, so {key_file} is not written; "
-                    "`lewa keys add --scope admin` makes another key"
-                )
+    if _has_admin(store):  # then the folder of the file may be read-only, or gone
+        _log_unwritten(key_file)
         return None
-    if draft is None or key_file is None:
-        return token
+    token, stored = make_key("first", SCOPES)
+    if key_file is None:
+        return token if store.put_first_key(stored) else None
+    draft = _write_secret(key_file, token)
+    try:
+        is_first = store.put_first_key(stored)
+    except BaseException:
+        draft.unlink()
+        raise
+    if not is_first:  # another replica was faster
+        draft.unlink()
+        _log_unwritten(key_file)
+        return None
     draft.replace(key_file)
     log("the first admin key was written", file=str(key_file))
     return None
 
 
+def _has_admin(store: Store) -> bool:
+    return any(key.revoked is None and "admin" in key.scopes for key in store.api_keys())
+
+
+def _log_unwritten(key_file: Path | None) -> None:
+    if key_file is not None and not key_file.exists():
+        log(f"the store has an admin key, so {key_file} is not written; `lewa keys add --scope admin` makes another key")
+
+
 def _write_secret(path: Path, token: str) -> Path:
-    """Write a key beside the path that it is for, readable by its owner only: the path may hold a key that is in force."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    handle = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-    os.fchmod(handle, 0o600)
+    """Write a key beside the path that it is for, readable by its owner only: the path may hold a key that is in force.
+
+    The name is new for each call: replicas in containers may have one folder and the same process number.
+    """
+    handle, draft = tempfile.mkstemp(prefix=f"{path.name}.", dir=path.parent)  # with mode 0o600
     with os.fdopen(handle, "w") as file:
         file.write(token + "\n")
-    return draft
+    return Path(draft)
 
 
 def serve(

@@ -14,15 +14,16 @@ from lewa.theory.delayed import (
     lost_at_a_price,
     price_of_the_draw,
 )
-from lewa.theory.guarantees import FEASIBLE, MEAN, PROBABLE, Bound, Guarantee, conclude
+from lewa.theory.guarantees import FEASIBLE, MEAN, PROBABLE, Bound, Guarantee, conclude, none
 
 IN_ADVANCE = "the number of decisions is fixed in advance"
+LEARNED_ONLY = "rewards do not depend on the outcomes of open decisions"  # nor do multipliers then
 
 
 def lewa(
     learner: parameters.Dual, actions: int, rounds: int, late: Delays, epsilon: float, name: str = "LEWA", share: float = 0.0
 ) -> tuple[Guarantee, ...]:
-    """Th1 with probability 1 - epsilon, for constraints of a fixed mean; none if the shrinkage leaves no room for noise.
+    """Th1 with probability 1 - epsilon, for constraints of a fixed mean; a reason if the shrinkage leaves no room for noise.
 
     Parameters
     ----------
@@ -37,12 +38,17 @@ def lewa(
     share
         The share of fixed share; 0 for LEWA.
     """
-    theta = room_for_noise(learner, late, share)
-    if actions == 1 or learner.delta * learner.mu > 1 or theta <= 1e-12 * learner.eta:
+    if actions == 1 or learner.delta * learner.mu > 1:
         return ()
+    theta, source, m = room_for_noise(learner, late, share), f"{name}, {LATE} (Th1)", learner.floor.size
+    if theta <= 1e-12 * learner.eta:
+        needs = "needs delta > (m*eta/2)*(1 + G)" + (" + 2*share*m*e" if share else "")
+        delays = f"G = {late.partners} decisions open together" + (f" and e = {late.between}" if share else "")
+        least = learner.delta - m * theta / 4
+        return (none(source, f"{needs} with {delays}; got delta={learner.delta:.6g} where it is {least:.6g}"),)
     bound = full_information(learner, actions, rounds, late, share)
     bound = bound._replace(B=bound.B + log(2 * actions / epsilon) / theta)
-    return (_conclude(bound, learner, rounds, late, epsilon, (f"{name}, {LATE} (Th1)", APART)),)
+    return (_conclude(bound, learner, rounds, late, epsilon, source, (LEARNED_ONLY, APART)),)
 
 
 def room_for_noise(learner: parameters.Dual, late: Delays, share: float = 0.0) -> float:
@@ -59,7 +65,7 @@ def late_lewa(learner: parameters.Delta, actions: int, rounds: int, late: Delays
     bound = with_room_for_noise(learner, actions, T, late)
     noise = 2 * m * sqrt(T) * log(2 * actions / epsilon) / learner.delta + late.missing * lost_at_a_price(learner, T)
     bound = bound._replace(B=bound.B + noise)
-    return (_conclude(bound, learner, rounds, late, epsilon, (f"Late LEWA, {LATE} (Th2)", ANY)),)
+    return (_conclude(bound, learner, rounds, late, epsilon, f"Late LEWA, {LATE} (Th2)", (ANY,)),)
 
 
 def with_room_for_noise(learner: parameters.Delta, actions: int, rounds: int, late: Delays) -> Late:
@@ -79,10 +85,11 @@ def _conclude(
     rounds: int,
     late: Delays,
     epsilon: float,
-    statement: tuple[str, str],
+    source: str,
+    world: tuple[str, ...],
 ) -> Guarantee:
     """State a bound over the decisions made: one whose answer never came costs at most 1, and its floor in violation."""
-    (source, arrivals), floor, T = statement, learner.floor, rounds + late.missing
+    floor, T = learner.floor, rounds + late.missing
     V = sqrt(bound.A * (rounds + bound.B)) + sqrt(T / 2 * log(2 * floor.size / epsilon))
     total = Bound(bound.B + late.missing, tuple(V + c0 * late.missing for c0 in floor.tolist()))
-    return conclude(total, T, floor, PROBABLE, source, (FEASIBLE, MEAN, arrivals, IN_ADVANCE), epsilon)
+    return conclude(total, T, floor, PROBABLE, source, (FEASIBLE, MEAN, *world, IN_ADVANCE), epsilon)
