@@ -107,6 +107,25 @@ def test_guarantee_of_the_papers_tuning_is_two_root_t_ln_k(lewa_: Any) -> None:
     assert json.loads(printed)["regret"] == found["regret"]
 
 
+def test_a_bound_with_high_probability_is_printed_with_its_epsilon(lewa_: Any) -> None:
+    problem = ("--actions", 10, "--rounds", 100_000, "--floor", 0.6)
+    _, printed, _ = lewa_("guarantee", "bandit-op-ewa", *problem)
+    assert "high probability (epsilon 0.05)" in printed
+    _, printed, _ = lewa_("guarantee", "lewa", *problem)
+    assert "epsilon" not in printed
+
+
+def test_advice_says_which_bound_on_an_average_holds_in_a_single_run_too(lewa_: Any) -> None:
+    _, printed, _ = lewa_("advise", "--feedback", "bandit", "--actions", 10, "--rounds", 100_000, "--floor", 0.6)
+    text = " ".join(printed.split())
+    assert "is at most 15.6 %, its violation, in a single run too with high probability. The bound of the runner-up" in text
+    assert "is 10.9 %, its violation, on average over runs only; a bound on an average counts twice" in text
+    _, printed, _ = lewa_(
+        "advise", "--feedback", "bandit", "--actions", 10, "--rounds", 100_000, "--floor", 0.6, "--epsilon", 0.05
+    )
+    assert "single run" not in printed  # all bounds are for single runs
+
+
 def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -> None:
     words = ("--actions", 3, "--rounds", 10**6, "--floor", 0.5, "--delay", 20, "--json")
     for name, source in (("late-lewa", "(Th2)"), ("late-bandit-lewa", "(Th7)")):
@@ -602,7 +621,7 @@ def test_compiling_is_announced_once_and_what_was_compiled_is_not(tmp_path: Path
     first, again = (
         subprocess.run([*command, "--rounds", "100"], capture_output=True, text=True, env=environment) for _ in range(2)
     )
-    assert first.stderr == "compiling ewa, once (about 10 s)\n"
+    assert first.stderr == "compiling parts of ewa, once (about 10 s)\n"
     assert again.stderr == ""
     assert first.stdout == again.stdout
 

@@ -53,7 +53,7 @@ def test_an_agent_says_what_it_compiles_once(tmp_path: Path) -> None:
     first, again = (
         subprocess.run([sys.executable, "-c", AGENT], capture_output=True, text=True, env=environment) for _ in range(2)
     )
-    assert first.stderr == "compiling ewa, once (about 10 s)\n"
+    assert first.stderr == "compiling parts of ewa, once (about 10 s)\n"
     assert again.stderr == ""
 
 
@@ -91,7 +91,7 @@ def test_what_learners_share_is_announced_once_and_not_inside_of_a_learner(monke
             before = notice.seconds
             notice.on_end(event)
             assert notice.seconds > before
-    assert lines == ["compiling the code that all learners share, once (a few seconds)"]
+    assert lines == ["compiling parts of the code that all learners share, once (a few seconds)"]
 
 
 def test_the_bar_of_a_study_starts_its_clock_again_after_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,4 +148,4 @@ def test_a_run_says_whether_something_was_compiled_for_it(monkeypatch: pytest.Mo
 def test_a_worker_of_a_study_says_what_it_compiles_once(capfd: pytest.CaptureFixture[str]) -> None:
     with processes(1) as place:
         place.executor.submit(exec, COMPILATION, {}).result()
-    assert capfd.readouterr().err == "compiling ewa, once (about 10 s)\n"
+    assert capfd.readouterr().err == "compiling parts of ewa, once (about 10 s)\n"

@@ -2,12 +2,15 @@
 
 import doctest
 import re
+import shlex
+import sys
 from pathlib import Path
 
 import pytest
 from tools import example_table, speed_table
 
 import lewa
+from lewa import cli
 
 ROOT = Path(__file__).parent.parent
 ELSEWHERE = {"two-replicas.md"}  # it needs a database: tests/serve/test_how_to.py
@@ -66,3 +69,18 @@ def test_the_growth_table_has_no_learner_that_is_gone() -> None:
 
 def test_the_example_table_is_what_its_script_writes() -> None:
     assert example_table.TABLE.read_text() == example_table.text()
+
+
+@pytest.mark.parametrize("page", ["analyst", "researcher"])
+def test_a_start_page_shows_what_its_command_prints(
+    page: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "docs" / "start" / f"{page}.md").read_text()
+    shown = re.findall(r"```sh\n(lewa [^`]*)```\n(?:(?!```).)*```text\n([^`]*)```", text, flags=re.DOTALL)
+    assert shown
+    monkeypatch.chdir(ROOT)
+    for command, lines in shown:
+        monkeypatch.setattr(sys, "argv", shlex.split(command.replace("\\\n", "")))
+        with pytest.raises(SystemExit):
+            cli.main()
+        assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(lines.split()))

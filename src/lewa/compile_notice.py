@@ -1,6 +1,7 @@
 """Print one line on standard error when a learner, or the code that all learners share, is compiled.
 
-Code that was compiled before is read from disk, without a line. The line is a warning of the logger `lewa`, which Python
+Code that was compiled before is read from disk, without a line. An agent, a simulation and the service use different
+parts of a learner, so each of them can have a line about it. The line is a warning of the logger `lewa`, which Python
 prints unless logging is configured otherwise; the command line prints it itself.
 """
 
@@ -70,10 +71,10 @@ def line_of(function: object) -> str | None:
     """Return the line for a function that is compiled; None for a function of another package."""
     name = learner_of(function)
     if name is not None:
-        return f"compiling {name}, once (about 10 s)"
+        return f"compiling parts of {name}, once (about 10 s)"
     if not (getattr(function, "__module__", None) or "").startswith(PACKAGE):
         return None
-    return "compiling the code that all learners share, once (a few seconds)"
+    return "compiling parts of the code that all learners share, once (a few seconds)"
 
 
 def learner_of(function: object) -> str | None:

@@ -65,6 +65,13 @@ def test_the_estimate_of_regret_is_labelled_and_near_the_truth() -> None:
     assert status.regret_is.startswith("is an estimate: the best fixed mixture within the limits would")
 
 
+def test_the_estimate_of_regret_counts_the_actions_without_an_answer() -> None:
+    for names, missing in (("ab", "; 1 action has no answer)"), ("abc", "; 2 actions have no answer)")):
+        agent = Agent(list(names), [at_most("cost", 0.5)], seed=1)
+        agent.update(agent.pull(), reward=1, cost=0.2)
+        assert agent.status().regret_is.endswith(missing)
+
+
 def test_the_regret_of_full_information_is_the_measured_one_in_the_users_units() -> None:
     rng = np.random.default_rng(9)
     rewards, constraints = rng.random((80, 3)), rng.random((80, 3, 1))

@@ -1,7 +1,7 @@
 """The sentences of an advice."""
 
 from lewa.advice.question import Choice, Question
-from lewa.theory.guarantees import EXPECTED
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE
 
 
 def because(question: Question, ranked: tuple[Choice, ...], second: Choice | None) -> str:
@@ -53,6 +53,8 @@ def _bound_of(choice: Choice, question: Question) -> str:
     shares = question.shares(choice.guarantee)
     largest = max(shares)
     sure = "" if choice.single else ", on average over runs only"
+    if choice.single and choice.guarantee.kind == EXPECTED_INSIDE:  # from a bound with probability
+        sure = ", in a single run too with high probability"
     if shares[0] == largest:
         return f"{_percent(largest)}, its regret{sure}"
     trivial = largest >= float(question.floor[shares.index(largest) - 1])

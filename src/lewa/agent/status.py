@@ -302,7 +302,8 @@ def estimate_regret(state: AgentState) -> tuple[float | None, str]:
     regret = float(count * best.value - state.statistics.unit_sum[0]) * (high - low)
     if state.sees_all:
         return regret, "of the answered rounds, against the best fixed play under the constraints"
-    missing = f"; {(~known).sum()} actions have no answer" if not known.all() else ""
+    unknown = int((~known).sum())
+    missing = f"; {unknown} action{' has' if unknown == 1 else 's have'} no answer" if unknown else ""
     return regret, (
         "is an estimate: the best fixed mixture within the limits would have earned this much more "
         f"(means weighted by 1/probability{missing})"

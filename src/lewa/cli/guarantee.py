@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from lewa import learners
+from lewa import learners, schema
 from lewa.cli.options import Floors, Json, Settings, Values, learner_names, parse_settings, whole_number
 from lewa.cli.players import Problem, make_learners
 from lewa.cli.shared import app, note, out, print_json
@@ -14,7 +14,6 @@ from lewa.formatting import number, numbers
 from lewa.learners.base import Learner
 from lewa.report.summary import guarantee_of
 from lewa.report.tables import table
-from lewa.schema import GuaranteeReport
 from lewa.theory.delayed import most_late
 from lewa.theory.guarantees import Guarantee, Setting, applicable, checked, none
 from lewa.theory.realised import subject
@@ -53,7 +52,7 @@ def guarantee(
         proved = [applicable(statement, setting) for statement in player.guarantees(actions, rounds, setting)]
     statements = [guarantee_of(statement) for statement in proved]
     parameters = {name: np.asarray(value).tolist() for name, value in player.parameters.items()}
-    report: GuaranteeReport = {
+    report: schema.GuaranteeReport = {
         "learner": learner,
         "actions": actions,
         "rounds": rounds,
@@ -100,9 +99,9 @@ def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values
     return {"epsilon": epsilon, **values}
 
 
-def _print(report: GuaranteeReport, about: list[str]) -> None:
+def _print(report: schema.GuaranteeReport, about: list[str]) -> None:
     parameters = ", ".join(f"{name} = {_few(value)}" for name, value in report["parameters"].items() if name != "floor")
-    rows = [(s["kind"] or "none", number(s["regret"]), numbers(s["violation"]), s["source"]) for s in report["statements"]]
+    rows = [(_kind(s), number(s["regret"]), numbers(s["violation"]), s["source"]) for s in report["statements"]]
     size = f"{report['actions']} actions, {report['rounds']:,} rounds, floor {numbers(report['floor'])}"
     columns = ("kind", "regret at most", "violation at most", "source (docs/theory.md)")
     out.print(table(f"{report['learner']}: {size}\n{parameters}", *columns, rows=rows))
@@ -110,6 +109,12 @@ def _print(report: GuaranteeReport, about: list[str]) -> None:
         note(f"{statement['source']}: {statement['reason'] or 'assumes: ' + '; '.join(statement['assumptions'])}.")
         if text:
             note(f"  {text[0].upper()}{text[1:]}.")
+
+
+def _kind(statement: schema.Guarantee) -> str:
+    """Return the kind of a bound; with a probability below 1, also its epsilon."""
+    kind, epsilon = statement["kind"] or "none", statement["epsilon"]
+    return kind if epsilon is None else f"{kind} (epsilon {epsilon:g})"
 
 
 def _few(value: object) -> str:
