@@ -95,6 +95,9 @@ def test_the_tuning_grows_with_the_delay() -> None:
         eta = math.sqrt((math.log(4) + math.log(5 * 4 / 0.1)) / (2 * 2 * most * 10_000))
         expected = (eta, 8 * 2 * eta * most, 1 / math.sqrt(2 * steps * 10_000))
         assert tuple(learner.parameters.values())[:3] == pytest.approx(expected, rel=1e-12)
+    traded = LateLewaIx.tuned(4, 10_000, (0.5, 0.2), b=2 / 3, delay=6, epsilon=0.1)
+    assert traded.eta == pytest.approx(learner.eta * 10_000 ** (-1 / 6), rel=1e-12)
+    assert traded.mu == pytest.approx(learner.mu * 10_000 ** (1 / 6), rel=1e-12)
     short = LateLewaIx.tuned(3, 1, 0.5)
     assert short.mu == pytest.approx(1 / short.delta, rel=1e-12)
     with pytest.raises(ValueError, match="delay must be a number of decisions"):

@@ -84,9 +84,10 @@ def play(x: World) -> Path:
     dice, K, m, T = np.random.default_rng(x.seed), x.actions, len(x.floor), len(x.order)
     eta, session, ended, before = x.steps[0], Session(x.learner, K), list[int](), dict[int, int]()
     waiting: dict[int, Bandit] = {}
+    lost, nothing = [x.loses > 0 and t % x.loses == 0 for t in range(T)], [np.zeros((T, m)) for _ in range(3)]
+    between: list[list[int]] = [[] for _ in range(T)]
     path = Path(
-        *(np.zeros((T, K)), [], np.zeros((T, m)), np.zeros(T), np.zeros((T, m)), np.zeros(T), [], [[] for _ in range(T)]),
-        *(np.zeros((T, m)), [x.loses > 0 and t % x.loses == 0 for t in range(T)], np.zeros(m)),
+        np.zeros((T, K)), [], nothing[0], np.zeros(T), nothing[1], np.zeros(T), [], between, nothing[2], lost, np.zeros(m)
     )
 
     def end(t: int) -> None:
@@ -123,7 +124,7 @@ def cross_terms(path: Path, b: Vector, eta: float, t: int) -> float:
     """eta sum_u b_u/(p_t(i_t) + g_u) over the open decisions u with the same action, which event 3 bounds"""
     i = path.actions[t]
     same = [u for u in path.open[t] if path.actions[u] == i]
-    return eta * sum(b[u] / (path.plays[t, i] + eta / 2 * b[u]) for u in same)
+    return float(eta * sum(b[u] / (path.plays[t, i] + eta / 2 * b[u]) for u in same))
 
 
 @law
@@ -216,7 +217,8 @@ def branch(draws: tuple[int, ...], rewards: Matrix, kept: Matrix, learner: LateL
 def test_the_supermartingales_of_the_events_have_mean_at_most_one(seed: int) -> None:
     """Events 1, 2 and 3, exactly: all sequences of draws, with arrivals that look at draws and outcomes."""
     dice, T, K = np.random.default_rng(seed), 7, 2
-    rewards, kept = dice.integers(0, 2, (T, K)).astype(float), dice.integers(0, 2, (T, K)) * float(seed % 2)
+    rewards, kept = dice.integers(0, 2, (2, T, K)).astype(float)
+    kept *= seed % 2
     learner = LateLewaIx((0.05, 0.6)[seed // 2], 0.5, 0.8, np.array([0.7]))
     parts = delayed_ix.terms(learner, K, T, Delays(T * T, T, T, T))
     branches = [branch(draws, rewards, kept, learner, parts) for draws in product(range(K), repeat=T)]
@@ -235,7 +237,7 @@ def test_the_supermartingales_of_the_events_have_mean_at_most_one(seed: int) -> 
 def test_the_bound_with_the_tuning_is_that_of_the_formula(K: int, d: int, epsilon: float, m: int) -> None:
     T, floor = 10**7, (0.5, 0.3)[:m]
     learner = LateLewaIx.tuned(K, T, floor, delay=d, epsilon=epsilon)
-    late = delayed_ix.Delays(d * T, 2 * d, 2 * d, d + 1)
+    late = Delays(d * T, 2 * d, 2 * d, d + 1)
     eta, delta, mu, e5 = learner.eta, learner.delta, learner.mu, epsilon / 5
     Gam, S = 1 + 0.5 * delta * mu * 2 * d, sum(floor) * min((1 + delta * mu * 2 * d) / delta, mu * T)
     B = (log(K) + log(K / e5)) / eta + 2 * eta * (K * T + 2 * d * T) + (1 + S) * (1 + d) * log(1 / e5)
