@@ -341,3 +341,16 @@ def test_a_rule_whose_feedback_is_not_annotated_is_one_sentence(folder: Path) ->
     write_module(folder, "mine_bare", ALLOCATES.replace("seen: Full", "seen"))
     with pytest.raises(ValueError, match=r"the learner mine_bare:Allocates cannot be used: Allocates.learn must annotate"):
         lewa.play("mine_bare:Allocates", "bernoulli", rounds=10, floor=0.5)
+
+
+def test_a_learner_that_charges_and_draws_by_itself_is_one_sentence(folder: Path) -> None:
+    """The loop of a learner that draws by itself does not charge, and an agent does: they would differ."""
+    source = SOURCE.replace("counts: Vector  # (K,)", "counts: Vector  # (K,)\n    charged: Vector  # (m,)")
+    source = source.replace("SolverState(np.zeros(K), np", "SolverState(np.zeros(K), np.zeros(m), np")
+    method = "    def choose(self, s: SolverState, u: float) -> tuple[int, float]:\n        return 0, 1.0\n\n    def learn("
+    write_module(folder, "mine_charging", source.replace("    def learn(", method, 1))
+    sentence = "Solver must not have both choose and a state with charged: a learner that charges draws from its whole play"
+    with pytest.raises(ValueError, match=sentence):
+        lewa.play("mine_charging:Solver", "bernoulli", rounds=10, floor=0.5)
+    with pytest.raises(ValueError, match=sentence):
+        lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], learner="mine_charging:Solver", horizon=10)

@@ -37,7 +37,7 @@ from lewa.engine.steps import (
     release_step,
 )
 from lewa.feedback import FeedbackKind, feedback_kind
-from lewa.kernels import compiled_form
+from lewa.kernels import compiled_form, state_type
 from lewa.kernels.jit import program
 from lewa.learners.base import Learner
 
@@ -69,6 +69,11 @@ def compile_learner(learner: type[Learner]) -> CompiledLearner:
 def _compile(learner: type[Learner]) -> CompiledLearner:
     form = compiled_form(learner)
     stamp, feedback = stamp_of(form), feedback_kind(learner)
+    if feedback is FeedbackKind.BANDIT and "charged" in state_type(form)._fields:
+        raise ValueError(
+            f"{learner.__name__} must not have both choose and a state with charged: a learner that charges draws from its "
+            "whole play"
+        )
 
     def named(name: str, function: F) -> F:
         if not learner.compiled:

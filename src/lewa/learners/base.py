@@ -32,8 +32,8 @@ class Learner:
 
     The annotation of `seen` in `learn` is the feedback of the learner, `Full` or `Bandit`. A bandit learner that can draw
     without computing its whole play also has `choose(s, u) -> (action, propensity)`; one without it is dense: its `learn`
-    gets the whole play. A rule allocates nothing and calls only `lewa.kernels`, unless `compiled = False`: then it may be
-    any Python. The first line of the docstring appears in lists.
+    gets the whole play. A learner that charges has no `choose`. A rule allocates nothing and calls only `lewa.kernels`,
+    unless `compiled = False`: then it may be any Python. The first line of the docstring appears in lists.
 
     Two learners are equal if they have the same class and equal parameters. Invalid parameters raise ValueError when the
     learner is made.
