@@ -55,14 +55,14 @@ compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
 # The plain one is two processes: what begins with files, processes, servers and browsers, which often waits, and the rest. Each
-# imports its own tests only, and a page or a server that the tests of a file share is made once.
+# imports its own tests only, and a page or a server that the tests of a file share is made once. The first one makes way by itself.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
   tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_frontier.py tests/test_frontier_context.py \
   tests/test_named_modules.py tests/test_notebook.py tests/test_plugins.py tests/test_wrappers.py
 plain: plain-outside plain-inside
 
 plain-outside: $(VENV)/tested build/peers/installed
-	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE)
 
 plain-inside: $(VENV)/tested
 	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE:%=--ignore=%)
