@@ -16,12 +16,6 @@ README_ROWS = (
     ("BanditLEWA", "10", "BanditLEWA against C, K = 10", "{0} the time of a loop written in C"),
     ("BanditLEWA", "1,000,000", "bandit-lewa, K = 1,000,000 against K = 10", "{1:.0f}x its time with 10 actions"),
     (
-        "BanditLEWA, called from Python",
-        "10",
-        "one interactive round against river's Exp3, K = 10",
-        "{1:.0f}x faster than Exp3 in river",
-    ),
-    (
         "`pull` and `update` of an agent",
         "10",
         "an agent's pull and update against mabwiser's UCB1, K = 10",
