@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 10
 
-.PHONY: install reproduce test test-litellm quick lint types tests compiled plain plain-outside plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test test-litellm quick lint types tests compiled plain plain-outside plain-agents plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
 # The command line, and nothing that only developers need.
 $(VENV)/installed: pyproject.toml
@@ -34,10 +34,10 @@ reproduce: install
 
 # Everything that CI checks, side by side. What is compiled takes longest, so it starts first and the rest makes way for it.
 test: $(VENV)/tested
-	$(MAKE) --jobs 4 --output-sync=target compiled plain-outside plain-inside types lint wheel
+	$(MAKE) --jobs 5 --output-sync=target compiled plain-outside plain-agents plain-inside types lint wheel
 
 tests: $(VENV)/tested
-	$(MAKE) --jobs 3 --output-sync=target compiled plain-outside plain-inside
+	$(MAKE) --jobs 4 --output-sync=target compiled plain-outside plain-agents plain-inside
 
 lint: $(VENV)/tested
 	$(BIN)/ruff check .
@@ -54,18 +54,24 @@ quick: lint types
 compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
-# The plain one is two processes: what begins with files, processes, servers and browsers, which often waits, and the rest. Each
-# imports its own tests only, and a page or a server that the tests of a file share is made once. The first one makes way by itself.
+# The plain one is three processes: what begins with files, processes, servers and browsers, which often waits and so makes way by
+# itself; agents and laws; and the rest. Each imports its own tests only, and a page or a server that the tests of a file share is
+# made once.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
   tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_frontier.py tests/test_frontier_context.py \
   tests/test_named_modules.py tests/test_notebook.py tests/test_plugins.py tests/test_wrappers.py
-plain: plain-outside plain-inside
+AGENTS = tests/agent tests/checks
+PLAIN = NUMBA_DISABLE_JIT=1 $(1) $(BIN)/python -m pytest -p no:xdist -m plain
+plain: plain-outside plain-agents plain-inside
 
 plain-outside: $(VENV)/tested build/peers/installed
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE)
+	$(call PLAIN,) $(OUTSIDE)
+
+plain-agents: $(VENV)/tested
+	$(call PLAIN,$(NICE)) $(AGENTS)
 
 plain-inside: $(VENV)/tested
-	NUMBA_DISABLE_JIT=1 $(NICE) $(BIN)/python -m pytest -p no:xdist -m plain $(OUTSIDE:%=--ignore=%)
+	$(call PLAIN,$(NICE)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
