@@ -87,7 +87,11 @@ def listed(name: str) -> set[str]:
 
 
 def test_the_lists_of_the_suite_name_files_that_are_there() -> None:
-    lists = [{ROOT / name for name in listed("OUTSIDE") | listed("AGENTS") | listed("HUNTED")}, conftest.COMPILED, conftest.SLOW]
+    lists = [
+        {ROOT / name for name in listed("OUTSIDE") | listed("AGENTS") | listed("HUNTED")},
+        conftest.COMPILED,
+        conftest.SLOW,
+    ]
     assert not [path for paths in lists for path in paths if not path.exists()]
 
 
