@@ -64,6 +64,19 @@ def test_packing_copies(learner: Any, actions: int) -> None:
     assert_same(state, learner.start(actions))
 
 
+@pytest.mark.parametrize(("learner", "actions"), EVERY)
+def test_a_buffer_that_is_written_to_is_unpacked_anew(learner: Any, actions: int) -> None:
+    """Plain Python keeps the records of the last buffer; a scalar among the parameters is a copy."""
+    memory, state = pack(learner, learner.start(actions)), filled(learner, actions)
+    unpack(type(learner), memory)
+    memory[:] = pack(learner, state)
+    assert_same(unpack(type(learner), memory)[1], state)
+    first = int(memory[0])  # the header ends where the first parameter begins
+    memory[first : first + 1] += 0.5
+    parameters = unpack(type(learner), memory)[0]
+    assert np.ravel(leaves(parameters)[0])[0] == memory[first]
+
+
 def test_loading_something_else_is_refused_with_the_fields_it_should_have() -> None:
     with pytest.raises(ValueError, match=r"a saved Lewa has the fields \['delta', 'eta', 'floor', 'mu'\], got \['eta'\]"):
         load(lewa.learners.Lewa, {"eta": 0.1})

@@ -92,10 +92,39 @@ def pack(*records: object) -> Vector:
     return memory
 
 
+class _Unpacked(NamedTuple):
+    """What plain Python unpacked last."""
+
+    form: Any = None
+    memory: Any = None
+    parameters: bytes = b""  # with the header
+    records: Any = None
+
+
+_last = _Unpacked()
+
+
 def unpack(learner: type, memory: Vector) -> tuple[Any, Any]:
     """Return the learner in its compiled form, and its state; their arrays are views of the buffer."""
-    form = compiled_form(learner)
-    return _reader(form)(form, memory)
+    global _last
+    form, last = compiled_form(learner), _last
+    place = _place_of_state(form)
+    parameters = memory[: int(memory[place]) if place < memory[0] else memory.size].tobytes()  # a state may be empty
+    # Plain Python calls this at every step: the views of the same buffer are the same, while no parameter was changed.
+    if last.memory is not memory or last.form is not form or last.parameters != parameters:
+        _last = last = _Unpacked(form, memory, parameters, _reader(form)(form, memory))
+    records: tuple[Any, Any] = last.records
+    return records
+
+
+@cache
+def _place_of_state(form: Any) -> int:
+    """Return the place in the header of where the state begins."""
+    return 3 * _leaf_count(form)
+
+
+def _leaf_count(kind: Any) -> int:
+    return sum(map(_leaf_count, field_types(kind).values())) if is_record(kind) else 1
 
 
 # For compiled code `unpack` is written in LLVM's terms, by hand: as Numba's own slices it took most of the time that a
