@@ -1,6 +1,6 @@
 """Learners on games, small: nothing is NaN, and every measure is what plain NumPy makes of the rounds.
 
-Each learner plays every third game, and each game meets every third learner; `make falsify` plays every pair. They run
+Each learner plays every fifth game, and each game meets every fifth learner; `make falsify` plays every pair. They run
 as plain Python: `test_without_jit.py` shows of each learner that it plays alike compiled. Here one of each kind of feedback
 is compiled.
 """
@@ -23,7 +23,7 @@ from tests.theorems.instances import HUNT
 T = 40
 TWISTED = ["switching+noise", "shortest-path+scale", "anti-leader+noise", "radio+delay", "experts+dropping"]
 TWISTED += ["anti-leader+dropping+delay", "ads+delay+dropping"]
-PARTS, TURNS = 4, 1 if HUNT else 3
+PARTS, TURNS = 4, 1 if HUNT else 5
 
 
 def played(name: str, title: str, rounds: int = T) -> Any:
@@ -89,7 +89,7 @@ def check(trace: Any) -> None:
 
 
 def shift(name: str) -> int:
-    """Where the games of a learner begin: neighbours in the list take turns, so that each game meets every third learner."""
+    """Where the games of a learner begin: neighbours in the list take turns, so that each game meets every fifth learner."""
     return list(lewa.learners.ALL).index(name) % TURNS
 
 

@@ -1,6 +1,6 @@
 """Guarantees by setting: writes docs/guarantees.md, all of it computed from the code. `make guarantees` runs it."""
 
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,12 @@ MORE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def asked(shown: str, given: dict[str, Any]) -> Advice:
     """The advice at the reference numbers, but for what is given."""
-    return lewa.advise(shown, **{"actions": ACTIONS, "horizon": ROUNDS, "floor": FLOOR, **given})
+    return _asked(shown, tuple(sorted(given.items())))
+
+
+@cache  # most questions are asked more than once
+def _asked(shown: str, given: tuple[tuple[str, Any], ...]) -> Advice:
+    return lewa.advise(shown, **{"actions": ACTIONS, "horizon": ROUNDS, "floor": FLOOR, **dict(given)})
 
 
 class Notes:

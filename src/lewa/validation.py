@@ -50,6 +50,8 @@ def as_flag(name: str, value: object) -> bool:
 
 def as_real(name: str, value: object) -> float:
     """Return a real number as a float, infinite and NaN too; raise ValueError for anything else."""
+    if type(value) is float:  # most values are, and the next test takes long
+        return value
     try:
         if isinstance(value, Real):
             return float(value)

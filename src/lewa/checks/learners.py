@@ -102,7 +102,7 @@ def learner_and_state_survive_json(learner: Learner, actions: int) -> None:
     now = steps(learner, actions)[-1]
     for record in (learner, now.state):
         again = load(type(record), json.loads(json.dumps(dump(record))))
-        hold(pack(again).tobytes() == pack(record).tobytes(), f"{record} is {again} after JSON; it must be unchanged")
+        hold(pack(again).tobytes() == pack(record).tobytes(), "{} is {} after JSON; it must be unchanged", record, again)
 
 
 def extreme_rounds_leave_no_nan(learner: Learner, actions: int) -> None:
@@ -145,8 +145,9 @@ def the_action_that_alone_pays_gains(learner: Learner, actions: int) -> None:
         gains = (paid[a] * unpaid > unpaid[a] * paid) | (paid[a] == unpaid[a] == 0)
         hold(
             np.delete(gains, a).all(),
-            f"the play went from {before} to {paid} when action {a} alone paid, and to {unpaid} when it did not; "
-            f"action {a} must gain on every other",
+            "the play went from {} to {} when action {} alone paid, and to {} when it did not; action {} must gain on every "
+            "other",
+            *(before, paid, a, unpaid, a),
         )
 
 
@@ -186,7 +187,7 @@ def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:
     learner that estimates means and weighs no propensities declares this."""
     early, *others, now = deepcopy(steps(learner, actions))
     late = learn(learner, now.state, early.seen)
-    hold(np.isfinite(pack(late)).all(), f"feedback for the first round, given after the last, leads to {late}")
+    hold(np.isfinite(pack(late)).all(), "feedback for the first round, given after the last, leads to {}", late)
     if isinstance(early.seen, Bandit) and actions > 1:
         p = early.seen.propensity
         stale = [step.seen for step in (early, *others) if isinstance(step.seen, Bandit)]
@@ -269,16 +270,18 @@ def guarantees_are_numbers_or_a_reason(learner: Learner, actions: int) -> None:
     worlds = product(("constant", "iid", "arbitrary"), ("oblivious", "adaptive"), (None, 0.05))
     for rounds, setting in product((1, 100, MANY), (Setting(*assumed) for assumed in worlds)):
         statements = learner.guarantees(actions, rounds, setting)
-        hold(statements, f"guarantees is empty for {setting}; it must state a bound, or why there is none")
+        hold(statements, "guarantees is empty for {}; it must state a bound, or why there is none", setting)
         for guarantee in statements:
             if guarantee.regret is None or guarantee.violation is None:
-                hold(guarantee.reason, f"a guarantee without a bound must have a reason, got {guarantee} for {setting}")
+                sentence = "a guarantee without a bound must have a reason, got {} for {}"
+                hold(guarantee.reason, sentence, guarantee, setting)
                 continue
             numbers, trivial = np.array([guarantee.regret, *guarantee.violation]), rounds * np.array([1, *learner.floor])
             hold(guarantee.kind in KINDS, f"the guarantee is of the kind {guarantee.kind!r}; it must be one of {KINDS}")
             hold(
                 numbers.shape == trivial.shape and ((numbers >= 0) & (numbers <= trivial)).all(),
-                f"over {rounds} rounds regret and violation are bounded by {numbers}; they must lie between 0 and {trivial}",
+                "over {} rounds regret and violation are bounded by {}; they must lie between 0 and {}",
+                *(rounds, numbers, trivial),
             )
 
 

@@ -29,10 +29,15 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 def state_type(learner: type) -> Any:
     """Return the type of a learner's state: the attribute `State`, or the annotated return type of `start`."""
+    return _state_type(learner)
+
+
+@cache
+def _state_type(learner: Any) -> Any:
     declared = getattr(learner, "State", None)
     if declared is not None:
         return declared
-    kind = annotations(learner.start, f"{learner.__name__}.start").get("return")  # type: ignore[attr-defined]
+    kind = annotations(learner.start, f"{learner.__name__}.start").get("return")
     if not (isinstance(kind, type) and hasattr(kind, "_fields")):
         raise ValueError(f"{learner.__name__}.start must annotate what it returns, a named tuple of arrays, got {kind}")
     return kind
