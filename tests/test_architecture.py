@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import lewa
+from tests.syntax import nodes_of
 
 ROOT = Path(lewa.__file__).parent
 DOCS = Path(__file__).parent.parent / "docs"
@@ -18,7 +19,7 @@ OUTSIDE = {"ValueError", "OSError", "MemoryError", "OverflowError", "auto"}  # n
 def defined(file: Path) -> set[str]:
     """Return the functions, classes, parameters, variables and attributes that a file defines."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes_of(file.read_text()):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.add(node.name)
         elif isinstance(node, ast.arg):

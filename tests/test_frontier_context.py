@@ -182,7 +182,7 @@ def write(columns: dict[str, list[object]], path: Path) -> str:
 
 def test_replay_with_a_context_beside_the_same_learner_without(tmp_path: Path) -> None:
     columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
-    for name, data in {"table": world(3000, 7), "log": as_log(world(6000, 8), 9)}.items():
+    for name, data in {"table": world(1500, 7), "log": as_log(world(3000, 8), 9)}.items():
         command = ["replay", write(data, tmp_path / f"{name}.csv"), *columns, "--context", "task"]
         printed = CliRunner().invoke(app, command)
         assert printed.exit_code == 0, printed.output
@@ -207,14 +207,14 @@ def test_replay_with_a_context_takes_the_learner_with_a_bound_if_asked(tmp_path:
 
 def test_replay_keeps_a_line_for_each_group(tmp_path: Path) -> None:
     columns = ["--reward", "good", "--at-most", "dollars=0..1", "--floor", "0.55", "--seeds", "1", "--json"]
-    file = write(world(3000, 7), tmp_path / "table.csv")
+    file = write(world(1500, 7), tmp_path / "table.csv")
     printed = CliRunner().invoke(app, ["replay", file, *columns, "--context", "task", "--group", "task"])
     assert printed.exit_code == 0, printed.output
     result = json.loads(printed.stdout)
     assert result["floor"] == [0.55] * 3
     short = result["learners"]["squarecb-lewa"]["violation"]["mean"]
     assert len(short) == 3
-    assert max(short) < 0.02 * 3000  # without the lines of groups code alone spends 0.35 more than the limit
+    assert max(short) < 0.02 * 1500  # without the lines of groups code alone spends 0.35 more than the limit
     trace = lewa.replay(
         world(300, 7), "auto", reward="good", at_most="dollars=0..1", lines={"dollars": 0.55}, context="task", group="task"
     )

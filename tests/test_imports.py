@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import lewa
+from tests.syntax import nodes_of
 
 ROOT = Path(lewa.__file__).parent
 # A room is a module or a folder of src/lewa. Each may import the rooms named here; docs/architecture.md says why.
@@ -124,7 +125,7 @@ DOORS = {
 
 def rooms_imported(file: Path) -> Iterator[str]:
     """Yield the rooms that a file imports; `import lewa` and `from lewa import __version__` import the door `__init__`."""
-    for node in ast.walk(ast.parse(file.read_text())):
+    for node in nodes_of(file.read_text()):
         names: list[str] = []
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{file.name}: imports are absolute"
@@ -185,7 +186,7 @@ def test_the_figure_of_the_architecture_has_these_imports() -> None:
 
 def test_learners_never_draw_random_numbers() -> None:
     for file in (ROOT / "learners").glob("*.py"):
-        nodes = list(ast.walk(ast.parse(file.read_text())))
+        nodes = nodes_of(file.read_text())
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         names |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
         names |= {part for node in nodes if isinstance(node, ast.alias) for part in node.name.split(".")}
@@ -195,15 +196,13 @@ def test_learners_never_draw_random_numbers() -> None:
 def test_no_module_uses_what_is_private_to_another() -> None:
     private = []
     for file in sorted(ROOT.rglob("*.py")):
-        tree = ast.parse(file.read_text())
-        imports = [
-            node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lewa")
-        ]
+        nodes = nodes_of(file.read_text())
+        imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("lewa")]
         names = {alias.asname or alias.name for node in imports for alias in node.names}
         private += [f"{file.name}: {alias.name}" for node in imports for alias in node.names if _is_private(alias.name)]
         private += [
             f"{file.name}: {node.value.id}.{node.attr}"
-            for node in ast.walk(tree)
+            for node in nodes
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
             if node.value.id in names and node.value.id.islower() and _is_private(node.attr)
         ]

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import lewa
+from tests.syntax import nodes_of, tree_of
 
 ROOT = Path(lewa.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
@@ -19,8 +20,8 @@ VAGUE = {"asked", "found", "given", "held", "kept", "one", "own", "said", "shown
 SAVED = {("kernels/budget_statistics.py", "kept")}  # files of saved agents have this field
 
 
-def functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
-    return (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+def functions(text: str) -> Iterator[ast.FunctionDef]:
+    return (node for node in nodes_of(text) if isinstance(node, ast.FunctionDef))
 
 
 def is_docstring(node: ast.stmt) -> bool:
@@ -31,7 +32,7 @@ def is_docstring(node: ast.stmt) -> bool:
 def test_files_and_functions_stay_small(file: Path) -> None:
     text = file.read_text()
     assert text.count("\n") <= LINES
-    for function in functions(ast.parse(text)):
+    for function in functions(text):
         body = [node for node in function.body if not is_docstring(node)]
         if body:
             assert (body[-1].end_lineno or 0) - body[0].lineno < BODY, function.name
@@ -54,8 +55,8 @@ class AnyUses:
     whose value mentions `Any` or another alias, whatever name a module imports it by."""
 
     def __init__(self, modules: dict[str, str]) -> None:
-        self.trees = {module: ast.parse(text) for module, text in modules.items()}
-        self.nodes = {module: list(ast.walk(tree)) for module, tree in self.trees.items()}
+        self.trees = {module: tree_of(text) for module, text in modules.items()}
+        self.nodes = {module: nodes_of(text) for module, text in modules.items()}
         self.imports = {
             module: {
                 name.asname or name.name: (node.module or "", name.name)
@@ -121,9 +122,9 @@ def test_an_alias_of_any_counts_as_any() -> None:
     assert AnyUses(modules).count() == 4
 
 
-def bound_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+def bound_names(text: str) -> Iterator[tuple[str, int]]:
     """Yield every name that is bound here, with its line: variables, parameters, functions, classes and attributes."""
-    for node in ast.walk(tree):
+    for node in nodes_of(text):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield node.name, node.lineno
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
@@ -143,7 +144,7 @@ def test_names_say_what_they_are() -> None:
         f"{path}:{line} {name}"
         for file in FILES
         for path in [file.relative_to(ROOT).as_posix()]
-        for name, line in bound_names(ast.parse(file.read_text()))
+        for name, line in bound_names(file.read_text())
         if name.strip("_") in VAGUE and (path, name) not in SAVED
     ]
     assert not vague, "give these the name of what they hold"
@@ -152,7 +153,7 @@ def test_names_say_what_they_are() -> None:
 def test_every_kind_of_vague_name_is_noticed() -> None:
     text = "import math as one\ndef own(given): pass\nclass kept: pass\nfound = 1\nx._said = 1\nfor told in y: pass\n"
     text += "try: pass\nexcept E as held: pass\nmatch x:\n case [asked]: pass\nlambda shown: 0\n"
-    assert {name.strip("_") for name, _ in bound_names(ast.parse(text))} & VAGUE == VAGUE
+    assert {name.strip("_") for name, _ in bound_names(text)} & VAGUE == VAGUE
 
 
 def test_no_test_leaves_a_file_in_the_root_folder() -> None:

@@ -3,6 +3,7 @@
 import pickle
 import random
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ pytest.importorskip("gymnasium", reason="gymnasium, which river.bandit.evaluate 
 import gymnasium
 from river import bandit
 
+from lewa.adapters import river as adapter
 from lewa.adapters.gym import Environment, Telling
 from lewa.adapters.river import Policy
 
@@ -40,15 +42,15 @@ def test_in_evaluate_it_plays_as_lewa_play_does_to_the_bit() -> None:
 def test_in_evaluate_on_rivers_own_environments_it_is_the_agent_that_is_told_the_known_costs(
     name: str, low: float, high: float
 ) -> None:
-    env = gymnasium.make(f"river_bandits/{name}", max_episode_steps=300)
+    env = gymnasium.make(f"river_bandits/{name}", max_episode_steps=120)
     arms = range(env.action_space.n)  # type: ignore[attr-defined]
     costs = np.linspace(0, 1, len(arms)).tolist()
     policy = Policy([COST], known={"cost": costs}, reward_range=(low, high), seed=3)
     rows = list(bandit.evaluate([policy, Policy(seed=3)], env, n_episodes=2, seed=1))
-    assert len(rows) == 2 * 2 * 300
+    assert len(rows) == 2 * 2 * 120
     agent = lewa.Agent(list(arms), [COST], reward_range=(low, high), seed=3, expected={"cost": costs})
     env.reset(seed=random.Random(1).randint(0, 2**32))
-    for row in rows[:600:2]:
+    for row in rows[:240:2]:
         decision = agent.pull()
         assert row["arm"] == decision.action
         reward = env.step(decision.action)[1]
@@ -175,10 +177,13 @@ def test_a_clone_is_new_and_a_copy_goes_on() -> None:
     assert Policy(()).clone().constraints is None
 
 
-def test_evaluate_offline_learns_from_the_rows_whose_arm_it_pulled_and_from_no_others() -> None:
+def test_evaluate_offline_learns_from_the_rows_whose_arm_it_pulled_and_from_no_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(adapter, "Agent", partial(lewa.Agent, max_pending=500))
     rng = random.Random(1)
     arms = [0, 1, 2, 3]
-    rows: Any = [(arms, None, rng.choice(arms), rng.random() < 0.5) for _ in range(14_000)]
+    rows: Any = [(arms, None, rng.choice(arms), rng.random() < 0.5) for _ in range(1400)]
     policy = Policy(seed=8)
     total, used = bandit.evaluate_offline(policy, iter(rows))
     by_hand, kept = Policy(seed=8), 0
