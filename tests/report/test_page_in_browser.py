@@ -23,7 +23,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-MANY_LEARNERS = SMALL + "".join(
+MANY_LEARNERS = SMALL.replace("[100, 300, 1000]", "[30, 100, 300]") + "".join(
     f'\n[[learners]]\nname = "lewa"\nsettings = {{ eta = {eta} }}\n' for eta in (0.001, 0.01, 0.03, 0.1, 0.3)
 )
 
