@@ -13,7 +13,7 @@ from lewa.choice import choose_for_late_answers
 from lewa.learners import make
 from lewa.theory import delayed, delayed_ix, delayed_probable
 from lewa.theory.delayed import Delays
-from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, MEAN, SHARES, UNSEEN
+from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, IN_ADVANCE, MEAN, OBLIVIOUS, SHARES, UNSEEN
 
 LINES = [at_least("c", 0.5)]
 
@@ -90,8 +90,30 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
 
 
-def test_the_state_of_late_lewa_ix_follows_masks_ranges_and_new_actions() -> None:
-    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner="late-lewa-ix", horizon=400, seed=2)
+def test_late_loss_bandit_lewa_prints_its_bound_for_any_arrivals_at_the_delays_that_happened() -> None:
+    settings = {"delay": 1}
+    agent = Agent(["a", "b"], LINES, learner="late-loss-bandit-lewa", horizon=400, settings=settings, unanswered="expire")
+    answer_late(agent, 399, 1, vector=False)
+    agent.close(agent.pull())
+    status, late, learner = agent.status(), agent._state.delays.so_far(), agent.setup.learner
+    assert (late.missing, late.partners, agent._state.delays.made) == (1, 2, 399)
+    assert status.guarantees == learner.late_guarantees(2, 399, late)
+    mean, always = status.guarantees
+    assert mean.source == always.source == "Late BanditLEWA, losses, late answers (Th5)"
+    assert mean.assumptions == (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, delayed.no_later(late))
+    assert always.assumptions == (EVERY_ROUND, UNSEEN, IN_ADVANCE, delayed.no_later(late))
+    assert mean.regret is not None
+    assert mean.regret < 400
+    again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    assert (again.status().guarantees, again.pull()) == (status.guarantees, agent.pull())
+    agent.set_limit("c", 0.4)
+    answer_late(agent, 20, 1, vector=False)
+    assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
+
+
+@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-bandit-lewa"])
+def test_the_state_of_these_learners_follows_masks_ranges_and_new_actions(learner: str) -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner=learner, horizon=400, seed=2)
     early = agent.pull()
     for _ in range(20):
         agent.update(agent.pull(), reward=0.2, cost=0.4)
