@@ -50,7 +50,7 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
     learner: Any = agent.setup.learner
     assert (probable.kind, probable.epsilon) == ("high probability", 0.1)
     assert probable.source == "Late LEWA, late answers (Th2)"
-    assert probable.assumptions[2:] == (delayed.ANY, delayed_probable.IN_ADVANCE)
+    assert probable.assumptions[2:] == (delayed.ANY, delayed_probable.FIXED_ROUNDS)
     noise = 2 * sqrt(401) * log(2 * 2 / 0.1) / 20 + 0.25 * sqrt(401) / 20
     assert probable.regret == pytest.approx(delayed_probable.with_room_for_noise(learner, 2, 401, late).B + noise + 1)
     assert sure.regret is not None
@@ -76,7 +76,7 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert status.guarantees == (*learner.late_probable(2, 399, late, 0.1), *learner.late_guarantees(2, 399, late))
     probable, expected = status.guarantees
     assert (probable.kind, probable.epsilon, probable.source) == ("high probability", 0.1, delayed_ix.SOURCE)
-    assert probable.assumptions == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.IN_ADVANCE)
+    assert probable.assumptions == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.FIXED_ROUNDS)
     parts = delayed_ix.terms(learner, 2, 400, late)
     assert parts.missing == pytest.approx(1 + (parts.dearest - 1) / 2)
     assert probable.regret == pytest.approx(parts.probable(learner.eta, 2, 0.1))
@@ -139,7 +139,7 @@ def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> Non
     answer_late(agent, 400, 1, vector=True)
     probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
     assert probable.kind == "high probability"
-    assert probable.assumptions[2:] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.IN_ADVANCE)
+    assert probable.assumptions[2:] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.FIXED_ROUNDS)
     theta = 4 * (0.2 - 0.005 * (1 + late.partners))
     B = log(2) / 0.01 + 0.0025 * (400 + 2 * late.total) + 0.05 * 400 / 2
     assert probable.regret == pytest.approx(B + log(2 * 2 / 0.1) / theta)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from lewa.theory import parameters
 from lewa.theory.delayed import LATE, Delays, no_later, one_very_late
 from lewa.theory.delayed_dual import late_steps
-from lewa.theory.delayed_probable import IN_ADVANCE
+from lewa.theory.delayed_probable import FIXED_ROUNDS
 from lewa.theory.guarantees import (
     EXPECTED,
     FEASIBLE,
@@ -95,7 +95,7 @@ def late_lewa_ix(
         world: tuple[str, ...] = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, no_later(late))
     else:
         B, noise, kind = parts.probable(eta, actions, epsilon), sqrt(T / 2 * log(5 * m / epsilon)), PROBABLE
-        world = (FEASIBLE, MEAN, UNSEEN, no_later(late), IN_ADVANCE)
+        world = (FEASIBLE, MEAN, UNSEEN, no_later(late), FIXED_ROUNDS)
     V = sqrt(width(delta, mu, T) * (T + B)) + noise
     total = Bound(B, tuple(V + c0 * late.missing for c0 in floor.tolist()))
     return (conclude(total, T, floor, kind, SOURCE, world, epsilon),)
