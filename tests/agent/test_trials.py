@@ -171,14 +171,15 @@ def test_s6_no_answer_is_booked_by_another_worker(by: str) -> None:
 def test_s7_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
     """24,000 decisions of eight threads ended in `records go in order`; here there is a snapshot in the middle too."""
     agent = Agent(["a", "b"], [at_most("cost", 0.4)], journal=tmp_path / "journal", sync="never", max_pending=20_000)
+    each = 3000 if HUNT else 900
 
     def call(seed: int) -> None:
         dice = np.random.default_rng(seed)
-        for n in range(3000):
+        for n in range(each):
             decision = agent.pull()
             if n % 3 == 0:
                 agent.update(decision, reward=float(dice.random()), cost=float(dice.random()))
-            if seed == 0 and n == 1500:
+            if seed == 0 and n == each // 2:
                 agent.checkpoint()
 
     threads = [threading.Thread(target=call, args=(seed,)) for seed in range(8)]
@@ -187,11 +188,10 @@ def test_s7_the_journal_is_in_order_under_eight_threads(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     agent.stop_journal()
-    assert agent.snapshot()["records"] == 32_000
-    assert agent.status().open == 16_000
+    assert (agent.snapshot()["records"], agent.status().open) == (8 * each * 4 // 3, 8 * each * 2 // 3)
     assert Agent.open(tmp_path / "journal").snapshot() == agent.snapshot()
     records = lewa.agent.read_journal(tmp_path / "journal")
-    assert [record.id for record in records if isinstance(record, lewa.agent.Decision)] == [*range(1, 24_001)]
+    assert [record.id for record in records if isinstance(record, lewa.agent.Decision)] == [*range(1, 8 * each + 1)]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
