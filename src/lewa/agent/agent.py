@@ -3,8 +3,6 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from lewa.agent import arguments, contexts, setup
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
 from lewa.agent.change_methods import ChangeMethods
@@ -279,14 +277,7 @@ class Agent(ChangeMethods, AgentCore):
         if features is not None:  # nothing is refused from here on
             driver.see(features)
         unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
-        safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
-        if safe is not None:
-            i, propensity, play = driver.draw_from(t, safe)
-        elif unmixed:
-            i, propensity, play = driver.draw(t)
-        else:
-            among_all, seen = np.ones(driver.actions) if there is None else there, state.statistics.action_count[0]
-            i, propensity, play = driver.draw_among(t, among_all, state.exposure, seen)
+        i, propensity, play = state.draw(there)
         number, label, data, multipliers = t + 1, self._actions[i], play.tobytes(), tuple(driver.multiplier.tolist())
         carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
         charged = state.decide(i, propensity, carried, among is not None, there)

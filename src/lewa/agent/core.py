@@ -23,7 +23,7 @@ from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
 from lewa.agent.regressors import NOT_SAVED, bind
-from lewa.agent.rule_version import explain_misfit, rule_version
+from lewa.agent.rule_version import RuleCheck, explain_misfit, rule_version
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
@@ -47,6 +47,7 @@ class AgentCore:
         self._stopped: str | None = None  # why nothing changes this agent any more
         self._policies: dict[str, Policy] = {}  # functions, which are never saved
         self._misfits = Misfits()  # of contexts that this process has seen
+        self._rule_check: RuleCheck | None = None  # while a journal is read
         self._watch, self.on_verdict = Watch(state), None
         self._know_actions()
         forks.watch(self)
@@ -105,6 +106,8 @@ class AgentCore:
         take_context(state.driver, self._looks, item, None if safe else i, state.learns)
         if state.regressors is not None:
             state.regressors.compare(item)
+        elif self._rule_check is not None:
+            self._rule_check.look(state, there, item)
         unmixed = there is None and state.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
@@ -289,6 +292,7 @@ class AgentCore:
             tail = read_tail(path, newest_snapshot(path))
             agent = cls._restore(tail.start)
             agent._state.regressors = bind(agent.setup, regressor)
+            agent._rule_check = check = RuleCheck(tail.rule, agent.setup.learner)
             for number, item in enumerate(tail.records, tail.end.line - len(tail.records) + 1):
                 try:
                     agent._fold(item)
@@ -299,12 +303,14 @@ class AgentCore:
             if tail.cut:
                 text = f"the last line of {path} is incomplete after a crash; its call never returned, so it is dropped"
                 warnings.warn(text, stacklevel=2)
+            check.tell(agent._state, str(path))
             journal.go_on(tail)
         except BaseException:
             journal.close()
             raise
         agent._adopt(journal, plays)
-        if len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())) > 0:  # which the journal does not say
+        agent._rule_check = None
+        if check.is_due or len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())):  # the journal lacks this
             agent._checkpoint(journal)
         return agent
 

@@ -60,7 +60,8 @@ class Setup:
     learns_at_close: bool = False  # whole answers wait for the close of their decision
     regressor: str | None = None  # the class of those that predict in the place of a ridge
     epsilon: float | None = None  # that the user set: the bound that holds with probability 1 - epsilon is asked for
-    sources: tuple[str, ...] = ()  # the versions of the learner's source so far, if it is the user's; the last is used
+    # The versions of the learner's source so far, if it is the user's, or of a rule that has changed; the last is used.
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -180,9 +181,10 @@ def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ..
 
 
 def mixed_sources(learner: str, versions: Sequence[str]) -> str:
-    """Return in a sentence that more than one version of a learner's source has been used."""
+    """Return in a sentence that more than one version of a learner's source, or of its rule, has been used."""
+    what, how = ("source", "was edited") if source_stamp(learner, LEARNERS) is not None else ("rule", "has changed")
     return (
-        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent continues with the "
+        f"the {what} of {learner} {how} (version {versions[-2]}, now {versions[-1]}): this agent continues with the "
         "new rule, and its journal does not replay bit for bit"
     )
 
