@@ -154,8 +154,6 @@ class OpenDecisions:
 
     def add_many(self, block: Block) -> None:
         """Open the decisions of a block."""
-        if self._rows > MOST_ROWS * (1 + len(self._items)):  # few decisions may keep many rows
-            self._split_blocks()
         self._items.update(dict.fromkeys(range(block.first, block.first + len(block.actions)), block))
         self._rows += len(block.actions)
         self._count_many(block.actions, block.charged, 1)
@@ -166,6 +164,8 @@ class OpenDecisions:
         """Close decisions without reported values; their actions and charges are also given as arrays."""
         deque(map(self._items.__delitem__, numbers), maxlen=0)
         self._count_many(actions, charged, -1)
+        if self._rows > MOST_ROWS * (1 + len(self._items)):  # few decisions may keep many rows
+            self._split_blocks()
 
     def _count_many(self, actions: Indices, charged: Matrix, sign: int) -> None:
         for action, count in enumerate(np.bincount(actions).tolist()):
@@ -193,6 +193,8 @@ class OpenDecisions:
             self.awaited[f][action] -= 1
         if pending.charged.size or self._sees_all:
             self._count(pending, awaited, -1)
+        if self._rows > MOST_ROWS * (1 + len(self._items)):
+            self._split_blocks()
         return pending
 
     def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:
