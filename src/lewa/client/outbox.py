@@ -1,7 +1,7 @@
 """Answers on their way to the service: a bounded queue, a thread that sends it, and a file for answers that do not fit.
 
-An answer leaves the queue when the service has acknowledged it. The answers of an agent are sent in order; if they have to wait,
-those of other agents in the queue go first. Answers may be sent twice, which has the same effect as once.
+An answer leaves the queue when the service has acknowledged it. The answers of an agent are sent in order; if they have to
+wait, those of other agents in the queue go first. Answers may be sent twice, which has the same effect as once.
 """
 
 import atexit
