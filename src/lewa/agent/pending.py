@@ -139,9 +139,14 @@ class OpenDecisions:
         return zip(self._items, self.values(), strict=True)
 
     def oldest(self) -> int:
-        """Return the least number that is open, if one is."""
+        """Return the least number that is open, if one is: the first, since numbers are opened in order.
+
+        A dictionary finds its first key by a walk over the deleted ones, so the search goes on from the number found last,
+        as long as that may be shorter.
+        """
+        last = self._least + len(self._items)
         while self._least not in self._items:
-            self._least += 1
+            self._least = self._least + 1 if self._least < last else next(iter(self._items))
         return self._least
 
     def add(self, number: int, pending: Pending) -> None:

@@ -35,7 +35,7 @@ from lewa.measures import best_fixed_play
 from lewa.plugins import LEARNERS, source_stamp
 from lewa.types import Matrix
 from lewa.units import Scale, as_range
-from lewa.validation import LARGEST_WHOLE, as_count, short_repr
+from lewa.validation import LARGEST_WHOLE, as_count, is_unicode, short_repr
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,8 @@ class Setup:
             raise ValueError(
                 f"the name of an agent must be a text of at least one letter, got {short_repr(self.agent_name)}"
             )
+        if self.agent_name is not None and not is_unicode(self.agent_name):
+            raise ValueError(f"the name of an agent must be valid Unicode, got {short_repr(self.agent_name)}")
         expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
         if self.learns_at_close and expire_after is None:
             raise ValueError(

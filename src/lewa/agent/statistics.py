@@ -76,7 +76,7 @@ class Statistics:
     clip_count: Vector  # of the values outside their range
     clip_above: Vector  # of those, the ones above it
     clip_below: Vector
-    whole_spread: Vector  # the V of the values as they were reported, unclipped; infinite if a file does not have it
+    whole_spread: Vector  # the V of the values as reported, unclipped; infinite if that is unknown, or beyond LARGEST_UNIT
     multiplier_sum: Vector  # of the multiplier before each round that was learned
     action_count: Matrix  # (fields, K), like the next ones: the same for each action
     action_sum: Matrix
@@ -164,7 +164,7 @@ class Statistics:
         self.clip_below[f] += (outside & (values < self.middle(f))).sum()
         guess = (0.5 + self.unit_sum[f]) / (self.count[f] + 1)
         self.spread[f] += (mean - guess) ** 2
-        self.whole_spread[f] += (play @ raw - guess) ** 2
+        self.whole_spread[f] += (play @ raw - guess) ** 2 if np.abs(raw).max() <= LARGEST_UNIT else np.inf
         self.count[f] += 1
         self.total[f] += value
         self.unit_sum[f] += mean
@@ -267,7 +267,7 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
     x: float = (d - row[ZERO]) / row[SPAN]
     unit: float = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
     guess = (0.5 + row[UNIT_SUM]) / (row[COUNT] + 1)
-    row[WHOLE_SPREAD] += (x - guess) * (x - guess)
+    row[WHOLE_SPREAD] += (x - guess) * (x - guess) if unit == x else np.inf
     if not 0 <= x <= 1:
         row[CLIP_COUNT] += 1
         row[CLIP_ABOVE if d > row[ZERO] + row[SPAN] / 2 else CLIP_BELOW] += 1
