@@ -17,9 +17,11 @@ import pytest
 import lewa
 from lewa import plugins
 from lewa.data.log import Log
+from lewa.engine.session import Session, dice_of
 from lewa.lab.run import run_study
 from lewa.lab.study import expand, parse
 from lewa.simulate.log_replay import LogReplay
+from lewa.types import Vector
 from tests.plugin_example import SOURCE, STUDY, write_module, write_package
 
 
@@ -58,6 +60,26 @@ def test_a_rule_in_python_gives_the_numbers_of_the_same_rule_compiled(folder: Pa
         np.testing.assert_array_equal(first.actions, second.actions, err_msg=game)
         np.testing.assert_allclose(first.reward, second.reward, rtol=1e-12, err_msg=game)
         np.testing.assert_allclose(first.shortfall, second.shortfall, atol=1e-10, err_msg=game)
+
+
+def test_an_answer_that_is_lost_may_call_other_methods_of_a_rule_in_python() -> None:
+    class Plain(lewa.learners.LateBanditLewa):
+        compiled = False
+
+        def end_of(self, s: Any, charged: Vector) -> None:
+            super().release(s, charged)
+
+        def release(self, s: Any, charged: Vector) -> None:
+            self.end_of(s, charged)
+
+    compiled = lewa.learners.LateBanditLewa.tuned(3, 100, 0.5)
+    states = []
+    for learner in (compiled, Plain(*compiled.parameters.values())):
+        session = Session(learner, 3, dice_of(1))
+        charged = [session.choose(t).charged for t in range(4)]
+        session.steps.release(session.memory, charged[1])
+        states.append(session.memory)
+    np.testing.assert_allclose(states[0], states[1], rtol=1e-12)
 
 
 def test_an_agent_runs_and_restores_a_learner_of_ones_own(folder: Path, tmp_path: Path) -> None:

@@ -27,6 +27,19 @@ def short_repr(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written as UTF-8: half a character, as a careless decoder leaves it, cannot.
+
+    >>> is_unicode("ü"), is_unicode(chr(0xD800))
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def as_count(name: str, value: object, least: int = 1) -> int:
     """Return an integer of at least `least`; a float with an integer value, such as 1e5, is accepted.
 

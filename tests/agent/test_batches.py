@@ -91,13 +91,27 @@ def test_a_few_open_decisions_do_not_keep_the_arrays_of_their_batches() -> None:
     assert sum(kept.values()) <= 2 * 8 * 12 + 100
 
 
+@pytest.mark.parametrize("how", ["one by one", "together", "closed"])
+def test_the_last_decisions_of_a_batch_do_not_wait_for_another_batch_to_leave_it(how: str) -> None:
+    agent = fresh("anytime-bandit-lewa")
+    first, *others = agent.pull_many(100)
+    if how == "together":
+        agent.update_many([(decision, {"reward": 0.5, "cost": 0.5, "quality": 0.5}) for decision in others])
+    for decision in others if how != "together" else ():
+        if how == "closed":
+            agent.close(decision)
+        else:
+            agent.update(decision, reward=0.5, cost=0.5, quality=0.5)
+    assert not any(isinstance(item, Block) for item in agent._state.open._items.values())
+    assert agent._state.open[first.id].charged.base is None
+
+
 @pytest.mark.parametrize("learner", ["bandit-op-ewa", "late-bandit-lewa"])  # their decisions carry plays or charges
 def test_a_decision_that_leaves_its_batch_has_arrays_of_its_own(learner: str) -> None:
     agent = fresh(learner)
     first, second, *others = agent.pull_many(100)
     agent.update_many([(decision, {"reward": 0.5, "cost": 0.5, "quality": 0.5}) for decision in others])
     agent.update(first, cost=0.5)
-    agent.pull_many(1)
     for number in (first.id, second.id):
         pending = agent._state.open[number]
         assert all(part is None or part.base is None for part in (pending.play, pending.charged))

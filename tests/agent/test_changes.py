@@ -126,22 +126,6 @@ def test_an_action_that_is_added_gets_its_share_and_keeps_what_the_others_learne
     assert sum(decision.play) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("away", [1000, 5000])
-def test_an_action_that_was_away_comes_back_without_taking_the_traffic(away: int) -> None:
-    quality, cost = {"good": 0.6, "cheap": 0.5, "new": 0.2}, {"good": 0.9, "cheap": 0.1, "new": 0.9}
-    agent, dice = Agent(list(quality), [at_most("cost", 0.4)], seed=1), np.random.default_rng(0)
-    drawn, spent = [], []
-    for t in range(away + 3000):
-        decision = agent.pull(available=["good", "cheap"] if t < away else None)
-        name = str(decision.action)
-        drawn.append(name == "new")
-        spent.append(cost[name])
-        agent.update(decision, reward=float(dice.random() < quality[name]), cost=cost[name])
-    assert np.mean(drawn[away : away + 1000]) <= 0.02
-    assert abs(np.mean(spent) - 0.4) < 0.01
-    assert abs(np.mean(spent[:away]) - 0.4) < 0.02
-
-
 def test_modes_are_in_the_recorded_propensity() -> None:
     agent = fresh()
     agent.set_fallback("y")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -166,6 +167,30 @@ def test_actions_that_are_safe_together_hold_all_debts() -> None:
     assert ledger.counts["safe"] > 100
     with pytest.raises(ValueError, match="must be at least"):
         Rule(Governor(sure=sure, debt={"cost": 5.0}), ["a", "b", "c"], limits)
+
+
+def test_where_only_a_mixture_is_safe_debt_may_move_to_another_constraint_and_the_bound_covers_it() -> None:
+    """G4 with decisions for which nothing safe was there: the bound has the norm of what they added."""
+    rule = Rule(
+        Governor(sure={"cost": [0.0, 1.0], "delay": [0.45, 0.3]}),
+        ["a", "b", "c"],
+        [at_most("cost", 0.4), at_most("delay", 0.4)],
+    )
+    assert rule.form == "weighted"
+    ledger, unsafe = DebtLedger(rule, [0.0, 0.0]), 2000
+    values = {0: (0.0, 0.45), 1: (1.0, 0.3), 2: (1.0, 1.0)}
+    for t in range(1, 8000):
+        play = ledger.next_play(np.array([0.0, 0.0, 1.0]) if ledger.counts["unsafe"] < unsafe else None, UNUSED)
+        i = 2 if play is None else int(np.argmax(play))
+        ledger.book(t, i)
+        ledger.settle(t, i, dict(zip(("cost", "delay"), values[i], strict=True)))
+        ledger.close(t, whole=True)
+    status = governor_status(ledger, 8000)
+    assert status is not None
+    norm = sqrt(2) * 0.6
+    assert status.bounds == pytest.approx([debt + unsafe * norm for debt in rule.debt])
+    assert ledger.peak[1] > rule.debt[1] + unsafe * 0.6  # each constraint's own excess would not do
+    assert all(peak <= bound for peak, bound in zip(ledger.peak, status.bounds, strict=True) if bound is not None)
 
 
 @pytest.mark.parametrize("delay", [0, 15])

@@ -6,6 +6,7 @@ import threading
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import lewa
 from lewa import Agent, at_most
 from lewa.agent import Decision, Feedback, Record, StoppedError, read_journal, record
 from lewa.agent.compact import from_text, to_text
-from lewa.agent.rule_version import explain_misfit
+from lewa.agent.rule_version import explain_misfit, rule_version
 from lewa.version import __version__
 
 KILLS = int(os.environ.get("LEWA_KILLS", "4"))
@@ -280,3 +281,74 @@ def test_a_record_that_an_earlier_rule_wrote_is_refused_with_the_reason_and_a_re
         f", or load {path}.snapshot, which lacks the last records, and start a new journal"
     )
     assert Agent.load(f"{path}.snapshot").pull(context={"size": 1.0}) == agent.pull(context={"size": 1.0})
+
+
+def with_rule(path: Path, rule: dict[str, str] | None) -> None:
+    """Let the head of a journal say that another version of the rule wrote it, or none."""
+    first, rest = path.read_bytes().split(b"\n", 1)
+    text = first[9:].decode()
+    head, end = json.JSONDecoder().raw_decode(text)
+    head = {**{name: value for name, value in head.items() if name != "rule"}, **({} if rule is None else {"rule": rule})}
+    body = (json.dumps(head) + text[end:]).encode()
+    path.write_bytes(b"%08x %s\n" % (zlib.crc32(body), body) + rest)
+
+
+OLD = {"lewa": "0.1.9", "stamp": "0123456789ab"}
+
+
+@pytest.mark.parametrize("rule", [OLD, None])
+@pytest.mark.parametrize("learner", ["auto", "exp3", "lewa-ix"])
+def test_a_journal_of_another_rule_that_decides_the_same_opens_without_a_word(
+    tmp_path: Path, learner: str, rule: dict[str, str] | None
+) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(learner, journal=path)
+    live(agent, 40)
+    agent.set_fallback("x")
+    agent.set_exposure(0.5)
+    live(agent, 20)
+    agent.stop_journal()
+    with_rule(path, rule)
+    again = Agent.open(path)  # a warning would be an error here
+    assert again.snapshot() == agent.snapshot()
+    assert again.status().warnings == agent.status().warnings
+    again.stop_journal()
+    snapshot = json.loads((tmp_path / "journal.snapshot").read_text())["agent"]
+    assert snapshot["rule"] == rule_version(agent.setup.learner)  # the next opening does not have to compare
+
+
+@pytest.mark.parametrize(
+    ("learner", "one", "other"),
+    [
+        ("squarecb-lewa", {"expected": {"reward": [0.9, 0.1]}}, {"expected": {"reward": [0.1, 0.9]}}),
+        ("exp3", {"settings": {"gamma": 0.1}}, {"settings": {"gamma": 0.5}}),
+        ("anytime-bandit-lewa", {}, {"expected": {"cost": [0.4, 0.6]}}),
+    ],
+)
+def test_a_journal_whose_decisions_another_rule_made_is_noticed_at_once(
+    tmp_path: Path, learner: str, one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    """Another rule: the records of an agent with one setting under the first line of an agent with another setting."""
+    paths = tmp_path / "journal", tmp_path / "other"
+    for path, more in zip(paths, (one, other), strict=True):
+        agent = Agent(["x", "y"], [at_most("cost", 0.5)], learner=learner, horizon=500, seed=2, journal=path, **more)
+        for n in range(30):
+            agent.update(agent.pull(), reward=0.1 * (n % 9), cost=0.07 * (n % 11))
+        agent.stop_journal()
+    heads, records = zip(*(path.read_bytes().split(b"\n", 1) for path in paths), strict=True)
+    paths[0].write_bytes(heads[0] + b"\n" + records[1])
+    with_rule(paths[0], OLD)
+    if learner == "anytime-bandit-lewa":  # it does not use expected values: nothing that it decides has changed
+        Agent.open(paths[0]).stop_journal()
+        return
+    versions = rf"\(lewa 0\.1\.9, rule 0123456789ab; here lewa {__version__}, rule \w{{12}}\)"
+    noticed = (
+        rf"the rule of {learner} has changed since .*journal was written {versions}: decision \d+ would have been another"
+    )
+    with pytest.warns(UserWarning, match=noticed):
+        again = Agent.open(paths[0])
+    again.stop_journal()
+    assert again.status().decisions == 30
+    assert "source" in [warning.code for warning in again.status().warnings]
+    assert "its rule has changed" in again.status().guarantee.reason
+    assert Agent.open(paths[0]).snapshot() == again.snapshot()  # it is said once, and stays in the status

@@ -142,6 +142,32 @@ def test_the_status_prints_the_bound_for_the_delays_that_happened(learner: str) 
     assert Agent.restore(json.loads(json.dumps(agent.snapshot()))).status().guarantee == status.guarantee
 
 
+def test_the_certificate_counts_what_is_reported_but_not_learned_and_is_none_where_values_were_filled_in() -> None:
+    wish: dict[str, Any] = {
+        "learner": "loss-bandit-lewa",
+        "horizon": 300,
+        "settings": {"delta": 0.01, "mu": 0.05, "eta": 0.01},
+    }
+    for policy, closes in (("charge", False), ("expire", True)):
+        agent, dice = Agent(["a", "b"], [at_least("c", 0.5)], unanswered=policy, **wish), np.random.default_rng(1)
+        for t in range(100):
+            decision = agent.pull()
+            if t % 2:  # the reward never comes
+                agent.update(decision, c=0.0)
+                if closes:
+                    agent.close(decision)
+            else:
+                agent.update(decision, reward=0.5, c=float(dice.random() < 0.45))
+        certificate = agent.status().constraints[0].certificate
+        assert certificate is not None
+        assert certificate.holds
+        assert certificate.bound - 25 < certificate.shortfall  # 50 values at the floor are part of it
+    guessed = Agent(["a", "b"], [at_least("c", 0.5)], unanswered={"c": 1.0}, **wish)
+    guessed.update(guessed.pull(), reward=0.5, c=0.0)
+    guessed.close(guessed.pull())
+    assert guessed.status().constraints[0].certificate is None
+
+
 def test_an_answer_that_never_comes_costs_one() -> None:
     def proved(lost: int) -> float:
         agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=1500, unanswered="expire")
@@ -351,8 +377,12 @@ def test_what_is_proved_whenever_answers_come_is_in_the_status_and_holds_beside_
     agent = Agent(["a", "b"], [at_least("c", 0.5)], learner="lewa", horizon=4000, **wish)
     answer_late(agent, 1500, 3, vector=True)
     status = agent.status()
-    assert [item.kind for item in status.guarantees] == ["expected [E V]+", "pathwise"]
+    assert [item.kind for item in status.guarantees] == ["expected [E V]+", "pathwise", "expected [E V]+"]
     assert delayed.ANY in status.guarantees[1].assumptions
+    late, any_time = agent._state.delays.so_far(), status.guarantees[2]
+    assert delayed.no_later(late) in any_time.assumptions
+    assert status.guarantee.regret is not None
+    assert any_time.regret == pytest.approx(status.guarantee.regret + 0.05 * late.total)  # m mu D
     assert f"also pathwise: {'; '.join(status.guarantees[1].assumptions)}" in str(status)
     assert json.loads(json.dumps(status.plain()))["guarantees"][1]["kind"] == "pathwise"
     lost = Agent.restore(json.loads(json.dumps(agent.snapshot())))  # a lost answer costs 1 on every path, too

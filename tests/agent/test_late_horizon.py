@@ -13,7 +13,7 @@ from lewa.choice import choose_for_late_answers
 from lewa.learners import make
 from lewa.theory import delayed, delayed_ix, delayed_probable
 from lewa.theory.delayed import Delays
-from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, MEAN, SHARES, UNSEEN
+from lewa.theory.guarantees import EVERY_ROUND, FEASIBLE, IN_ADVANCE, MEAN, OBLIVIOUS, SHARES, UNSEEN
 
 LINES = [at_least("c", 0.5)]
 
@@ -50,7 +50,7 @@ def test_late_lewa_prints_its_bound_with_high_probability_where_it_is_asked_for(
     learner: Any = agent.setup.learner
     assert (probable.kind, probable.epsilon) == ("high probability", 0.1)
     assert probable.source == "Late LEWA, late answers (Th2)"
-    assert probable.assumptions[2:] == (delayed.ANY, delayed_probable.IN_ADVANCE)
+    assert probable.assumptions[2:] == (delayed.ANY, delayed_probable.FIXED_ROUNDS)
     noise = 2 * sqrt(401) * log(2 * 2 / 0.1) / 20 + 0.25 * sqrt(401) / 20
     assert probable.regret == pytest.approx(delayed_probable.with_room_for_noise(learner, 2, 401, late).B + noise + 1)
     assert sure.regret is not None
@@ -76,7 +76,7 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert status.guarantees == (*learner.late_probable(2, 399, late, 0.1), *learner.late_guarantees(2, 399, late))
     probable, expected = status.guarantees
     assert (probable.kind, probable.epsilon, probable.source) == ("high probability", 0.1, delayed_ix.SOURCE)
-    assert probable.assumptions == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.IN_ADVANCE)
+    assert probable.assumptions == (FEASIBLE, MEAN, UNSEEN, delayed.no_later(late), delayed_probable.FIXED_ROUNDS)
     parts = delayed_ix.terms(learner, 2, 400, late)
     assert parts.missing == pytest.approx(1 + (parts.dearest - 1) / 2)
     assert probable.regret == pytest.approx(parts.probable(learner.eta, 2, 0.1))
@@ -90,8 +90,30 @@ def test_late_lewa_ix_prints_its_bound_with_high_probability_for_any_arrivals() 
     assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
 
 
-def test_the_state_of_late_lewa_ix_follows_masks_ranges_and_new_actions() -> None:
-    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner="late-lewa-ix", horizon=400, seed=2)
+def test_late_loss_bandit_lewa_prints_its_bound_for_any_arrivals_at_the_delays_that_happened() -> None:
+    settings = {"delay": 1}
+    agent = Agent(["a", "b"], LINES, learner="late-loss-bandit-lewa", horizon=400, settings=settings, unanswered="expire")
+    answer_late(agent, 399, 1, vector=False)
+    agent.close(agent.pull())
+    status, late, learner = agent.status(), agent._state.delays.so_far(), agent.setup.learner
+    assert (late.missing, late.partners, agent._state.delays.made) == (1, 2, 399)
+    assert status.guarantees == learner.late_guarantees(2, 399, late)
+    mean, always = status.guarantees
+    assert mean.source == always.source == "Late BanditLEWA, losses, late answers (Th5)"
+    assert mean.assumptions == (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, delayed.no_later(late))
+    assert always.assumptions == (EVERY_ROUND, UNSEEN, IN_ADVANCE, delayed.no_later(late))
+    assert mean.regret is not None
+    assert mean.regret < 400
+    again = Agent.restore(json.loads(json.dumps(agent.snapshot())))
+    assert (again.status().guarantees, again.pull()) == (status.guarantees, agent.pull())
+    agent.set_limit("c", 0.4)
+    answer_late(agent, 20, 1, vector=False)
+    assert "no bound is proved for this learner after such a change" in agent.status().guarantee.reason
+
+
+@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-bandit-lewa"])
+def test_the_state_of_these_learners_follows_masks_ranges_and_new_actions(learner: str) -> None:
+    agent = Agent(["a", "b", "c"], [at_most("cost", 0.5)], learner=learner, horizon=400, seed=2)
     early = agent.pull()
     for _ in range(20):
         agent.update(agent.pull(), reward=0.2, cost=0.4)
@@ -117,7 +139,7 @@ def test_lewa_says_which_rewards_its_bound_with_high_probability_allows() -> Non
     answer_late(agent, 400, 1, vector=True)
     probable, late = agent.status().guarantees[0], agent._state.delays.so_far()
     assert probable.kind == "high probability"
-    assert probable.assumptions[2:] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.IN_ADVANCE)
+    assert probable.assumptions[2:] == (delayed_probable.LEARNED_ONLY, delayed.APART, delayed_probable.FIXED_ROUNDS)
     theta = 4 * (0.2 - 0.005 * (1 + late.partners))
     B = log(2) / 0.01 + 0.0025 * (400 + 2 * late.total) + 0.05 * 400 / 2
     assert probable.regret == pytest.approx(B + log(2 * 2 / 0.1) / theta)

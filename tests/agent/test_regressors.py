@@ -234,7 +234,7 @@ def test_what_a_regressor_learned_is_not_saved_and_a_sentence_says_so(tmp_path: 
         lambda: pickle.dumps(agent),
         lambda: lewa.Agent.open(tmp_path / "early"),
     ]
-    agent._checkpoint(agent._journal)  # type: ignore[arg-type]  # the journal does it by itself: nothing is written
+    agent._try_checkpoint(agent._journal)  # type: ignore[arg-type]  # the journal does it by itself: nothing is written
     assert [path.name for path in tmp_path.iterdir()] == ["early"]
     for call in refusals[:-1]:
         with pytest.raises(ValueError, match="a fitted regressor is not saved: make the agent with a journal"):

@@ -1,4 +1,5 @@
 import json
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 
 import lewa
 from lewa import Agent, at_least, at_most
+from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import suggest_range
 from lewa.kernels import rest
 
@@ -231,6 +233,21 @@ def test_a_range_far_wider_than_the_values_is_warned_of() -> None:
 def test_a_line_near_the_best_that_an_action_has_is_warned_of() -> None:
     status = routed(3000, COSTS, REWARDS, line=0.00105, top=0.009, learner="anytime-bandit-lewa").status()
     assert status.warnings[0].startswith("the limit of cost, 0.00105, is close to the best value of any action, 0.00")
+
+
+@pytest.mark.parametrize(("sense", "limit"), [(at_most, 0.4), (at_least, 0.35)])
+@pytest.mark.parametrize("third", [0.36, 0.9])
+def test_a_limit_that_every_action_meets_is_not_called_near(
+    sense: Callable[..., Constraint], limit: float, third: float
+) -> None:
+    """All actions cost 0.36 to 0.39 of 0.4: nothing has to be learned to keep it. Of 0.9 there is something to learn."""
+    third = 1 - third if sense is at_least and third > 0.5 else third
+    agent = Agent(["a", "b", "c"], [sense("value", limit)], learner="anytime-bandit-lewa")
+    for n in range(300):
+        decision = agent.pull()
+        value = {"a": 0.37, "b": 0.38, "c": third}[str(decision.action)]
+        agent.update(decision, reward=0.01 * (n % 100), value=value)
+    assert ("near-limit" in [warning.code for warning in agent.status().warnings]) == (abs(third - 0.36) > 0.1)
 
 
 def test_a_horizon_that_has_passed_is_warned_of() -> None:

@@ -335,3 +335,23 @@ def test_the_codes_of_warnings_are_in_one_table_and_in_the_metrics() -> None:
     used = set(re.findall(r'(?:warn|StatusWarning)\(\s*"([a-z-]+)"', sources))
     table = page.read_text().split("| code | the warning reports |")[1].split("\n\n")[0]
     assert used == set(CODES) == set(re.findall(r"^\| `([a-z-]+)` \|", table, re.M))
+
+
+@pytest.mark.parametrize("cost", [0.7, 3.0])
+def test_a_file_without_the_spread_of_unclipped_values_still_has_a_band(cost: float) -> None:
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)])
+    for n in range(400):
+        agent.update(agent.pull(), reward=0.5, cost=cost if n % 2 else 0.3)
+    plain = agent.snapshot()
+    for row in plain["state"]["book"]:
+        del row["spread of all"]
+    before, after = Agent.restore(plain).status().lines[0], agent.status().lines[0]
+    if cost < 1:
+        assert before == after
+        return
+    assert before.low is not None
+    assert after.low is not None
+    assert 0.5 < before.low < 0.65  # by the values clipped to the range, whose average is 0.65
+    assert 1.2 < after.low < 1.65  # by all values
+    again = Agent.restore(json.loads(json.dumps(Agent.restore(plain).snapshot())))
+    assert again.status().lines[0] == before

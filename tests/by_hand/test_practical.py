@@ -7,6 +7,7 @@ import pytest
 
 import lewa
 from lewa import functional
+from lewa.learners.paced_hedge import PacedHedge, mix_memories
 
 FLOOR = (0.6, 0.3)
 REWARDS = [[0.9, 0.2, 0.4], [0.1, 0.8, 0.5], [1.0, 0.0, 0.3], [0.6, 0.7, 0.2], [0.5, 0.5, 0.9]]
@@ -217,3 +218,14 @@ def test_a_wider_range_changes_no_play(name: str) -> None:
         other = functional.learn(wider, other, functional.Bandit(*outcome, 1 - moved[[i]], play, other.charged))
     assert state.multiplier[0] > 0
     assert ratio * other.multiplier[0] == pytest.approx(state.multiplier[0])
+
+
+@pytest.mark.parametrize("rewards", [[0.9, 0.5, 0.5], [0.5, 0.5, 0.5], [0.1, 0.7 - 1e-10, 0.7], [1e-9, 0.0, 2e-9]])
+@pytest.mark.parametrize("memories", [(1.0, 24.0, 1e18), (3.0,)])
+def test_paced_hedge_starts_as_its_rule_mixes_what_is_expected(rewards: list[float], memories: tuple[float, ...]) -> None:
+    means = [[0.7, 0.6, 0.8], [0.4, 0.5, 0.3]]
+    learner = PacedHedge.tuned(3, 100, FLOOR, means=means, rewards=rewards).replace(memories=np.array(memories))
+    state, mixed = learner.start(3), learner.start(3)
+    mix_memories(mixed, learner.memories, 2)
+    for name in state._fields:
+        assert getattr(state, name) == pytest.approx(getattr(mixed, name), rel=1e-12, abs=1e-300), name

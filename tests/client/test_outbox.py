@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event
+from time import monotonic, sleep
 from typing import Any
 
 import httpx2
@@ -112,6 +113,33 @@ def test_a_refused_key_loses_no_answers(tmp_path: Path, status: int) -> None:
     service.open.set()
     assert outbox.flush(10)
     assert {one["decision"] for one in service.told} == {"router:1", "router:2", "router:3"}
+    assert outbox.close(1) == 0
+
+
+@pytest.mark.parametrize("status", [403, 429, 503])
+def test_an_agent_whose_answers_wait_does_not_hold_up_the_others(tmp_path: Path, status: int) -> None:
+    told: list[str] = []
+    opened = Event()
+
+    def serve(request: httpx2.Request) -> httpx2.Response:
+        if "/locked/" in request.url.path and not opened.is_set():
+            return httpx2.Response(status, json={"error": "this key has no right to locked"})
+        decisions = [entry["decision"] for entry in json.loads(request.content)]
+        told.extend(decisions)
+        return httpx2.Response(200, json={"told": [{"decision": name, "result": "learned"} for name in decisions]})
+
+    outbox = Outbox(transport(serve), 100, tmp_path / "answers")
+    for n in range(3):
+        for agent in ("locked", "router", "other"):
+            outbox.put({"agent": agent, "verb": "feedback", "decision": f"{agent}:{n}", "values": {"reward": 1.0}})
+    deadline = monotonic() + 20
+    while len(outbox) > 3 and monotonic() < deadline:
+        sleep(0.01)
+    assert sorted(told) == [f"{agent}:{n}" for agent in ("other", "router") for n in range(3)]
+    assert [name for name in told if name.startswith("router")] == [f"router:{n}" for n in range(3)]
+    opened.set()
+    assert outbox.flush(20)
+    assert told[-3:] == [f"locked:{n}" for n in range(3)]
     assert outbox.close(1) == 0
 
 

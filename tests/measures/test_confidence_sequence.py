@@ -6,7 +6,7 @@ from lewa.measures.confidence_sequence import COSTS, STEPS, WEIGHTS, interval, r
 
 def test_the_inequality_that_the_band_rests_on() -> None:
     """exp(a y - psi(a) y^2) <= 1 + a y for y >= -1 and 0 <= a < 1."""
-    y = np.linspace(-1, 5, 2001)
+    y = np.concatenate([np.linspace(-1, 5, 2001), np.geomspace(5, 1e9, 500)])
     for a in [*np.linspace(0, 0.999, 50), *STEPS]:
         psi = -np.log1p(-a) - a
         assert (np.exp(a * y - psi * y * y) <= (1 + a * y) * (1 + 1e-12) + 1e-12).all(), a
@@ -70,3 +70,20 @@ def test_the_band_is_narrow_where_values_vary_little() -> None:
 def test_without_values_the_band_is_everything() -> None:
     low, high = interval(np.array([0, 1]), np.array([0.0, 1.0]), np.array([0.0, 0.25]), 0.05)
     assert (low.tolist(), high.tolist()) == ([0, 0], [1, 1])
+
+
+def test_a_lower_end_holds_at_all_times_for_values_without_an_upper_end() -> None:
+    """The better one of two ends, of the values and of the values clipped to the range, each with half of the level."""
+    seeds, length, alpha = 300, 3000, 0.1
+    tails = np.random.default_rng(5).pareto(1.6, (seeds, length))
+    x = np.minimum(tails, 40.0)  # in ranges: mean about 1.5, and 22 % are above 1
+    mean = (1 - 41.0**-0.6) / 0.6  # the integral of P(x > u) = (1 + u)^-1.6 over u in [0, 40]
+    n, clipped = np.arange(1, length + 1), np.minimum(x, 1.0)
+    guess = (0.5 + np.cumsum(clipped, axis=1) - clipped) / n
+    at = np.unique(np.geomspace(1, length, 100).astype(int)) - 1
+    ends = [
+        (np.cumsum(v, axis=1)[:, at] - reach(np.cumsum((v - guess) ** 2, axis=1)[:, at], alpha / 2)) / n[at]
+        for v in (x, clipped)
+    ]
+    assert (np.maximum(*ends) > mean).any(axis=1).mean() <= alpha
+    assert (ends[0][:, -1] > 1).mean() > 0.5  # far above what any clipped value can prove

@@ -140,6 +140,44 @@ def test_after_a_change_a_lost_answer_costs_the_price_at_which_the_learner_stood
     assert expected.regret - every_path.regret >= lost * price * (1 - 0.05)
 
 
+@few
+@given(worlds(), st.floats(0.05, 1))
+def test_on_every_path_the_prices_of_lewa_at_learning_are_near_those_at_the_draw(x: Late, product: float) -> None:
+    """With arrivals that may depend on anything the comparator's sum exceeds that at the prices of the draws by m mu D."""
+    dice, K, m, floor = np.random.default_rng(x.seed), x.actions, len(x.floor), np.array(x.floor)
+    learner = Lewa(0.3, x.delta, product / x.delta, floor)
+    session, waiting, learned = Session(learner, K), dict[int, tuple[Vector, int, Any]](), 0
+    more, total = np.zeros(K), 0
+
+    def tell(t: int) -> None:
+        nonlocal learned, more
+        quoted, before, seen = waiting.pop(t)
+        assert (abs(session.multiplier - quoted) <= learner.mu * (learned - before) + 1e-9).all()
+        more += (session.multiplier - quoted) @ (floor[:, None] - seen.constraints)
+        session.learn(seen)
+        learned += 1
+
+    for t, place in enumerate(x.order):
+        p, total = session.play(), total + len(waiting)
+        coins = dice.random((1 + m, K)) < 0.5 if x.pays == "dice" else np.tile(p <= p.min(), (1 + m, 1))
+        answer = full_feedback(coins[0].astype(float), coins[1:].astype(float), p.copy())
+        waiting[t] = session.multiplier.copy(), learned, answer
+        for _ in range(1 + abs(place) % 2 if place >= 0 else 0):
+            if waiting:
+                tell(list(waiting)[place % len(waiting)])
+    for t in list(waiting):
+        tell(t)
+    cost = delayed.at_prices_of_the_draw(learner, x.rounds, Delays(total))
+    assert cost == pytest.approx(m * learner.mu * total)
+    assert (more <= cost + 1e-9).all()
+
+
+def test_a_lost_answer_costs_its_price_if_its_loss_may_depend_on_its_outcome() -> None:
+    learner = Lewa(0.01, 0.5, 0.1, np.array([0.6, 0.5]))
+    costs = [delayed.at_prices_of_the_draw(learner, 1000, Delays(70, missing=lost)) for lost in (0, 3)]
+    assert costs == pytest.approx([14, 14 + 3 * (1.2 * 0.4 + 1.0 * 0.5)])
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("share", [0.0, 0.02])
 def test_on_every_path_the_shrinkage_of_lewa_leaves_room_for_noise(seed: int, share: float) -> None:

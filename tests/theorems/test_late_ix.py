@@ -13,9 +13,10 @@ from tests.theorems.instances import HUNT, few, law
 
 from lewa.engine.session import Session
 from lewa.feedback import Bandit
-from lewa.learners import LateLewaIx
+from lewa.learners import LateLewaIx, LateLossBanditLewa
 from lewa.theory import delayed_ix
 from lewa.theory.delayed import Delays
+from lewa.theory.delayed_dual import late_steps
 from lewa.types import Matrix, Vector
 
 pytestmark = pytest.mark.plain
@@ -32,11 +33,12 @@ class World(NamedTuple):
     draws: str  # what holds on every path holds for any draws
     pays: str
     loses: int = 0  # one of so many decisions is never answered; 0: none
+    kind: type[LateLossBanditLewa] = LateLewaIx
 
     @property
-    def learner(self) -> LateLewaIx:
+    def learner(self) -> LateLossBanditLewa:
         eta, delta, product = self.steps
-        return LateLewaIx(eta, delta, product / delta, np.array(self.floor))
+        return self.kind(eta, delta, product / delta, np.array(self.floor))
 
 
 @st.composite
@@ -127,41 +129,55 @@ def cross_terms(path: Path, b: Vector, eta: float, t: int) -> float:
     return float(eta * sum(b[u] / (path.plays[t, i] + eta / 2 * b[u]) for u in same))
 
 
+def losses(path: Path) -> tuple[Vector, Vector]:
+    """Return L and b, of each decision."""
+    return 1 - path.rewards + (path.prices * (1 - path.kept)).sum(axis=1), 1 + path.prices.sum(axis=1)
+
+
+def check_effective_chances(path: Path, chances: Vector) -> None:
+    """The effective probability is at least that of the draw, and of every play that lacks the answer."""
+    loss, b = losses(path)
+    for t, i in enumerate(path.actions):
+        if not path.lost[t] and loss[t] > 1e-3:
+            plays = [path.plays[t], *(path.plays[u] for u in range(len(path.actions)) if t in path.open[u])]
+            assert max(p[i] for p in plays) <= chances[t] * (1 + 1e-6) + 1e-6
+            assert chances[t] <= 1 + 1e-6 * (1 + b[t])
+
+
+def check_dual_steps(x: World, path: Path) -> None:
+    """Prices are near those at the draw, at most S together, and Lemma LD holds for the best l."""
+    learner, floor, late, T, tiny = x.learner, np.array(x.floor), path.late, len(x.order), 1e-9
+    delta, mu, dual = learner.delta, learner.mu, late_steps(learner, T, late)
+    Gam = 1 + max(x.floor) * delta * mu * late.between
+    assert (path.prices <= np.array(dual.prices) * (1 + tiny)).all()
+    for t in range(T):
+        assert (abs(path.prices_then[t] - path.prices[t]) <= mu * Gam * len(path.between[t]) + tiny).all()
+    short = (floor - path.kept) * ~np.array(path.lost)[:, None]
+    A, total = 2 * (delta * T + 1 / mu), np.maximum(short.sum(axis=0), 0)
+    gained = (total**2 / A).sum() + delta / 2 * (path.prices**2).sum() - (path.prices * short).sum()
+    assert dual.cost == pytest.approx(floor.size * mu * Gam**2 * (T / 2 + late.total))
+    assert gained <= dual.cost * (1 + tiny) + tiny
+    assert (short.sum(axis=0) <= path.last / mu + delta * path.prices.sum(axis=0) + tiny * T / mu).all()
+
+
 @law
 @given(worlds())
 def test_on_every_path_and_for_any_arrivals_the_inequality_of_the_proof_holds(x: World) -> None:
     path, K, T, m = play(x), x.actions, len(x.order), len(x.floor)
-    learner, floor, late, answered = x.learner, np.array(x.floor), path.late, ~np.array(path.lost)
-    eta, delta, mu = learner.eta, learner.delta, learner.mu
-    b, tiny = 1 + path.prices.sum(axis=1), 1e-9
-    loss = 1 - path.rewards + (path.prices * (1 - path.kept)).sum(axis=1)
+    learner, answered, (loss, b), tiny = x.learner, ~np.array(path.lost), losses(path), 1e-9
+    eta, delta = learner.eta, learner.delta
     X = np.zeros((T, K))
     X[np.arange(T), path.actions] = path.estimates
-    # The effective probability is at least that of the draw, and of every play that lacks the answer.
-    for t in range(T):
-        if answered[t] and loss[t] > 1e-3:
-            q = loss[t] / path.estimates[t] - eta / 2 * b[t]
-            plays = [path.plays[t], *(path.plays[u] for u in range(T) if t in path.open[u])]
-            assert max(p[path.actions[t]] for p in plays) <= q * (1 + 1e-6) + 1e-6
-            assert q <= 1 + 1e-6 * (1 + b[t])
+    check_effective_chances(path, loss / np.where(path.estimates > 0, path.estimates, np.inf) - eta / 2 * b)
     # The primal steps, with the bias and the cross terms as the events bound them.
     bias = sum(b[t] * b[v] for t in range(T) for v in path.between[t])
     cross = sum(b[t] * cross_terms(path, b, eta, t) for t in range(T))
     paid = log(K) / eta + eta * (b @ path.estimates + bias) + cross
     left = loss[answered].sum() - X.sum(axis=0)
     assert (left <= paid + tiny * (1 + paid)).all()
-    # The dual steps: prices are near those at the draw, at most S together, and Lemma LD holds for the best l.
-    parts, Gam = delayed_ix.terms(learner, K, T, late), 1 + max(x.floor) * delta * mu * late.between
+    parts = delayed_ix.terms(learner, K, T, path.late)
     assert b.max() <= parts.dearest * (1 + tiny)
-    for t in range(T):
-        assert (abs(path.prices_then[t] - path.prices[t]) <= mu * Gam * len(path.between[t]) + tiny).all()
-    short = (floor - path.kept) * answered[:, None]
-    A, total = 2 * (delta * T + 1 / mu), np.maximum(short.sum(axis=0), 0)
-    dual = m * mu * Gam**2 * (T / 2 + late.total)
-    gained = (total**2 / A).sum() + delta / 2 * (path.prices**2).sum() - (path.prices * short).sum()
-    assert gained <= dual + tiny * (1 + dual)
-    assert dual == pytest.approx(parts.dual)
-    assert (short.sum(axis=0) <= path.last / mu + delta * path.prices.sum(axis=0) + tiny * T / mu).all()
+    check_dual_steps(x, path)
     # What the events leave is at most the terms of B, with the shrinkage that theta leaves over.
     pairs = sum(b[t] * b[u] for t in range(T) for u in path.open[t])
     assert bias == pytest.approx(pairs)  # each pair of partners once, in both

@@ -3,8 +3,6 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
-
 from lewa.agent import arguments, contexts, setup
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
 from lewa.agent.change_methods import ChangeMethods
@@ -244,7 +242,7 @@ class Agent(ChangeMethods, AgentCore):
         Decision
             The action, its probability, and the number of the decision.
         """
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
             decision = self._decide(available, context, advice)
             self._note(decision)
@@ -276,17 +274,11 @@ class Agent(ChangeMethods, AgentCore):
         raw = contexts.as_json_value(context) if self._keeps_context else None
         there = self._there(among) if among or state.retired else None
         features = self._look(context, advice) if self._looks or context is not None or advice is not None else None
-        if features is not None:  # nothing is refused from here on
+        self._guard.armed = True  # nothing is refused from here on
+        if features is not None:
             driver.see(features)
         unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
-        safe = None if state.ledger is None else state.ledger.next_play(there, state.statistics)
-        if safe is not None:
-            i, propensity, play = driver.draw_from(t, safe)
-        elif unmixed:
-            i, propensity, play = driver.draw(t)
-        else:
-            among_all, seen = np.ones(driver.actions) if there is None else there, state.statistics.action_count[0]
-            i, propensity, play = driver.draw_among(t, among_all, state.exposure, seen)
+        i, propensity, play = state.draw(there)
         number, label, data, multipliers = t + 1, self._actions[i], play.tobytes(), tuple(driver.multiplier.tolist())
         carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
         charged = state.decide(i, propensity, carried, among is not None, there)
@@ -302,9 +294,9 @@ class Agent(ChangeMethods, AgentCore):
             The number of decisions.
         """
         count = as_count("n", n, least=0)
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
-            state, made = self._state, list[Decision]()
+            state, made, self._guard.armed = self._state, list[Decision](), True
             while len(made) < count:
                 size = min(count - len(made), room(state))
                 bulk = size > 0 and in_bulk(state) and state.plain_play
@@ -321,9 +313,9 @@ class Agent(ChangeMethods, AgentCore):
             The decision, its key or its number, and its values by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
             is invalid, none is accepted.
         """
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
-            state, items = self._state, check_pairs(answers)
+            state, items, self._guard.armed = self._state, check_pairs(answers), True
             records: Sequence[Feedback] | None = answer_batch(state, items)
             if records is None:
                 records = [
@@ -356,11 +348,12 @@ class Agent(ChangeMethods, AgentCore):
         Feedback
             The record of this update.
         """
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
             number = self._state.find(decision)
             if reward is not None:
                 constraints["reward"] = reward
+            self._guard.armed = True
             feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
             self._note(feedback)
             due = self._watch.is_due()
@@ -369,8 +362,9 @@ class Agent(ChangeMethods, AgentCore):
         return feedback
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
+            self._guard.armed = True
             change = as_json(Change(what, name, value, self._state.rounds, who, why, self._name))
             self._change(change)
             self._note(change)
@@ -380,9 +374,9 @@ class Agent(ChangeMethods, AgentCore):
 
     def close(self, decision: Decision | int | str) -> Feedback:
         """Close a decision that will get no further answer."""
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
-            number = self._state.find(decision)
+            number, self._guard.armed = self._state.find(decision), True
             self._state.close(number)
             feedback = Feedback(number, {}, True, self._name)
             self._note(feedback)

@@ -8,7 +8,7 @@ from lewa.agent.groups import expand
 from lewa.agent.records import Label
 from lewa.context import Context
 from lewa.units import as_number
-from lewa.validation import as_count, nearest, short_repr
+from lewa.validation import as_count, is_unicode, nearest, short_repr
 
 
 def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
@@ -18,6 +18,8 @@ def as_actions(actions: Sequence[Label]) -> tuple[Label, ...]:
     for label in actions:
         if isinstance(label, bool) or not isinstance(label, str | int):
             raise ValueError(f"the name of an action must be a string or an integer, got {short_repr(label)}")
+        if isinstance(label, str) and not is_unicode(label):
+            raise ValueError(f"the name of an action must be valid Unicode, got {short_repr(label)}")
     if not actions or len(set(actions)) < len(actions):
         raise ValueError(f"actions must have distinct names, at least one, got {short_repr(list(actions))}")
     return tuple(actions)

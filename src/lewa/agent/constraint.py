@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from lewa.units import Scale, as_number, as_range, scale_of
-from lewa.validation import short_repr
+from lewa.validation import is_unicode, short_repr
 
 Group = str | Mapping[str, str | int]  # a column, or a level of one: {"tier": "premium"}
 
@@ -131,6 +131,8 @@ def checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> C
     """Return a constraint; raise ValueError if it is not valid."""
     if not isinstance(name, str) or len(name.splitlines()) != 1 or name == "reward":
         raise ValueError(f"a constraint needs a name of one line, which is not 'reward', got {short_repr(name)}")
+    if not is_unicode(name):
+        raise ValueError(f"the name of a constraint must be valid Unicode, got {short_repr(name)}")
     low, high = as_range(name, ends)
     limit = as_number(f"the limit of {name}", limit)
     if not low <= limit <= high:

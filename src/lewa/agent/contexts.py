@@ -83,7 +83,9 @@ def mixing_learner(learner: str, feedback: str, horizon: int | None) -> str:
 def as_json_value(context: object) -> object:
     """Return a context as plain data for JSON, for a decision that stores it; raise ValueError if JSON cannot hold it."""
     try:
-        return json.loads(json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value))
+        text = json.dumps(context, ensure_ascii=False, allow_nan=False, default=_plain_value)
+        text.encode()  # refuses half a character
+        return json.loads(text)
     except (TypeError, ValueError, RecursionError):
         raise ValueError(f"a recorded context must consist of texts and numbers, got {short_repr(context)}") from None
 

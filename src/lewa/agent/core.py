@@ -3,7 +3,7 @@
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Self
 
@@ -12,18 +12,17 @@ import numpy as np
 from lewa.agent import files, forks, saved_state, setup
 from lewa.agent.batches import rehearse
 from lewa.agent.changes import apply_change
-from lewa.agent.compact import to_text
 from lewa.agent.contexts import take_context
-from lewa.agent.errors import StoppedError
 from lewa.agent.exposure import mask
-from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal, newest_snapshot, read_tail
+from lewa.agent.journal import SNAPSHOT, Journal, newest_snapshot, read_tail
+from lewa.agent.journaling import Journaling
 from lewa.agent.misfits import Misfits
 from lewa.agent.pending import Pending
 from lewa.agent.policies import Policy
 from lewa.agent.recent import Recent
 from lewa.agent.records import Change, Decision, Label, Plain, Record, as_json, check_types, record
 from lewa.agent.regressors import NOT_SAVED, bind
-from lewa.agent.rule_version import explain_misfit, rule_version
+from lewa.agent.rule_version import RuleCheck, explain_misfit
 from lewa.agent.setup import Setup
 from lewa.agent.state import AgentState
 from lewa.agent.statistics import Statistics
@@ -36,17 +35,17 @@ VERSION = 1  # of what is saved
 log = logging.getLogger("lewa.agent")
 
 
-class AgentCore:
+class AgentCore(Journaling):
     """The part of an agent that applies and saves records. `Agent` adds the methods that make them."""
 
     on_verdict: VerdictCallback | None  # called with a `VerdictChange`; it may be set at any time
 
     def _begin(self, state: AgentState) -> None:
         self._state, self._lock = state, Lock()
-        self._journal: Journal | None = None
-        self._stopped: str | None = None  # why nothing changes this agent any more
+        self._begin_journaling()
         self._policies: dict[str, Policy] = {}  # functions, which are never saved
         self._misfits = Misfits()  # of contexts that this process has seen
+        self._rule_check: RuleCheck | None = None  # while a journal is read
         self._watch, self.on_verdict = Watch(state), None
         self._know_actions()
         forks.watch(self)
@@ -69,8 +68,9 @@ class AgentCore:
         item = entry if isinstance(entry, Record) else record(entry)
         if isinstance(item, Change):
             item = as_json(item)
-        with self._lock:
+        with self._lock, self._guard:
             self._check_running()
+            self._guard.armed = True
             self._fold(item)
             self._note(item)
 
@@ -105,6 +105,8 @@ class AgentCore:
         take_context(state.driver, self._looks, item, None if safe else i, state.learns)
         if state.regressors is not None:
             state.regressors.compare(item)
+        elif self._rule_check is not None:
+            self._rule_check.look(state, there, item)
         unmixed = there is None and state.plain_play
         state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
 
@@ -117,47 +119,6 @@ class AgentCore:
     def _change(self, change: Change) -> None:
         apply_change(self._state, change)
         self._know_actions()
-
-    def _note(self, item: Record) -> None:
-        """Count a record that has changed the agent, and write it to the journal."""
-        self._state.records += 1
-        if self._journal is not None:
-            self._write([item])
-        if self._state.regressors is not None:
-            self._state.regressors.tell()
-
-    def _note_all(self, items: Sequence[Record]) -> None:
-        self._state.records += len(items)
-        if self._journal is not None and items:
-            self._write(items)
-        if self._state.regressors is not None:
-            self._state.regressors.tell()
-
-    def _write(self, items: Sequence[Record]) -> None:
-        journal = self._journal
-        if journal is None:
-            return
-        with_play = self._plays or self._state.driver.needs_play
-        try:
-            journal.write([to_text(item, with_play) for item in items])
-        except OSError as error:
-            self._stop(f"its journal {journal.path} could not be written ({error}): open the journal again")
-            raise StoppedError(f"the agent has stopped: {self._stopped}") from error
-        except BaseException as error:  # the agent has changed, but its journal lacks the change
-            self._stop(f"a record was not written to its journal {journal.path} ({error!r}): open the journal again")
-            raise
-        if self._state.records >= self._snapshot_at:
-            self._checkpoint(journal)
-
-    def _check_running(self) -> None:
-        if self._stopped is not None:
-            raise StoppedError(f"the agent has stopped: {self._stopped}")
-
-    def _stop(self, reason: str) -> None:
-        self._stopped = reason
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
 
     def _check_next(self, decision: Decision) -> tuple[int, float, Vector]:
         """Return action, propensity and play of a recorded decision, if it can be the next one here."""
@@ -204,64 +165,7 @@ class AgentCore:
         among = sorted({self._index[label] for label in labels})
         return among if len(among) < len(self._actions) else None
 
-    # The journal ----------------------------------------------------------------------------------------------------------
-
-    def start_journal(self, path: str | os.PathLike[str], sync: str = "batch", plays: bool = False) -> None:
-        """Write every record from now on to a new journal.
-
-        Parameters
-        ----------
-        path : path
-            A new or empty file. One process at a time can have it open.
-        sync : "every", "batch" or "never"
-            When records are forced to the disk: "every" record before its call returns; in a "batch" of 1,000 records or of
-            one second; or "never", which leaves it to the operating system. If a process is killed, no record is lost in any
-            case; after a power failure some may be.
-        plays : bool
-            Whether to write the whole play of each decision even if the learner does not need it.
-        """
-        with self._lock:
-            self._check_running()
-            if self._journal is not None:
-                raise ValueError(f"this agent already has a journal, {self._journal.path}")
-            path, plays = as_path("the journal", path), as_flag("plays", plays)
-            if self._state.records:
-                self._check_saved()
-            journal = Journal(path, sync, new=True)
-            journal.begin(self._plain(self._state), rule_version(self.setup.learner))
-            self._adopt(journal, plays)
-
-    def stop_journal(self) -> None:
-        """Force all records to the disk and close the journal; the agent continues without a journal."""
-        with self._lock:
-            if self._journal is not None:
-                self._journal.force()
-                self._journal.close()
-                self._journal = None
-
-    def checkpoint(self) -> None:
-        """Write a snapshot beside the journal, from which `Agent.open` continues; this also happens automatically."""
-        with self._lock:
-            if self._journal is None:
-                raise ValueError("the agent has no journal: call start_journal first, or use save")
-            self._check_saved()
-            self._checkpoint(self._journal)
-
-    def _checkpoint(self, journal: Journal) -> None:
-        self._snapshot_at = self._state.records + SNAPSHOT_EVERY
-        if self._state.regressors is not None:  # the journal is read from its start
-            return
-        try:
-            journal.force()
-            rule = rule_version(self.setup.learner)
-            where = {"journal": journal.key, "place": list(journal.place), "rule": rule}
-            files.write(journal.path + SNAPSHOT, {**self._plain(self._state), **where})
-        except OSError as error:  # the journal itself is whole
-            log.warning("the snapshot beside %s could not be written: %s", journal.path, error)
-
-    def _adopt(self, journal: Journal, plays: bool) -> None:
-        self._journal, self._plays = journal, plays
-        self._snapshot_at = self._state.records + SNAPSHOT_EVERY
+    # Opened ---------------------------------------------------------------------------------------------------------------
 
     @classmethod
     def open(
@@ -286,9 +190,11 @@ class AgentCore:
         path, plays = as_path("the journal", path), as_flag("plays", plays)
         journal = Journal(path, sync, new=False)
         try:
+            files.remove_parts(journal.path + SNAPSHOT)
             tail = read_tail(path, newest_snapshot(path))
             agent = cls._restore(tail.start)
             agent._state.regressors = bind(agent.setup, regressor)
+            agent._rule_check = check = RuleCheck(tail.rule, agent.setup.learner)
             for number, item in enumerate(tail.records, tail.end.line - len(tail.records) + 1):
                 try:
                     agent._fold(item)
@@ -299,13 +205,15 @@ class AgentCore:
             if tail.cut:
                 text = f"the last line of {path} is incomplete after a crash; its call never returned, so it is dropped"
                 warnings.warn(text, stacklevel=2)
+            check.tell(agent._state, str(path))
             journal.go_on(tail)
         except BaseException:
             journal.close()
             raise
         agent._adopt(journal, plays)
-        if len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())) > 0:  # which the journal does not say
-            agent._checkpoint(journal)
+        agent._rule_check = None
+        if check.is_due or len(agent.setup.sources) > len(tail.start["setup"].get("sources", ())):  # the journal lacks this
+            agent._try_checkpoint(journal)
         return agent
 
     def warm(self) -> Self:
@@ -339,8 +247,7 @@ class AgentCore:
         if self._state.regressors is not None:
             raise ValueError(NOT_SAVED)
 
-    @staticmethod
-    def _plain(state: AgentState) -> Plain:
+    def _plain(self, state: AgentState) -> Plain:
         return {
             "version": VERSION,
             "records": state.records,

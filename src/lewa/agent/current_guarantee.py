@@ -214,7 +214,7 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
     if counts["answered"] + counts["filled_in"] == 0:
         return (_nothing(state, "no round was answered yet"),)
     if len(setup.sources) > 1:
-        return (none(name, "its source was edited since the agent was made"),)
+        return (none(name, "its source was edited, or its rule has changed, since the agent was made"),)
     if beginning is not None and (why := _unlike_a_start(state, beginning)):
         return (_nothing(state, f"the agent was changed, and {why}: see its segments"),)
     late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)

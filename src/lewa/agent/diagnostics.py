@@ -206,8 +206,11 @@ def _near_limit(state: AgentState, f: int) -> list[str]:
     low, high = constraint.low, constraint.high
     count, total = statistics.action_count[f], statistics.action_sum[f]
     often = count >= FEW / 5
-    best = float((total[often] / count[often]).max()) if often.any() else 1.0
+    means = total[often] / count[often]
+    best = float(means.max()) if often.any() else 1.0
     if statistics.count[f] < FEW or best - constraint.floor >= NEAR or state.setup.learner.unbounded:
+        return []
+    if often.sum() == count.size and means.min() >= constraint.floor:  # every action is within the limit: it binds none
         return []
     bottom, top = _better_range(state, f)
     wider = f"; a range of ({bottom:g}, {top:g}) would fit" if top - bottom < 0.8 * (high - low) else ""

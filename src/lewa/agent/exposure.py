@@ -119,7 +119,9 @@ class Exposure(NamedTuple):
 
 def mask(actions: int, among: list[int] | None, retired: frozenset[int]) -> Vector:
     """Return 1 for each action that can be drawn now."""
-    available = np.ones(actions) if among is None else np.isin(np.arange(actions), among).astype(np.float64)
+    available = np.full(actions, 1.0 if among is None else 0.0)
+    if among is not None:
+        available[among] = 1.0
     available[list(retired)] = 0.0
     if not available.any():
         raise ValueError("available must name at least one action that is not retired")

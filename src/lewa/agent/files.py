@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 from collections.abc import Mapping
+from glob import escape
 from math import isfinite
 from pathlib import Path
 
@@ -34,6 +35,13 @@ def write(path: str | os.PathLike[str], plain: JsonObject) -> None:
             os.fsync(folder)
         finally:
             os.close(folder)
+
+
+def remove_parts(path: str | os.PathLike[str]) -> None:
+    """Remove what processes that were killed in `write` left beside the file; no other process may be writing it."""
+    target = Path(os.path.realpath(path))
+    for beside in target.parent.glob(f".{escape(target.name)}.*.part"):
+        beside.unlink(missing_ok=True)
 
 
 def read(path: str | os.PathLike[str]) -> Plain:

@@ -1,9 +1,12 @@
 """The status of a governor, and its bounds on the debts in sentences."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from lewa.agent.debt_ledger import DebtLedger
-from lewa.agent.governor import LEARNED, MEAN, SURE, Rule
+from lewa.agent.governor import LEARNED, MEAN, SURE, WEIGHTED, Rule
 from lewa.agent.records import JsonObject
 from lewa.theory.governed import learned_excess, mean_excess
 from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude, none
@@ -58,15 +61,15 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
     if counts["broken"]:
         text = f"{counts['broken']} values of safe decisions were worse than the declared worst value"
         return None, f"no bound is proved for the debt of {constraint.name}: {text}"
-    bound = max(rule.debt[j], ledger.start[j]) + counts["unsafe"] * max(rule.worst[j], 0.0)
+    start, worst, over = (_beyond(rule, j, excess) for excess in (ledger.start, rule.worst, ledger.over))
+    bound = max(rule.debt[j], start) + counts["unsafe"] * worst
     extra = []
     if counts["unsafe"]:
         extra.append(f"with {counts['unsafe']} decisions for which no safe action was available")
-    if ledger.over[j] > 0:
-        bound += counts["most_open"] * ledger.over[j]
+    if over > 0:
+        bound += counts["most_open"] * over
         extra.append(
-            f"with at most {counts['most_open']} times the largest excess of a value over its reserve, "
-            f"{ledger.over[j]:.4g} (G6)"
+            f"with at most {counts['most_open']} times the largest excess of a value over its reserve, {over:.4g} (G6)"
         )
     if counts["filled"]:
         extra.append(
@@ -86,6 +89,16 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
     since = f" since decision {ledger.since}" if ledger.since else ""
     text = f"the debt of {constraint} never exceeds {bound:.4g}{since}, {how}, {condition} ({source})"
     return bound, "; ".join([text, *extra])
+
+
+def _beyond(rule: Rule, j: int, excess: Sequence[float]) -> float:
+    """Return the amount that these debts of all constraints can become in the debt of constraint j.
+
+    If only a mixture is safe, safe play bounds the norm of the debts: it may move debt from one constraint to another.
+    """
+    if rule.form != WEIGHTED:
+        return max(excess[j], 0.0)
+    return float(np.linalg.norm(np.maximum(excess, 0.0) / rule.spans) * rule.spans[j])
 
 
 def _condition(rule: Rule, j: int) -> tuple[str, str, str]:

@@ -81,19 +81,38 @@ class Journal:
     def write(self, texts: Sequence[str]) -> None:
         """Append lines; they are with the operating system when this returns, and on the disk if `sync` says so."""
         data = b"".join(map(_line, texts))
-        left = memoryview(data)
-        while left:
-            left = left[os.write(self._file, left) :]
+        self._append(data)
         self.place = Place(self.place.line + len(texts), self.place.byte + len(data))
         self._unsynced += len(texts)
-        if self.sync == "every" or (
-            self.sync == "batch" and (self._unsynced >= BATCH_RECORDS or time.monotonic() - self._synced_at > BATCH_SECONDS)
+        if (
+            self.sync == "every"
+            or self._unsynced >= BATCH_RECORDS
+            or not 0 <= time.monotonic() - self._synced_at <= BATCH_SECONDS
         ):
-            self.force()
+            self.force(self.sync != "never")
 
-    def force(self) -> None:
-        """Wait until everything is on the disk."""
-        os.fsync(self._file)
+    def _append(self, data: bytes) -> None:
+        """Append all of the data, or nothing: half of a batch would be records that nobody was told of."""
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except BaseException:
+            os.ftruncate(self._file, self.place.byte)
+            raise
+        if os.lseek(self._file, 0, os.SEEK_CUR) != self.place.byte + len(data):
+            raise OSError("another program has written to it or cut it")
+
+    def force(self, sync: bool = True) -> None:
+        """Wait until everything is on the disk, or only look that the file is still in its place."""
+        try:
+            there = os.path.samestat(os.stat(self.path), os.fstat(self._file))
+        except FileNotFoundError:
+            there = False
+        if not there:
+            raise OSError("another program has moved or deleted it")
+        if sync:
+            os.fsync(self._file)
         self._unsynced, self._synced_at = 0, time.monotonic()
 
     def begin(self, snapshot: JsonObject, rule: JsonObject) -> None:
@@ -139,7 +158,10 @@ def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
         if snapshot is not None and snapshot.get("journal") == key:
             start, rule, (line, byte) = snapshot, snapshot.get("rule"), Place(*snapshot["place"])
             if not file.tell() <= byte <= os.fstat(file.fileno()).st_size:
-                raise ValueError(f"{path} has fewer records than its snapshot: records are missing at its end")
+                raise ValueError(
+                    f"{path} has fewer records than its snapshot: records are missing at its end; put the whole journal "
+                    f"back, or load {os.path.realpath(path) + SNAPSHOT} and start a new journal"
+                )
             file.seek(byte)
         items: list[Record] = []
         end, cut = Place(line, file.tell()), False

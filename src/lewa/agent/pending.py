@@ -139,9 +139,14 @@ class OpenDecisions:
         return zip(self._items, self.values(), strict=True)
 
     def oldest(self) -> int:
-        """Return the least number that is open, if one is."""
+        """Return the least number that is open, if one is: the first, since numbers are opened in order.
+
+        A dictionary finds its first key by a walk over the deleted ones, so the search goes on from the number found last,
+        as long as that may be shorter.
+        """
+        last = self._least + len(self._items)
         while self._least not in self._items:
-            self._least += 1
+            self._least = self._least + 1 if self._least < last else next(iter(self._items))
         return self._least
 
     def add(self, number: int, pending: Pending) -> None:
@@ -154,8 +159,6 @@ class OpenDecisions:
 
     def add_many(self, block: Block) -> None:
         """Open the decisions of a block."""
-        if self._rows > MOST_ROWS * (1 + len(self._items)):  # few decisions may keep many rows
-            self._split_blocks()
         self._items.update(dict.fromkeys(range(block.first, block.first + len(block.actions)), block))
         self._rows += len(block.actions)
         self._count_many(block.actions, block.charged, 1)
@@ -166,6 +169,8 @@ class OpenDecisions:
         """Close decisions without reported values; their actions and charges are also given as arrays."""
         deque(map(self._items.__delitem__, numbers), maxlen=0)
         self._count_many(actions, charged, -1)
+        if self._rows > MOST_ROWS * (1 + len(self._items)):  # few decisions may keep many rows
+            self._split_blocks()
 
     def _count_many(self, actions: Indices, charged: Matrix, sign: int) -> None:
         for action, count in enumerate(np.bincount(actions).tolist()):
@@ -193,6 +198,8 @@ class OpenDecisions:
             self.awaited[f][action] -= 1
         if pending.charged.size or self._sees_all:
             self._count(pending, awaited, -1)
+        if self._rows > MOST_ROWS * (1 + len(self._items)):
+            self._split_blocks()
         return pending
 
     def tell(self, number: int, units: Units, fields: Iterable[int], charged: Vector | None = None) -> None:

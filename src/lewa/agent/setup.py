@@ -35,7 +35,7 @@ from lewa.measures import best_fixed_play
 from lewa.plugins import LEARNERS, source_stamp
 from lewa.types import Matrix
 from lewa.units import Scale, as_range
-from lewa.validation import LARGEST_WHOLE, as_count, short_repr
+from lewa.validation import LARGEST_WHOLE, as_count, is_unicode, short_repr
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,8 @@ class Setup:
     learns_at_close: bool = False  # whole answers wait for the close of their decision
     regressor: str | None = None  # the class of those that predict in the place of a ridge
     epsilon: float | None = None  # that the user set: the bound that holds with probability 1 - epsilon is asked for
-    sources: tuple[str, ...] = ()  # the versions of the learner's source so far, if it is the user's; the last is used
+    # The versions of the learner's source so far, if it is the user's, or of a rule that has changed; the last is used.
+    sources: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -69,6 +70,8 @@ class Setup:
             raise ValueError(
                 f"the name of an agent must be a text of at least one letter, got {short_repr(self.agent_name)}"
             )
+        if self.agent_name is not None and not is_unicode(self.agent_name):
+            raise ValueError(f"the name of an agent must be valid Unicode, got {short_repr(self.agent_name)}")
         expire_after = None if self.expire_after is None else as_count("expire_after", self.expire_after)
         if self.learns_at_close and expire_after is None:
             raise ValueError(
@@ -180,9 +183,10 @@ def source_versions(learner: str, before: tuple[str, ...] = ()) -> tuple[str, ..
 
 
 def mixed_sources(learner: str, versions: Sequence[str]) -> str:
-    """Return in a sentence that more than one version of a learner's source has been used."""
+    """Return in a sentence that more than one version of a learner's source, or of its rule, has been used."""
+    what, how = ("source", "was edited") if source_stamp(learner, LEARNERS) is not None else ("rule", "has changed")
     return (
-        f"the source of {learner} was edited (version {versions[-2]}, now {versions[-1]}): this agent continues with the "
+        f"the {what} of {learner} {how} (version {versions[-2]}, now {versions[-1]}): this agent continues with the "
         "new rule, and its journal does not replay bit for bit"
     )
 

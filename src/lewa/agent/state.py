@@ -23,6 +23,19 @@ _new = tuple.__new__  # a named tuple in half the time
 class AgentState(StateParts):
     """The learner, the statistics and the open decisions. A call is rejected before anything changes."""
 
+    def draw(self, there: Vector | None) -> tuple[int, float, Vector]:
+        """Return the action of the next decision, its propensity, and the play from which it is drawn.
+
+        The play is the safe one of the governor, or that of the learner, mixed by mode and shares.
+        """
+        safe = None if self.ledger is None else self.ledger.next_play(there, self.statistics)
+        if safe is not None:
+            return self.driver.draw_from(self.rounds, safe)
+        if there is None and self.plain_play:
+            return self.driver.draw(self.rounds)
+        available = np.ones(self.driver.actions) if there is None else there
+        return self.driver.draw_among(self.rounds, available, self.exposure, self.statistics.action_count[0])
+
     def decide(
         self, action: int, propensity: float, play: Vector | None, masked: bool, there: Vector | None = None
     ) -> Vector:

@@ -24,6 +24,7 @@ PER_QUANTITY = {
     "multiplier_sum": "priced",
     "clip_above": "clipped above",
     "clip_below": "clipped below",
+    "whole_spread": "spread of all",
 }
 PER_ACTION = {
     "action_count": "seen",
@@ -45,8 +46,9 @@ PER_ACTION = {
     "base_spread": "long varied",
 }
 ZERO, SPAN, COUNT, TOTAL, UNIT_SUM, SPREAD, LOWEST, HIGHEST, CLIP_COUNT, MULTIPLIER_SUM, CLIP_ABOVE, CLIP_BELOW = range(12)
+WHOLE_SPREAD = 12
 WIDTH, PARTS = len(PER_QUANTITY), len(PER_ACTION)
-ADDED = (*list(PER_QUANTITY)[-2:], *list(PER_ACTION)[-12:])  # that earlier files of version 1 do not have
+ADDED = (*list(PER_QUANTITY)[-3:], *list(PER_ACTION)[-12:])  # that earlier files of version 1 do not have
 WINDOW = 500  # values of each quantity that are kept as they are; after them in a row come their count and their average
 MEMORY = 200  # values of the exponential average
 # Of comparisons: see recent.py
@@ -74,6 +76,7 @@ class Statistics:
     clip_count: Vector  # of the values outside their range
     clip_above: Vector  # of those, the ones above it
     clip_below: Vector
+    whole_spread: Vector  # the V of the values as reported, unclipped; infinite if that is unknown, or beyond LARGEST_UNIT
     multiplier_sum: Vector  # of the multiplier before each round that was learned
     action_count: Matrix  # (fields, K), like the next ones: the same for each action
     action_sum: Matrix
@@ -123,8 +126,8 @@ class Statistics:
     def rescale(self, f: int, scale: Scale, ratio: float, shift: float) -> None:
         """Write the sums of constraint f in units of another range: 1 - x becomes ratio (1 - x) + shift.
 
-        Spreads are kept, as if nothing were nearer: they are at most those of the new units if the range grew; if it
-        shrank, bands start again.
+        A spread becomes ratio^2 times as large: its guesses are those of before, in the new units. If the range shrank, some
+        guesses lie outside of it; guesses at its nearer end would make no larger spread, so bands hold with these.
         """
         self.zero[f], self.span[f] = scale
         for count, total in (
@@ -137,7 +140,7 @@ class Statistics:
             (self.base_count, self.base_sum),
         ):
             total[f] = count[f] - (ratio * (count[f] - total[f]) + shift * count[f])
-        for spread in (self.spread, self.action_spread, self.block_spread, self.reference_spread):
+        for spread in (self.spread, self.whole_spread, self.action_spread, self.block_spread, self.reference_spread):
             spread[f] *= ratio * ratio
         for spread in (self.pool_spread, self.base_spread):
             spread[f] *= ratio * ratio
@@ -159,7 +162,9 @@ class Statistics:
         self.clip_count[f] += outside.sum()
         self.clip_above[f] += (outside & (values > self.middle(f))).sum()
         self.clip_below[f] += (outside & (values < self.middle(f))).sum()
-        self.spread[f] += (mean - (0.5 + self.unit_sum[f]) / (self.count[f] + 1)) ** 2
+        guess = (0.5 + self.unit_sum[f]) / (self.count[f] + 1)
+        self.spread[f] += (mean - guess) ** 2
+        self.whole_spread[f] += (play @ raw - guess) ** 2 if np.abs(raw).max() <= LARGEST_UNIT else np.inf
         self.count[f] += 1
         self.total[f] += value
         self.unit_sum[f] += mean
@@ -200,6 +205,8 @@ class Statistics:
                 ends = sorted((statistics.zero[f], statistics.zero[f] + statistics.span[f]))
                 statistics.clip_above[f] = statistics.highest[f] > ends[1]
                 statistics.clip_below[f] = statistics.lowest[f] < ends[0]
+            if PER_QUANTITY["whole_spread"] not in row:
+                statistics.whole_spread[f] = np.inf if statistics.clip_count[f] else statistics.spread[f]
         return statistics
 
 
@@ -259,13 +266,15 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
     K = (row.size - WIDTH) // PARTS
     x: float = (d - row[ZERO]) / row[SPAN]
     unit: float = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
+    guess = (0.5 + row[UNIT_SUM]) / (row[COUNT] + 1)
+    row[WHOLE_SPREAD] += (x - guess) * (x - guess) if unit == x else np.inf
     if not 0 <= x <= 1:
         row[CLIP_COUNT] += 1
         row[CLIP_ABOVE if d > row[ZERO] + row[SPAN] / 2 else CLIP_BELOW] += 1
         x = min(max(x, 0.0), 1.0)
     if row[COUNT] == 0:
         row[LOWEST], row[HIGHEST] = d, d
-    off = x - (0.5 + row[UNIT_SUM]) / (row[COUNT] + 1)
+    off = x - guess
     row[SPREAD] += off * off
     row[COUNT] += 1
     row[TOTAL] += d

@@ -259,15 +259,20 @@ def _reserved(state: AgentState, f: int) -> float | None:
 def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certificate | None:
     """Return lambda/mu + delta sum lambda and the shortfall of the reported values; None without a dual step or a value.
 
-    Late or not: the statistics add multipliers up as answers are learned.
+    Late or not: the statistics add multipliers up as answers are learned. A reported value whose decision is not learned
+    yet, or never will be, adds at most the floor. Values that were filled in were learned, but not reported.
     """
     dual: tuple[float, float] | None = getattr(state.setup.learner, "dual", None)
     statistics, span = state.statistics, constraint.high - constraint.low
     safe = safe_rounds(state)
     changed = any(change.what in CUTS for change in state.changes)  # the steps were then made for other floors or units
-    if dual is None or safe or changed or not statistics.count[f]:  # nor does it say anything of rounds that it did not see
+    filled_in = state.counts["filled_in"] > 0
+    if (
+        dual is None or safe or changed or filled_in or not statistics.count[f]
+    ):  # nor does it cover rounds that it did not see
         return None
     bound = float(dual_certificate(*dual, state.driver.multiplier, statistics.multiplier_sum[1:])[f - 1])
+    bound += constraint.floor * max(float(statistics.count[f]) - state.counts["answered"], 0.0)
     short = float(constraint.floor * statistics.count[f] - statistics.unit_sum[f])
     return Certificate(bound * span, short * span, short <= bound * (1 + 1e-9) + 1e-9)
 

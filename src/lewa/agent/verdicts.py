@@ -1,14 +1,23 @@
 """The verdict on a constraint: whether the confidence band of its average is on one side of the promised limit.
 
 The promised limit is the limit or, after changes, the average of the limits that were in force, one for each value.
+
+Values above their range leave only the lower end of the band, and values below it only the upper end. That end is the better
+of two: that of the values clipped to the range, whose mean is no farther out, and that of the values as they are, since a
+lower end needs only that no value is below the range (measures/confidence_sequence.py). Each of the two has half of the
+probability of error. The mean of their supermartingales is a supermartingale too, and they are equal as long as nothing is
+clipped, so until then nothing has to be split.
 """
+
+from collections.abc import Callable
+from math import isfinite
 
 import numpy as np
 
 from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import LEVEL
 from lewa.agent.state import AgentState
-from lewa.measures.confidence_sequence import interval, least_reach, most_reach
+from lewa.measures.confidence_sequence import least_reach, most_reach, reach
 
 SLACK = 1 - 1e-9  # of a bound from below, for the rounding of what it bounds
 
@@ -19,40 +28,35 @@ def verdict_of(state: AgentState, f: int) -> tuple[float | None, float | None, s
 
     An end is None if clipped values leave it unknown.
     """
-    statistics, m = state.statistics, len(state.setup.constraints)
-    n = statistics.count[f]
-    if not n:
-        return None, None, "undecided"
-    low, high = interval(n, statistics.unit_sum[f], statistics.spread[f], (1 - LEVEL) / m)
-    return _judge(state, f, float(low), float(high))
+    return _judge(state, f, lambda spread, alpha: float(reach(spread, alpha)))
 
 
 @np.errstate(all="ignore")
 def quick_verdict(state: AgentState, f: int) -> str:
     """Return the verdict alone: mostly a band that is too wide for sure, or too narrow, settles it at little cost."""
-    statistics, m = state.statistics, len(state.setup.constraints)
-    n = float(statistics.count[f])
-    if not n:
-        return "undecided"
-    mean, spread, alpha = float(statistics.unit_sum[f]) / n, float(statistics.spread[f]), (1 - LEVEL) / m / 2
-    wide = _judge(state, f, *_ends(mean, most_reach(spread, alpha) / n))[2]
+    wide = _judge(state, f, most_reach)[2]
     if wide != "undecided":
         return wide
-    narrow = _judge(state, f, *_ends(mean, SLACK * least_reach(spread, alpha) / n))[2]
+    narrow = _judge(state, f, lambda spread, alpha: SLACK * least_reach(spread, alpha))[2]
     return "undecided" if narrow == "undecided" else verdict_of(state, f)[2]
 
 
-def _ends(mean: float, width: float) -> tuple[float, float]:
-    return min(max(mean - width, 0.0), 1.0), min(max(mean + width, 0.0), 1.0)
-
-
-def _judge(state: AgentState, f: int, low_end: float, high_end: float) -> tuple[float | None, float | None, str]:
-    """Return a band in the user's units, without the ends that clipped values leave unknown, and its verdict."""
+def _judge(state: AgentState, f: int, width: Callable[[float, float], float]) -> tuple[float | None, float | None, str]:
+    """Return the band whose reach is `width`, without the ends that clipped values leave unknown, and its verdict."""
     statistics, constraint = state.statistics, state.setup.constraints[f - 1]
-    least, most = sorted(constraint.scale.to_user(end) for end in (low_end, high_end))
-    low = None if statistics.clip_below[f] else least
-    high = None if statistics.clip_above[f] else most
-    return low, high, _verdict(constraint, promised_limit(state, f), low, high)
+    n, share = float(statistics.count[f]), (1 - LEVEL) / len(state.setup.constraints) / 2
+    if not n:
+        return None, None, "undecided"
+    above, below = bool(statistics.clip_above[f]), bool(statistics.clip_below[f])
+    share = share / 2 if above or below else share
+    mean, reached = float(statistics.unit_sum[f]) / n, width(float(statistics.spread[f]), share) / n
+    ends = min(max(mean - reached, 0.0), 1.0), min(max(mean + reached, 0.0), 1.0)
+    low, high = sorted(constraint.scale.to_user(end) for end in ends)
+    spread, average = float(statistics.whole_spread[f]), float(statistics.total[f]) / n
+    if above != below and isfinite(spread) and isfinite(average):
+        reached = (constraint.high - constraint.low) * width(spread, share) / n
+        low, high = max(low, average - reached), min(high, average + reached)
+    return _verdict(constraint, promised_limit(state, f), None if below else low, None if above else high)
 
 
 def promised_limit(state: AgentState, f: int) -> float:
@@ -61,12 +65,14 @@ def promised_limit(state: AgentState, f: int) -> float:
     return constraint.limit - (base / n if constraint.sense == "at most" else -base / n) if n and base else constraint.limit
 
 
-def _verdict(constraint: Constraint, limit: float, low: float | None, high: float | None) -> str:
-    """Return the verdict on a limit by the known ends of the band."""
+def _verdict(
+    constraint: Constraint, limit: float, low: float | None, high: float | None
+) -> tuple[float | None, float | None, str]:
+    """Return the known ends of a band with the verdict on a limit by them."""
     keeps, missed = (high, low) if constraint.sense == "at most" else (low, high)
     sign = 1 if constraint.sense == "at most" else -1
     if keeps is not None and sign * (keeps - limit) <= 0:
-        return "kept"
+        return low, high, "kept"
     if missed is not None and sign * (missed - limit) > 0:
-        return "missed"
-    return "undecided"
+        return low, high, "missed"
+    return low, high, "undecided"

@@ -1,7 +1,7 @@
 """Answers on their way to the service: a bounded queue, a thread that sends it, and a file for answers that do not fit.
 
-An answer leaves the queue when the service has acknowledged it. Answers are sent in order. They may be sent twice, which has
-the same effect as once.
+An answer leaves the queue when the service has acknowledged it. The answers of an agent are sent in order; if they have to
+wait, those of other agents in the queue go first. Answers may be sent twice, which has the same effect as once.
 """
 
 import atexit
@@ -141,6 +141,7 @@ class Outbox:
                     self._acknowledged(done)
                     pause = PAUSE
                 else:
+                    self._step_back()
                     self._changed.wait_for(lambda: self._closing, pause)
                     pause = min(2 * pause, LONGEST_PAUSE)
 
@@ -168,6 +169,13 @@ class Outbox:
             except SpillError as error:  # they are sent again some day, which has no effect
                 log.warning("%s", error)
         self._changed.notify_all()
+
+    def _step_back(self) -> None:
+        """Let other agents go before the first one: the service may reject a key, or be too busy, for one agent only."""
+        agent = self._entries[0]["agent"] if self._entries else None
+        if any(entry["agent"] != agent for entry in self._entries):
+            entries = sorted(self._entries, key=lambda entry: entry["agent"] == agent)  # each agent's stay in order
+            self._entries = deque(entries)
 
     def _batch(self) -> list[Entry]:
         """Return the first answers that can go in one request: of one agent and one verb."""

@@ -1,10 +1,12 @@
 """Updates of estimates in a round: losses and gains of bandits, running means, confidence bounds."""
 
-from math import sqrt
+from math import exp, sqrt
 
 from lewa.feedback import Bandit
 from lewa.kernels.jit import rule
 from lewa.types import Matrix, Vector
+
+STEEPEST = 700.0  # of an exponent: a larger one could overflow
 
 
 @rule
@@ -20,6 +22,12 @@ def priced_loss(reward: float, lam: Vector, c: Vector) -> float:
 def ix_loss(loss: float, propensity: float, gamma: float) -> float:
     """loss / (propensity + gamma), the loss of the action drawn as implicit exploration estimates it"""
     return loss / (propensity + gamma)
+
+
+@rule
+def effective_chance(chance: float, log_ratio: float) -> float:
+    """min(1, p W_t/W), the probability that divides a late loss, with ln(W_t/W) given; never less than p"""
+    return min(1.0, chance * exp(min(max(log_ratio, 0.0), STEEPEST)))
 
 
 @rule

@@ -74,7 +74,7 @@ def _run_as_python(form: Any, learner: type) -> None:
 
         return run
 
-    for name in ("play", "choose", "charge", "learn"):
+    for name in ("play", "choose", "charge", "release", "learn"):
         if hasattr(learner, name):
             setattr(form, name, on_learner(getattr(learner, name)))
 

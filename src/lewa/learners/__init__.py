@@ -46,6 +46,7 @@ from lewa.learners.kube import Kube
 from lewa.learners.late_bandit_lewa import LateBanditLewa
 from lewa.learners.late_lewa import LateLewa
 from lewa.learners.late_lewa_ix import LateLewaIx
+from lewa.learners.late_loss_bandit_lewa import LateLossBanditLewa
 from lewa.learners.lewa import Lewa
 from lewa.learners.lewa_policies import LewaPolicies
 from lewa.learners.lewa_ucb import LewaUcb
@@ -81,6 +82,7 @@ ALL: dict[str, type[Learner]] = {
     "lewa-ucb": LewaUcb,
     "anytime-bandit-lewa": AnytimeBanditLewa,
     "late-bandit-lewa": LateBanditLewa,
+    "late-loss-bandit-lewa": LateLossBanditLewa,
     "late-lewa-ix": LateLewaIx,
     "fixed-share-lewa": FixedShareLewa,
     "exp-lewa": ExpLewa,
@@ -304,6 +306,7 @@ __all__ = [
     "LateBanditLewa",
     "LateLewa",
     "LateLewaIx",
+    "LateLossBanditLewa",
     "Learner",
     "Lewa",
     "LewaIx",

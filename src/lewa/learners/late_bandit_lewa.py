@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, normalize, ones, play_one, positive, rule, set_weights
+from lewa.kernels import Weights, comparable, effective_chance, normalize, ones, play_one, positive, rule, set_weights
 from lewa.learners.base import LARGEST, Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
 from lewa.learners.safe_mixing import UNKNOWN
 from lewa.theory import bandit, delayed
@@ -191,7 +191,7 @@ class LateBanditLewa(Learner):
             s.queue[j] = positive(s.queue[j] + self.floor[j] - seen.constraints[j])
         chance = seen.propensity
         if self.any_arrivals > 0 and quoted:
-            chance = effective_chance(s, chance, seen.charged)
+            chance = chance_at_step(s, chance, seen.charged)
         if seen.charged[s.queue.size] != SAFE:
             s.losses[seen.action] += loss / chance
         end(s, self.delta, self.any_arrivals, seen.charged)
@@ -294,12 +294,10 @@ def log_total(losses: Vector, eta: float) -> float:
 
 
 @rule
-def effective_chance(s: LateBanditLewaState, chance: float, charged: Vector) -> float:
-    """1 if the step has changed since the draw, else min(1, p W_t/W), and never less than p"""
+def chance_at_step(s: LateBanditLewaState, chance: float, charged: Vector) -> float:
+    """1 if the step has changed since the draw, else min(1, p W_t/W)"""
     eta, before = charged[s.queue.size + 1], charged[s.queue.size + 2]
-    if eta != s.totals[STEP]:
-        return 1.0
-    return min(1.0, chance * exp(max(before - log_total(s.losses, eta), 0.0)))
+    return effective_chance(chance, before - log_total(s.losses, eta)) if eta == s.totals[STEP] else 1.0
 
 
 @rule

@@ -1,42 +1,27 @@
 """Late LEWA-IX: LEWA-IX with the price of the draw and the effective probability, for answers that come late."""
 
 from dataclasses import dataclass
-from math import exp, log, sqrt
-from typing import NamedTuple, Self
-
-import numpy as np
+from math import log, sqrt
+from typing import Self
 
 from lewa.feedback import Bandit
-from lewa.kernels import Weights, comparable, ix_loss, log_sum, normalize, ones, positive, rule, shrink_one
-from lewa.learners.base import (
-    Learner,
-    check_delay,
-    check_dual,
-    check_epsilon,
-    check_exponent,
-    check_positive,
-    check_problem,
-    log_actions,
+from lewa.kernels import ix_loss
+from lewa.learners.base import check_delay, check_epsilon, check_exponent, check_problem, log_actions
+from lewa.learners.late_loss_bandit_lewa import (
+    LateLossBanditLewa,
+    LateLossState,
+    late_chance,
+    late_dual,
+    late_dual_step,
+    shrink_late,
 )
 from lewa.theory import bandit, delayed_ix
 from lewa.theory.delayed import Delays
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Vector
-
-QUOTED = 1.0  # in `charged`, after the prices: a price was quoted
-STEEPEST = 700.0  # of an exponent: a larger one could overflow
-
-
-@comparable
-class LateLewaIxState(NamedTuple):
-    weights: Weights  # w
-    multiplier: Vector  # (m,)    lambda, the price of the next decision
-    log_total: Vector  # (1,)    ln W, less what actions that were added brought in
-    charged: Vector  # (m+2,)  pi, 1 and ln W, of the last decision
 
 
 @dataclass(frozen=True)
-class LateLewaIx(Learner):
+class LateLewaIx(LateLossBanditLewa):
     """Late LEWA-IX: bandit LEWA with bounds for the single run, for answers that come late, at any time.
 
     LEWA-IX that learns at the price of the draw and divides by a probability that grows while an answer is late.
@@ -82,14 +67,6 @@ class LateLewaIx(Learner):
     bounds for non-stochastic bandits, NIPS 2015.
     """
 
-    eta: float
-    delta: float
-    mu: float
-    floor: Vector
-
-    reads_play = False
-    quotes_prices = True
-
     @classmethod
     def tuned(
         cls,
@@ -126,53 +103,12 @@ class LateLewaIx(Learner):
         m, most = floor.size, K + 2 * delay  # decisions that are open together count as actions do
         eta = sqrt((log_actions(K) + log(5 * K / epsilon)) / (2 * m * most)) * T**-b
         delta = 8 * m * eta * most
-        return cls(eta, delta, min(T ** (b - 1) / sqrt(m * (1 + 2 * delay)), 1 / delta), floor)
+        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor)
 
-    @classmethod
-    def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
-
-    def check(self) -> None:
-        check_positive(eta=self.eta)
-        check_dual(self.delta, self.mu)
-
-    def start(self, actions: int) -> LateLewaIxState:
-        K, m = self.sizes(actions)
-        return LateLewaIxState(ones(K), np.zeros(m), np.array([log(K)]), np.zeros(m + 2))
-
-    def play(self, s: LateLewaIxState, p: Vector) -> None:
-        normalize(s.weights, p)  # p = w / sum w
-
-    def charge(self, s: LateLewaIxState, action: int) -> None:
-        m = s.multiplier.size
-        for j in range(m):
-            s.charged[j] = s.multiplier[j]  # pi_t
-        s.charged[m] = QUOTED
-        s.charged[m + 1] = s.log_total[0]  # ln W_t
-
-    def learn(self, s: LateLewaIxState, seen: Bandit) -> None:
-        m, c, lam = s.multiplier.size, seen.constraints, s.multiplier
-        quoted = seen.charged[m] > 0
-        loss, b = 1 - seen.reward, 1.0
-        for j in range(m):  # L = (1 - r) + pi (1 - c), b = 1 + pi, lam <- [lam + mu (c0 - c - delta pi)]+
-            price = seen.charged[j] if quoted else lam[j]
-            loss += price * (1 - c[j])
-            b += price
-            lam[j] = positive(lam[j] + self.mu * (self.floor[j] - c[j] - self.delta * price))
-        q = effective_chance(seen.propensity, seen.charged[m + 1] - s.log_total[0]) if quoted else seen.propensity
-        before = log_sum(s.weights)
-        shrink_one(s.weights, seen.action, ix_loss(self.eta * loss, q, self.eta / 2 * b))  # w_i <- w_i exp(-eta L/(q + g))
-        s.log_total[0] += min(log_sum(s.weights) - before, 0.0)
-
-    def release(self, s: LateLewaIxState, charged: Vector) -> None:
-        if charged[s.multiplier.size] > 0:
-            for j in range(s.multiplier.size):  # as if c = c0
-                s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
-
-    def rescaled(self, s: LateLewaIxState, j: int, ratio: float, shift: float) -> tuple[Self, LateLewaIxState]:
-        charged, (_, state) = s.charged.copy(), super().rescaled(s, j, ratio, shift)
-        charged[j] /= ratio
-        return self, state._replace(charged=charged)
+    def learn(self, s: LateLossState, seen: Bandit) -> None:
+        loss, b = late_dual(s, seen, self.delta, self.mu, self.floor)
+        step = ix_loss(self.eta * loss, late_chance(s, seen), self.eta / 2 * b)
+        shrink_late(s, seen.action, step)  # w_i <- w_i exp(-eta L/(q + g))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return bandit.lewa_ix(self, actions, rounds, setting, "Late LEWA-IX")
@@ -182,9 +118,3 @@ class LateLewaIx(Learner):
 
     def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
         return delayed_ix.late_lewa_ix(self, actions, rounds, late, epsilon)
-
-
-@rule
-def effective_chance(chance: float, log_ratio: float) -> float:
-    """min(1, p W_t/W), with ln(W_t/W) given; never less than p"""
-    return min(1.0, chance * exp(min(max(log_ratio, 0.0), STEEPEST)))

@@ -140,7 +140,7 @@ class PacedHedge(Learner):
             totals=np.array([float(expected), 0.0]),
         )
         if expected:
-            mix_memories(state, self.memories, m)
+            mix_at_start(state)
         return state
 
     def play(self, s: PacedHedgeState, p: Vector) -> None:
@@ -291,6 +291,16 @@ def mix_memories(s: PacedHedgeState, memories: Vector, m: int) -> None:
         score(s.plays[i], s.reward[i], s.multiplier, s.cost, i * m)
         s.weight[i] /= total
         mix_softmax(s.plays[i], sharp, s.weight[i], s.mixture)
+
+
+def mix_at_start(s: PacedHedgeState) -> None:
+    """Do what `mix_memories` does before the first round, where all memories are the same.
+
+    It is plain Python, so that nothing is compiled to start a learner.
+    """
+    r, sharp = s.reward[0], sqrt(log(max(s.mixture.size, 2)) * s.totals[CLOCK] / 1e-18)
+    q = np.exp(np.maximum(sharp * (r - r.max()), -708.0))  # as the kernel's exponential, it is never 0
+    s.plays[:] = s.mixture[:] = q / q.sum()
 
 
 @rule

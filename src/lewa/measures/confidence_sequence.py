@@ -11,6 +11,9 @@ V_t = sum (x_s - g_s)^2, with psi(a) = -ln(1 - a) - a and 0 <= a < 1:
 3. Ville: with probability 1 - alpha, M_t < 1/alpha at all t. M_t grows with S_t, so then S_t < u(V_t), where u solves
    M = 1/alpha. The same for 1 - x bounds -S_t. (Howard, Ramdas, McAuliffe, Sekhon, Ann. Statist. 49, 2021, is the theory.)
 
+The first step needs only y >= -1. So the bound on S_t, and with it the lower end of the interval, holds for values from 0 to
+infinity too, with guesses in [0, 1]; for values that are at most 1, the upper end holds.
+
 So the interval is for the average of the mu_s, the expected cost of the decisions that were made. V adapts to the variation
 of the values: a cost that is small relative to its range has a narrow interval.
 """

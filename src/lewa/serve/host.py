@@ -107,7 +107,7 @@ class Host:
             hosted.begin_at(now := self.now())
             served = Served(number, hosted, seq, min(at, now), start, epoch)
             await asyncio.to_thread(served.load_keys, self.store)
-            await self._compile(served)
+            await self.compile(served)
         except (StoreError, UnavailableError):  # the store is at fault, not this journal
             raise
         except Exception as error:
@@ -124,7 +124,8 @@ class Host:
         log("agent ready", agent=name, decisions=hosted.decisions, records=seq, read=seq - start, epoch=epoch)
         return served
 
-    async def _compile(self, served: Served) -> None:
+    async def compile(self, served: Served) -> None:
+        """Compile the code of an agent before its first request, unless an agent like it has done so."""
         hosted = served.hosted  # with a governor, a cap or a context, the steps of lists are not run
         shape = (hosted.learner, len(hosted.actions) > 1, hosted.in_bulk(), repr(hosted.setup.safety))
         if shape not in self._warm:

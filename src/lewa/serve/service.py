@@ -69,7 +69,7 @@ class Service:
         hosted, entry = await asyncio.to_thread(Hosted.create, setup)
         at = host.now()
         served = Served(0, hosted, 0, at, 0, 0)
-        await host._compile(served)
+        await host.compile(served)
         audit = Audit(at, who.id, "create", setup.name, None, entry.body)
         if not await host.create(served, entry, audit):
             raise RequestError(409, f"the name of an agent must be new, but there is an agent {setup.name} already")

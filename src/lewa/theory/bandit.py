@@ -47,12 +47,24 @@ class Averaged(NamedTuple):
     price: float  # the largest sum of the multipliers in a round
 
 
-def loss_bandit_lewa(learner: parameters.Dual, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-    """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K."""
+def loss_bandit_lewa(
+    learner: parameters.Dual, actions: int, rounds: int, setting: Setting, source: str = "BanditLEWA, losses"
+) -> tuple[Guarantee, ...]:
+    """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K.
+
+    Parameters
+    ----------
+    learner, actions, rounds
+        The learner, K and T.
+    setting
+        The assumptions.
+    source
+        The name of the theorem.
+    """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
         return one_action(floor)
-    source, K, T, m = "BanditLEWA, losses", actions, rounds, floor.size
+    K, T, m = actions, rounds, floor.size
     lacks = _lacks({"delta >= 2*m*eta*K": _least(delta, 2 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
         return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)

@@ -228,6 +228,8 @@ def lewa(
 ) -> tuple[Guarantee, ...]:
     """Return Th1: in expectation for constraints with a fixed mean, and on every path against plays that meet every floor.
 
+    For a new learner also in expectation if arrivals may depend on anything.
+
     Parameters
     ----------
     learner, actions, rounds
@@ -247,11 +249,26 @@ def lewa(
         return (none(source, f"needs delta*mu <= 1, got delta={learner.delta}, mu={learner.mu}"),)
     bound = full_information(learner, actions, rounds, late, share, start)
     source = f"{source}, {LATE if start is None else CHANGED} (Th1)"
-    world = (FEASIBLE, MEAN, OBLIVIOUS, APART) if start is None else (FEASIBLE, MEAN, OBLIVIOUS, APART, PAST)
-    return (
+    mean = (FEASIBLE, MEAN, OBLIVIOUS)
+    world = (*mean, APART) if start is None else (*mean, APART, PAST)
+    statements = (
         _conclude(bound, rounds, learner.floor, late, EXPECTED, source, world, start),
         _conclude(bound, rounds, learner.floor, late, PATHWISE, source, (EVERY_ROUND, ANY), start),
     )
+    if start is not None:
+        return statements
+    more = bound._replace(B=bound.B + at_prices_of_the_draw(learner, rounds, late))
+    return *statements, _conclude(more, rounds, learner.floor, late, EXPECTED, source, (*mean, no_later(late)), start)
+
+
+def at_prices_of_the_draw(learner: parameters.Dual, rounds: int, late: Delays) -> float:
+    """Return the cost of arrivals that may depend on anything, m mu D, and sum_j pi_j (1 - c0_j) for each lost answer.
+
+    Only the prices of the draws do not depend on the noise then; those at learning differ by at most mu per answer.
+    """
+    delta, mu, floor, T = learner.delta, learner.mu, learner.floor.tolist(), rounds + late.missing
+    lost = sum(min(c0 / delta, mu * c0 * T) * (1 - c0) for c0 in floor)
+    return len(floor) * mu * late.total + late.missing * lost
 
 
 def loss_bandit_lewa(

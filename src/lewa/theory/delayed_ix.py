@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 from lewa.theory import parameters
 from lewa.theory.delayed import LATE, Delays, no_later, one_very_late
-from lewa.theory.delayed_probable import IN_ADVANCE
+from lewa.theory.delayed_dual import late_steps
+from lewa.theory.delayed_probable import FIXED_ROUNDS
 from lewa.theory.guarantees import (
     EXPECTED,
     FEASIBLE,
@@ -48,20 +49,16 @@ class Terms(NamedTuple):
 
 def terms(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> Terms:
     """Return the parts of B for T = `rounds`, with the decisions that are never answered."""
-    K, T, m, D, floor = actions, rounds, learner.floor.size, late.total, learner.floor.tolist()
-    eta, delta, mu = learner.eta, learner.delta, learner.mu
-    late_steps = 1 + delta * mu * late.between
-    prices = [c0 * min(late_steps / delta, mu * T) for c0 in floor]
-    Gam = 1 + max(floor) * delta * mu * late.between
-    lost = 1 + sum(price * (1 - c0) for price, c0 in zip(prices, floor, strict=True))
+    K, T, m, eta = actions, rounds, learner.floor.size, learner.eta
+    dual = late_steps(learner, T, late)
     return Terms(
         log(K) / eta,
-        2 * eta * (K * T + 2 * D),
-        m * mu * Gam**2 * (T / 2 + D),
-        late.missing * lost,
-        1 + sum(prices),
+        2 * eta * (K * T + 2 * late.total),
+        dual.cost,
+        late.missing * dual.lost,
+        1 + sum(dual.prices),
         max(late.most_open - 1, 0),
-        4 * delta / m - 16 * eta * (K + late.partners),
+        4 * learner.delta / m - 16 * eta * (K + late.partners),
     )
 
 
@@ -98,7 +95,7 @@ def late_lewa_ix(
         world: tuple[str, ...] = (FEASIBLE, MEAN, UNSEEN, OBLIVIOUS, no_later(late))
     else:
         B, noise, kind = parts.probable(eta, actions, epsilon), sqrt(T / 2 * log(5 * m / epsilon)), PROBABLE
-        world = (FEASIBLE, MEAN, UNSEEN, no_later(late), IN_ADVANCE)
+        world = (FEASIBLE, MEAN, UNSEEN, no_later(late), FIXED_ROUNDS)
     V = sqrt(width(delta, mu, T) * (T + B)) + noise
     total = Bound(B, tuple(V + c0 * late.missing for c0 in floor.tolist()))
     return (conclude(total, T, floor, kind, SOURCE, world, epsilon),)

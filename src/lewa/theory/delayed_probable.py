@@ -16,7 +16,7 @@ from lewa.theory.delayed import (
 )
 from lewa.theory.guarantees import FEASIBLE, MEAN, PROBABLE, Bound, Guarantee, conclude, none
 
-IN_ADVANCE = "the number of decisions is fixed in advance"
+FIXED_ROUNDS = "the number of decisions is fixed in advance"
 LEARNED_ONLY = "rewards do not depend on the outcomes of open decisions"  # nor do multipliers then
 
 
@@ -92,4 +92,4 @@ def _conclude(
     floor, T = learner.floor, rounds + late.missing
     V = sqrt(bound.A * (rounds + bound.B)) + sqrt(T / 2 * log(2 * floor.size / epsilon))
     total = Bound(bound.B + late.missing, tuple(V + c0 * late.missing for c0 in floor.tolist()))
-    return conclude(total, T, floor, PROBABLE, source, (FEASIBLE, MEAN, *world, IN_ADVANCE), epsilon)
+    return conclude(total, T, floor, PROBABLE, source, (FEASIBLE, MEAN, *world, FIXED_ROUNDS), epsilon)

@@ -1,0 +1,195 @@
+"""Late BanditLEWA in loss form, for a known horizon: the price of the draw and the effective probability."""
+
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from lewa.feedback import Bandit
+from lewa.kernels import Weights, comparable, effective_chance, log_sum, normalize, ones, positive, rule, shrink_one
+from lewa.learners.base import (
+    Learner,
+    check_delay,
+    check_dual,
+    check_exponent,
+    check_positive,
+    check_problem,
+    log_actions,
+)
+from lewa.theory import bandit, delayed_losses
+from lewa.theory.delayed import Delays
+from lewa.theory.guarantees import Guarantee, Setting
+from lewa.types import Vector
+
+QUOTED = 1.0  # in `charged`, after the prices: a price was quoted
+
+
+@comparable
+class LateLossState(NamedTuple):
+    weights: Weights  # w
+    multiplier: Vector  # (m,)    lambda, the price of the next decision
+    log_total: Vector  # (1,)    ln W, less what actions that were added brought in
+    charged: Vector  # (m+2,)  pi, 1 and ln W, of the last decision
+
+
+@dataclass(frozen=True)
+class LateLossBanditLewa(Learner):
+    """Late BanditLEWA for a known horizon: regret of order sqrt(T) in expectation, for answers that come at any time.
+
+    The loss form that learns at the price of the draw and divides by a probability that grows while an answer is late.
+
+    No box of the paper. With w = 1 and lambda = 0 at first, at decision t::
+
+        p_t      = w / W,   W_t = W = sum w;   i_t is drawn from p_t
+        pi_t     = lambda
+
+    when the answer to decision t comes, i = i_t::
+
+        q        = min(1, p_{t,i} W_t/W)
+        w_i      = w_i exp(-eta/q ((1 - r_t) + sum_j pi_{t,j} (1 - c_{t,j})))               (the others stay)
+        lambda_j = [lambda_j + mu (c0_j - c_{t,j} - delta pi_{t,j})]+
+
+    Order: an answer is learned with the price, the probability and the sum of the weights of its own draw, at any time and
+    in any order; all are stored with the decision. If a decision is closed without an answer, lambda moves as by an
+    answer with c_t = c0, and the weights stay.
+
+    Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
+    delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta >= 2 m eta (K + 2G), where G is the largest number of
+    decisions that were open together with one decision.
+
+    Reading: if no answer is late, q = p_{t,i} and the rule is that of `loss-bandit-lewa`, with its bounds. With late
+    answers the bound of `loss-bandit-lewa` assumes that the arrival of an answer does not depend on actions and outcomes.
+    Here it may depend on anything, as with any_arrivals of `late-bandit-lewa`, which needs no horizon. The tuning is
+    eta = sqrt(ln K/(m (K + 4 delay) T)), delta = 2 m eta (K + 4 delay), mu = 1/sqrt(m (1 + 2 delay) T), at most 1/delta;
+    `delay` is the most decisions by which answers are late. With `b` in [1/2, 1) regret O(T^b) is traded for violation
+    O(T^(1 - b/2)). The bounds hold only in expectation; `late-lewa-ix` has bounds for the single run. With long delays
+    the shrinkage is large and the constraint is missed by much; `late-bandit-lewa` keeps it better. The proof is in
+    docs/theory_delay.md, 9.
+
+    >>> import lewa
+    >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
+    >>> learner = lewa.learners.LateLossBanditLewa.tuned(actions=2, horizon=100_000, floor=0.5, delay=1)
+    >>> trace = lewa.play(learner, game, rounds=100_000, seeds=20)
+    >>> bound = lewa.guarantee(learner, actions=2, rounds=100_000)
+    >>> short = lewa.violation(trace).mean() / 100_000
+    >>> f"violation per round {short:.2f}, proved {bound.violation[0] / 100_000:.2f}, without learning 0.30"
+    'violation per round 0.01, proved 0.19, without learning 0.30'
+
+    Reference: docs/theory_delay.md; without constraints, Exp3 with late losses is in T. Thune, N. Cesa-Bianchi, Y. Seldin,
+    Nonstochastic multiarmed bandits with unrestricted delays, NeurIPS 2019.
+    """
+
+    eta: float
+    delta: float
+    mu: float
+    floor: Vector
+
+    reads_play = False
+    quotes_prices = True
+
+    @classmethod
+    def tuned(
+        cls, actions: int, horizon: int, floor: object, b: float = 0.5, delay: float = 0.0, means: object = None
+    ) -> Self:
+        """Return the tuned learner.
+
+        The tuning is eta = sqrt(ln K/(m (K + 4 delay))) T^(-b), delta = 2 m eta (K + 4 delay), mu = T^(b-1)/sqrt(m (1 + 2
+        delay)), at most 1/delta.
+
+        Parameters
+        ----------
+        actions, horizon, floor
+            K, T and c0.
+        b
+            The exponent in [1/2, 1) that trades regret for violation.
+        delay
+            The most decisions by which answers are expected to be late.
+        means
+            (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        """
+        K, T, floor = check_problem(actions, horizon, floor, means)
+        check_exponent(b)
+        check_delay(delay)
+        m, most = floor.size, K + 4 * delay  # a pair of decisions that are open together counts twice
+        eta = sqrt(log_actions(K) / (m * most)) * T**-b
+        delta = 2 * m * eta * most
+        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor)
+
+    @classmethod
+    def examples(cls) -> list[tuple[Self, int]]:
+        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
+
+    def check(self) -> None:
+        check_positive(eta=self.eta)
+        check_dual(self.delta, self.mu)
+
+    def start(self, actions: int) -> LateLossState:
+        K, m = self.sizes(actions)
+        return LateLossState(ones(K), np.zeros(m), np.array([log(K)]), np.zeros(m + 2))
+
+    def play(self, s: LateLossState, p: Vector) -> None:
+        normalize(s.weights, p)  # p = w / sum w
+
+    def charge(self, s: LateLossState, action: int) -> None:
+        m = s.multiplier.size
+        for j in range(m):
+            s.charged[j] = s.multiplier[j]  # pi_t
+        s.charged[m] = QUOTED
+        s.charged[m + 1] = s.log_total[0]  # ln W_t
+
+    def learn(self, s: LateLossState, seen: Bandit) -> None:
+        loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor)
+        shrink_late(s, seen.action, self.eta * loss / late_chance(s, seen))  # w_i <- w_i exp(-eta L/q)
+
+    def release(self, s: LateLossState, charged: Vector) -> None:
+        if charged[s.multiplier.size] > 0:
+            for j in range(s.multiplier.size):  # as if c = c0
+                s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
+
+    def rescaled(self, s: LateLossState, j: int, ratio: float, shift: float) -> tuple[Self, LateLossState]:
+        charged, (_, state) = s.charged.copy(), super().rescaled(s, j, ratio, shift)
+        charged[j] /= ratio
+        return self, state._replace(charged=charged)
+
+    def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        return bandit.loss_bandit_lewa(self, actions, rounds, setting, "Late BanditLEWA, losses")
+
+    def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+        return delayed_losses.late_loss_bandit_lewa(self, actions, rounds, late)
+
+
+def late_dual_step(horizon: int, constraints: int, b: float, delay: float, delta: float) -> float:
+    """Return mu = T^(b-1)/sqrt(m (1 + 2 delay)), at most 1/delta."""
+    return float(min(horizon ** (b - 1) / sqrt(constraints * (1 + 2 * delay)), 1 / delta))
+
+
+@rule
+def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector) -> tuple[float, float]:
+    """lam <- [lam + mu (c0 - c - delta pi)]+; return L = (1 - r) + pi (1 - c) and b = 1 + pi, pi the price of the draw"""
+    m, c, lam = s.multiplier.size, seen.constraints, s.multiplier
+    quoted = seen.charged[m] > 0
+    loss, b = 1 - seen.reward, 1.0
+    for j in range(m):
+        price = seen.charged[j] if quoted else lam[j]
+        loss += price * (1 - c[j])
+        b += price
+        lam[j] = positive(lam[j] + mu * (floor[j] - c[j] - delta * price))
+    return loss, b
+
+
+@rule
+def late_chance(s: LateLossState, seen: Bandit) -> float:
+    """q = min(1, p W_t/W); p if no price was quoted"""
+    m = s.multiplier.size
+    if seen.charged[m] > 0:
+        return effective_chance(seen.propensity, seen.charged[m + 1] - s.log_total[0])
+    return seen.propensity
+
+
+@rule
+def shrink_late(s: LateLossState, action: int, step: float) -> None:
+    """w_i <- w_i exp(-step), and ln W with it"""
+    before = log_sum(s.weights)
+    shrink_one(s.weights, action, step)
+    s.log_total[0] += min(log_sum(s.weights) - before, 0.0)
