@@ -8,7 +8,7 @@ export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 10
 
-.PHONY: install reproduce test test-litellm quick lint types tests compiled plain plain-outside plain-agents plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
+.PHONY: install reproduce test test-litellm quick quick-outside quick-inside lint types tests compiled plain plain-outside plain-agents plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
 # uv installs in ten seconds what takes pip a minute. It does not read pip's settings: where it cannot be fetched or does not find a
 # package, pip installs.
@@ -50,8 +50,8 @@ types: $(VENV)/tested
 	$(NICE) $(BIN)/mypy
 
 # What can be checked without compiling: not the tests that start servers and browsers.
-quick: lint types
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -n 2 -m "plain and not slow"
+quick: lint
+	$(MAKE) --jobs 3 --output-sync=target quick-outside quick-inside types
 
 # The two parts of the tests, see tests/conftest.py. The compiled one is a single process: each learner is compiled once.
 compiled: $(VENV)/tested
@@ -69,6 +69,13 @@ plain: plain-outside plain-agents plain-inside
 
 plain-outside: $(VENV)/tested build/peers/installed
 	$(call PLAIN,) $(OUTSIDE)
+
+QUICK = NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist -m "plain and not slow"
+quick-outside: $(VENV)/tested build/peers/installed
+	$(QUICK) $(OUTSIDE) $(AGENTS)
+
+quick-inside: $(VENV)/tested
+	$(QUICK) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 plain-agents: $(VENV)/tested
 	$(call PLAIN,$(NICE)) $(AGENTS)

@@ -123,6 +123,8 @@ class OnePart:
         part = str(config.option.markexpr).partition(" ")[0]
         if part not in ("compiled", "plain") or collection_path.suffix != ".py" or collection_path.name == "__init__.py":
             return None
+        if "not slow" in config.option.markexpr and SLOW & {collection_path, *collection_path.parents}:
+            return True
         named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
         return True if collection_path not in named and part not in parts_of(collection_path) else None
 
