@@ -24,4 +24,5 @@ def exp(x: float) -> float:
     middle = (1 / 720.0 + y * (1 / 5040.0)) + (1 / 40320.0 + y * (1 / 362880.0)) * y2
     high = (1 / 3628800.0 + y * (1 / 39916800.0)) + (1 / 479001600.0 + y * (1 / 6227020800.0)) * y2
     s = 1.0 + (y + y2 * (low + (middle + high * y4) * y4))
-    return float(s * np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64))  # times 2^k: its exponent's bits
+    power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)  # 2^k: its exponent's bits
+    return float(s * power)
