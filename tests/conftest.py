@@ -19,6 +19,8 @@ from hypothesis import settings
 # A deadline would be an assertion on noise, and so would other examples on each run: `make falsify` draws other ones.
 settings.register_profile("lewa", deadline=None, derandomize="LEWA_HUNT" not in os.environ)
 settings.load_profile("lewa")
+# Numba words an error for every form of an operation that it tries and that does not fit. To colour them takes longer.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 gc.set_threshold(50_000, 20, 100)  # to compile makes many objects, few of them rubbish
 
 ROOT = Path(__file__).parent.parent
