@@ -19,6 +19,8 @@ from hypothesis import settings
 # A deadline would be an assertion on noise, and so would other examples on each run: `make falsify` draws other ones.
 settings.register_profile("lewa", deadline=None, derandomize="LEWA_HUNT" not in os.environ)
 settings.load_profile("lewa")
+# Numba words an error for every form of an operation that it tries and that does not fit. To colour them takes longer.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 gc.set_threshold(50_000, 20, 100)  # to compile makes many objects, few of them rubbish
 
 ROOT = Path(__file__).parent.parent
@@ -55,11 +57,11 @@ COMPILED = {
         "src/lewa/learners",
     )
 }
-# Learners whose loops are compiled a second time, for coins that are drawn lazily: of each kind of feedback, with or without
-# a program. For all others the rounds of coins are laid out while the compiled part runs. The rounds are the same
+# Learners whose loops are compiled a second time, for coins that are drawn lazily: of each kind of feedback, and one that
+# looks at contexts. For all others the rounds of coins are laid out while the compiled part runs. The rounds are the same
 # (tests/kernels/test_streams.py), tests/test_without_jit.py compares these loops with plain Python, and `make falsify`
 # compiles both loops of every learner.
-LAZY = ("bandit-lewa", "bandit-lewa@printed", "hp-bandit-lewa", "exp3", "squarecb-lewa", "ucb-lp")
+LAZY = ("bandit-lewa", "bandit-lewa@printed", "hp-bandit-lewa", "exp3", "paced-linucb")
 # Plain, but not for `make quick`: they start servers, browsers or processes, or take more than five seconds.
 SLOW = {
     ROOT / name

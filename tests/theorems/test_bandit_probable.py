@@ -33,7 +33,7 @@ def test_runs_keep_their_bounds_often_enough(name: str, seeds: int, kind: Any) -
     game, floor = GAMES[name]
     T = 2000
     learner = kind.tuned(game.actions, T, floor, epsilon=EPSILON)
-    trace = lewa.play(learner, game, T, seeds)
+    trace = lewa.play(learner, game, T, some(seeds))
     promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
     assert promised.regret is not None
     assert promised.regret < T

@@ -25,30 +25,40 @@ from lewa.engine.outcomes import (
 )
 from lewa.engine.records import Record, Window
 from lewa.feedback import Bandit, FeedbackKind, Full
-from lewa.kernels import means, observe, pick, uniform, unpack
-from lewa.kernels.dispatch import charge, choose, learn, learn_all_now, learn_now, play, quote
+from lewa.kernels import means, observe, pick, state_type, uniform, unpack
+from lewa.kernels.dispatch import charge, choose, learn, play
 from lewa.learners.base import Learner
 from lewa.types import Vector
 
 Loop: TypeAlias = Callable[[Vector, Block | Lazy, Window, Record], None]
 
 
+def _has(learner: type[Learner], *names: str) -> list[bool]:
+    """Return which of these fields the learner's state has. Numba leaves out a branch on a constant of the closure."""
+    fields = state_type(learner)._fields
+    return [name in fields for name in names]
+
+
 def full_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that sees every action."""
+    contextual, priced, charging = _has(learner, "features", "multiplier", "charged")
 
     def run(memory: Vector, nature: Block, window: Window, record: Record) -> None:
         sums, history, p, met = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
-        nothing = p[:0]
+        charged = s.charged if charging else p[:0]
         for t in range(window.rounds):
-            see_context(s, nature, t)
+            if contextual:
+                see_context(s, nature, t)
             play(self, s, p)
-            add_multiplier(s, t, sums, history)
-            quote(self, s)
-            seen = Full(nature.rewards[t], nature.constraints[t], met, p, nothing)
+            if priced:
+                add_multiplier(s.multiplier, t, sums, history)
+            if charging:
+                charge(self, s, 0)  # the prices of a learner that sees every action do not depend on the action
+            seen = Full(nature.rewards[t], nature.constraints[t], met, p, charged)
             add_reward(sums, observe(p, seen))
             add_observed_shortfall(sums, self.floor, met)
-            learn_all_now(self, s, seen)
+            learn(self, s, seen)
             if record.mean_constraints.shape[0] > 0:
                 means(p, record.mean_constraints, met)
             add_shortfall(sums, self.floor, met)
@@ -61,18 +71,21 @@ def full_loop(learner: type[Learner]) -> Loop:
 
 def bandit_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that draws its action itself, and writes its play only if every round is written."""
+    contextual, priced = _has(learner, "features", "multiplier")
 
     def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         nothing = p[:0]
         for t in range(window.rounds):
-            see_context(s, nature, t)
+            if contextual:
+                see_context(s, nature, t)
             if history.actions.size > 0:
                 play(self, s, p)
                 write_play(history, t, p)
             i, propensity = choose(self, s, uniform(window.dice[0], window.start + t))
-            add_multiplier(s, t, sums, history)
+            if priced:
+                add_multiplier(s.multiplier, t, sums, history)
             reward = reveal(nature, t, i, c)
             add_reward(sums, reward)
             add_shortfall_of_action(sums, self.floor, i, c, record.mean_constraints)
@@ -85,20 +98,25 @@ def bandit_loop(learner: type[Learner]) -> Loop:
 
 def dense_loop(learner: type[Learner]) -> Loop:
     """Make the loop of a learner that sees one action, drawn from a play that it writes out."""
+    contextual, priced, charging = _has(learner, "features", "multiplier", "charged")
 
     def run(memory: Vector, nature: Block | Lazy, window: Window, record: Record) -> None:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
+        charged = s.charged if charging else p[:0]
         for t in range(window.rounds):
-            see_context(s, nature, t)
+            if contextual:
+                see_context(s, nature, t)
             play(self, s, p)
             i = pick(p, uniform(window.dice[0], window.start + t))
-            add_multiplier(s, t, sums, history)
-            charge(self, s, i)
+            if priced:
+                add_multiplier(s.multiplier, t, sums, history)
+            if charging:
+                charge(self, s, i)
             reward = reveal(nature, t, i, c)
             add_reward(sums, reward)
             add_observed_shortfall(sums, self.floor, c)
-            learn_now(self, s, i, p[i], reward, c, p)
+            learn(self, s, Bandit(i, p[i], reward, c, p, charged))
             if record.mean_constraints.shape[0] > 0:
                 means(p, record.mean_constraints, c)
             else:

@@ -67,7 +67,7 @@ def _reason(text: str) -> str:
     """Return the first reason that is about the rule, not about the functions that call it."""
     lines = [line.strip() for line in text.splitlines()]
     after = [line for before, line in zip(["(step:", *lines], lines, strict=False) if "(step:" in before]
-    ours = re.compile(rf"Function\(<function ({'|'.join(METHODS)}|learn_now|see_context)\b")
+    ours = re.compile(rf"Function\(<function ({'|'.join(METHODS)}|see_context)\b")
     reasons = [line for line in after if line and "(step:" not in line and not ours.search(line)]
     reason = (reasons or lines)[0].partition(" Raised from ")[0].rstrip(".:")
     missing = re.search(r"No implementation of function Function\(<(?:.*?)(?:function|intrinsic) ([\w.]+)", reason)

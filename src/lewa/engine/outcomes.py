@@ -41,6 +41,16 @@ def add_shortfall_of_action(sums: RunningSums, floor: Vector, i: int, c: Vector,
 
 
 @rule
+def add_multiplier(multiplier: Vector, t: int, sums: RunningSums, history: RoundHistory) -> None:
+    """Add the multiplier up, and write it down if every round is."""
+    for j in range(sums.multiplier_sums.size):
+        sums.multiplier_sums[j] += multiplier[j]
+        sums.largest_multiplier[j] = max(sums.largest_multiplier[j], multiplier[j])
+        if history.actions.size > 0:
+            history.multipliers[t, j] = multiplier[j]
+
+
+@rule
 def write_action(history: RoundHistory, t: int, i: int) -> None:
     """Record the action of round t."""
     history.actions[t] = i
@@ -56,26 +66,9 @@ def write_play(history: RoundHistory, t: int, p: Vector) -> None:
 # What depends on a type: plain Python decides by the object, compiled code when it is compiled ---------------------------
 
 
-def add_multiplier(s: object, t: int, sums: RunningSums, history: RoundHistory) -> None:
-    """Add the multiplier up, and write it down if every round is; a learner without one has nothing to add."""
-    (_add_multiplier if hasattr(s, "multiplier") else _add_nothing)(s, t, sums, history)
-
-
-def _add_multiplier(s: State, t: int, sums: RunningSums, history: RoundHistory) -> None:
-    for j in range(sums.multiplier_sums.size):
-        sums.multiplier_sums[j] += s.multiplier[j]
-        sums.largest_multiplier[j] = max(sums.largest_multiplier[j], s.multiplier[j])
-        if history.actions.size > 0:
-            history.multipliers[t, j] = s.multiplier[j]
-
-
-def _add_nothing(s: object, t: int, sums: RunningSums, history: RoundHistory) -> None:
-    pass
-
-
-def see_context(s: object, nature: Block | Lazy, t: int) -> None:
-    """Show the learner the features of round t, if it looks at any and the game has some."""
-    if hasattr(s, "features") and isinstance(nature, Block):
+def see_context(s: State, nature: Block | Lazy, t: int) -> None:
+    """Show a learner that looks at features those of round t, if the game has some."""
+    if isinstance(nature, Block):
         _see_context(s, nature, t)
 
 
@@ -119,13 +112,8 @@ overload(met_by_play, jit_options=INLINE, strict=False)(
         else (lambda nature, t, p, c: means(p, nature.constraints, c))
     )
 )
-overload(add_multiplier, jit_options=INLINE, strict=False)(
-    lambda s, t, sums, history: _add_multiplier if "multiplier" in s.instance_class._fields else _add_nothing
-)
 overload(see_context, jit_options=INLINE, strict=False)(
-    lambda s, nature, t: (
-        _see_context if "features" in s.instance_class._fields and nature.instance_class is Block else _see_nothing
-    )
+    lambda s, nature, t: _see_context if nature.instance_class is Block else _see_nothing
 )
 overload(reveal, jit_options=INLINE, strict=False)(
     lambda nature, t, i, c: _read if nature.instance_class is Block else _draw

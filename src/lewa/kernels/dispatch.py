@@ -59,30 +59,6 @@ def learn(self: Rule, s: object, seen: Full | Bandit) -> None:
     self.learn(s, seen)
 
 
-def learn_now(self: Rule, s: object, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
-    """Let it learn the answer to the last draw, with the charges of that draw."""
-    (_learn_charged if hasattr(s, "charged") else _learn_uncharged)(self, s, i, propensity, reward, c, p)
-
-
-def _learn_charged(self: Rule, s: Any, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
-    learn(self, s, Bandit(i, propensity, reward, c, p, s.charged))
-
-
-def _learn_uncharged(self: Rule, s: object, i: int, propensity: float, reward: float, c: Vector, p: Vector) -> None:
-    learn(self, s, Bandit(i, propensity, reward, c, p, p[:0]))
-
-
-def quote(self: Any, s: Any) -> None:
-    """Let a learner that sees every action quote its prices, if it is one that does: they do not depend on the action."""
-    if "charged" in s._fields:
-        charge(self, s, 0)
-
-
-def learn_all_now(self: Any, s: Any, seen: Full) -> None:
-    """Let it learn from a round that answers the last play, at the prices that it quoted then."""
-    learn(self, s, seen._replace(charged=s.charged) if "charged" in s._fields else seen)
-
-
 def inside(self: Any, s: Any) -> Any:
     """Return the learner that runs inside this one, and that learner's state."""
     return self.inside(s)
@@ -98,21 +74,6 @@ overload(choose, jit_options=INLINE, strict=False)(lambda self, s, u: self.insta
 overload(charge, jit_options=INLINE, strict=False)(lambda self, s, action: self.instance_class.charge)
 overload(release, jit_options=INLINE, strict=False)(lambda self, s, charged: self.instance_class.release)
 overload(learn, jit_options=INLINE, strict=False)(lambda self, s, seen: self.instance_class.learn)
-overload(learn_now, jit_options=INLINE, strict=False)(
-    lambda self, s, i, propensity, reward, c, p: (
-        _learn_charged if "charged" in s.instance_class._fields else _learn_uncharged
-    )
-)
-overload(quote, jit_options=INLINE, strict=False)(
-    lambda self, s: (lambda self, s: charge(self, s, 0)) if "charged" in s.instance_class._fields else (lambda self, s: None)
-)
-overload(learn_all_now, jit_options=INLINE, strict=False)(
-    lambda self, s, seen: (
-        (lambda self, s, seen: learn(self, s, Full(seen.rewards, seen.constraints, seen.met, seen.play, s.charged)))
-        if "charged" in s.instance_class._fields
-        else (lambda self, s, seen: learn(self, s, seen))
-    )
-)
 # These two are inlined before typing: a function without reference counts may not return a new view.
 overload(inside, inline="always", strict=False)(lambda self, s: self.instance_class.inside)
 

@@ -35,6 +35,7 @@ def find_pipelines() -> ModuleType | None:
 
 PIPELINES = find_pipelines()
 INLINE: Any = _RULE if PIPELINES is None else {**_RULE, "pipeline_class": PIPELINES.PartCompiler}  # of an `overload`
+_PROGRAM: Any = {} if PIPELINES is None else {"pipeline_class": PIPELINES.ProgramCompiler}
 
 
 def rule(function: F) -> F:
@@ -55,8 +56,9 @@ def routine(function: F) -> F:
 def _part(function: F, options: Any) -> F:
     if vars(config)["DISABLE_JIT"]:
         return function
-    usual = numba.njit(function, **options)
-    return cast(F, usual if PIPELINES is None else PIPELINES.Part(function, options, usual))
+    if PIPELINES is None:
+        return cast(F, numba.njit(function, **options))
+    return cast(F, PIPELINES.Part(function, options, numba.njit(function, **_PROGRAM, **options)))
 
 
 def program(function: F, keep: bool = True, alone: bool = True) -> F:
@@ -65,7 +67,7 @@ def program(function: F, keep: bool = True, alone: bool = True) -> F:
     What is kept is compiled anew when the function's own file changes, and only then: a function that calls into other
     files needs a stamp of them in its name (see engine/compile.py).
     """
-    options: Any = {**OPTIONS, "fastmath": SUMS}
+    options: Any = {**OPTIONS, **_PROGRAM, "fastmath": SUMS}
     if alone:
         options |= {"nogil": True} if PIPELINES is None else {"pipeline_class": PIPELINES.UnlockedCompiler}
     if keep:

@@ -4,11 +4,17 @@ Numba optimises each function, and writes machine code for it, before it links t
 part is never run by itself: its code is linked into a program, and optimised there as a whole. So parts stop at LLVM's
 language, which saves almost half of the time that a learner takes to compile; the programs come out the same. Where Python
 calls a part, the part is compiled as a program.
+
+A program is optimised once, and its loops are not unrolled. Numba optimises twice, for the sake of counts of references,
+which a rule has none of. Loops over actions are vectorised, and that makes them fast; unrolled besides, they take up to
+twice as long to compile, and no less time to run.
 """
 
+from copy import copy
 from typing import Any
 
-from numba import _dynfunc  # type: ignore[attr-defined]
+from llvmlite import binding
+from numba import _dynfunc, config  # type: ignore[attr-defined]
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes
 
 _functions: Any = _dynfunc
@@ -18,6 +24,8 @@ _Compiler: Any = compiler.CompilerBase
 _Dispatcher: Any = registry.CPUDispatcher
 _Lowering: Any = typed_passes.NativeLowering
 _register: Any = compiler_machinery.register_pass
+_llvm: Any = binding
+_settings: Any = config
 
 
 class PartLibrary(_Library):
@@ -28,6 +36,19 @@ class PartLibrary(_Library):
 
     def _finalize_final_module(self) -> None:
         self._finalized = True  # without machine code
+
+
+class ProgramLibrary(_Library):
+    """The code of a program."""
+
+    def _optimize_final_module(self) -> None:
+        options = _llvm.create_pipeline_tuning_options()
+        options.speed_level = _settings.OPT
+        options.loop_vectorization = _settings.LOOP_VECTORIZE
+        options.slp_vectorization = _settings.SLP_VECTORIZE
+        options.loop_unrolling = False
+        builder = _llvm.create_pass_builder(self._codegen._tm, options)
+        builder.getModulePassManager().run(self._final_module, builder)
 
 
 @_register(mutates_CFG=True, analysis_only=False)
@@ -50,7 +71,20 @@ class LowerPart(_Lowering):
 
 
 @_register(mutates_CFG=True, analysis_only=False)
-class LowerUnlocked(_Lowering):
+class LowerProgram(_Lowering):
+    """Write a program, which can be kept on disk."""
+
+    _name = "lewa_lower_program"
+
+    def run_pass(self, state: Any) -> bool:
+        """Run the pass."""
+        state.library = ProgramLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return bool(super().run_pass(state))
+
+
+@_register(mutates_CFG=True, analysis_only=False)
+class LowerUnlocked(LowerProgram):
     """Write a program that lets other threads run.
 
     Numba compiles a part anew for callers with other flags. This one is set after the parts were compiled.
@@ -64,10 +98,20 @@ class LowerUnlocked(_Lowering):
         return bool(super().run_pass(state))
 
 
+_pipelines: dict[tuple[object, ...], Any] = {}  # by what they depend on: to put one together takes as long as some passes
+
+
 def _with(state: Any, lowering: Any) -> list[Any]:
-    passes = _Builder.define_nopython_pipeline(state)
-    passes.passes = [(lowering if step is typed_passes.NativeLowering else step, why) for step, why in passes.passes]
-    passes.finalize()
+    """Return Numba's passes, with another one that lowers."""
+    flags = state.flags
+    key = lowering, state.func_ir is None, flags.no_rewrites, flags.enable_ssa, flags.auto_parallel.enabled
+    if key not in _pipelines:
+        passes = _Builder.define_nopython_pipeline(state)
+        passes.passes = [(lowering if step is typed_passes.NativeLowering else step, why) for step, why in passes.passes]
+        passes.finalize()
+        _pipelines[key] = passes
+    passes = copy(_pipelines[key])
+    passes.exec_times = {}
     return [passes]
 
 
@@ -78,6 +122,14 @@ class PartCompiler(_Compiler):
         """Return the passes."""
         self.state.flags.no_compile = True
         return _with(self.state, LowerPart)
+
+
+class ProgramCompiler(_Compiler):
+    """Numba's compiler for a program that keeps Python's lock."""
+
+    def define_pipelines(self) -> list[Any]:
+        """Return the passes."""
+        return _with(self.state, LowerProgram)
 
 
 class UnlockedCompiler(_Compiler):
