@@ -63,16 +63,30 @@ def test_the_status_prints_the_bound_at_the_errors_of_the_expected_values_so_far
     assert (again.status().guarantees, again.pull()) == (status.guarantees, agent.pull())
 
 
-def test_without_reserves_these_learners_have_a_certificate_too() -> None:
-    agent = Agent(ACTIONS, [LIMIT], learner="late-lewa-ix", horizon=400, unanswered="expire")
-    bills(agent, 100, 3)
-    agent.close(agent.pull())
-    certificate = agent.status().constraints[0].certificate
-    assert certificate is not None
-    assert certificate.holds
-    late: Any = Agent(ACTIONS, [LIMIT], learner="late-bandit-lewa")
-    bills(late, 10, 0)
-    assert late.status().constraints[0].certificate is None
+@pytest.mark.parametrize("learner", ["late-lewa-ix", "late-loss-bandit-lewa", "late-bandit-lewa"])
+def test_without_reserves_the_learners_for_late_answers_have_a_certificate_too(learner: str) -> None:
+    agent = Agent(ACTIONS, [LIMIT], learner=learner, horizon=400, unanswered="expire")
+    for seed in range(5):
+        bills(agent, 20, 3, seed)
+        agent.close(agent.pull())
+        certificate = agent.status().constraints[0].certificate
+        assert certificate is not None
+        assert certificate.holds
+    agent.set_limit("cost", 0.12)
+    assert agent.status().constraints[0].certificate is None  # its sums are of two limits
+
+
+def test_with_full_information_the_queue_is_a_certificate() -> None:
+    agent = Agent(ACTIONS, [LIMIT], learner="late-lewa")
+    waiting = []
+    for _ in range(40):
+        waiting.append(agent.pull())
+        if len(waiting) > 3:
+            agent.update(waiting.pop(0), reward=[0.4, 0.9], cost=[0.02, 0.2])
+    status = agent.status().constraints[0]
+    assert status.certificate is not None
+    assert status.certificate.holds
+    assert status.certificate.bound == pytest.approx(0.2 * float(agent._state.driver.state.queue[0]))
 
 
 def test_reserves_follow_ranges_and_new_actions_and_open_decisions_keep_theirs() -> None:
