@@ -475,8 +475,30 @@ def test_with_a_delay_that_is_foreseen_tunings_have_a_bound_that_says_something(
         assert proved[0][1] <= violation * T  # type: ignore[operator]
         assert proved[1] in ((None, None), (T, pytest.approx(proved[1][1])))
         assert kind.tuned(3, T, FLOOR, delay=0) == kind.tuned(3, T, FLOOR)
-    with pytest.raises(ValueError, match="delay needs the recommended tuning"):
-        Lewa.tuned(3, T, FLOOR, delay=d, epsilon=0.1)
+    with pytest.raises(ValueError, match="delay needs the recommended tuning, without b"):
+        Lewa.tuned(3, T, FLOOR, delay=d, b=0.6)
+
+
+def test_a_delay_and_an_epsilon_that_are_foreseen_have_a_bound_with_high_probability() -> None:
+    T, d, K, epsilon, s = 10**6, 20, 3, 0.05, sqrt(41)
+    late, noise = Delays(d * T, 2 * d, 2 * d, d + 1), log(2 * K / epsilon)
+    for kind, more in ((Lewa, 0.0), (FixedShareLewa, 1.0)):
+        tuned: Any = kind.tuned(K, T, FLOOR, delay=d, epsilon=epsilon)
+        share = getattr(tuned, "share", 0.0)
+        assert tuned.eta == pytest.approx(2 * sqrt((log(K) + more + noise / (2 * s)) / (T * 41)))
+        assert tuned.delta == pytest.approx(tuned.eta / 2 * (41 + s) + 4 * share * d)
+        (statement,) = tuned.late_probable(K, T, late, epsilon)
+        bound = delayed.full_information(tuned, K, T, late, share)
+        assert statement.regret == pytest.approx(bound.B + noise / (2 * tuned.eta * s))  # theta = 2 eta s
+        assert statement.regret < 0.012 * T
+        assert statement.violation[0] < 0.17 * T
+        (none,) = kind.tuned(K, T, FLOOR, delay=d).late_probable(K, T, late, epsilon)
+        assert none.regret is None  # no room for the noise
+        for chosen in ({"delay": d}, {"epsilon": epsilon}):
+            alone: Any = kind.tuned(K, T, FLOOR, **chosen)
+            assert alone.delta < tuned.delta
+    with pytest.raises(ValueError, match="epsilon must lie strictly between 0 and 1"):
+        Lewa.tuned(K, T, FLOOR, delay=d, epsilon=2)
 
 
 def test_the_goal_proved_takes_the_least_bound_for_the_delay_that_is_named() -> None:

@@ -34,11 +34,13 @@ class World(NamedTuple):
     pays: str
     loses: int = 0  # one of so many decisions is never answered; 0: none
     kind: type[LateLossBanditLewa] = LateLewaIx
+    reserves: tuple[tuple[float, ...], ...] = ()  # for each constraint and action
+    error: float = 1.0  # the most by which a constraint differs from its reserve
 
     @property
     def learner(self) -> LateLossBanditLewa:
         eta, delta, product = self.steps
-        return self.kind(eta, delta, product / delta, np.array(self.floor))
+        return self.kind(eta, delta, product / delta, np.array(self.floor), np.array(self.reserves).ravel())
 
 
 @st.composite
@@ -71,6 +73,8 @@ class Path(NamedTuple):
     prices_then: Matrix  # (T, m)  the multiplier before each ended
     lost: list[bool]  # whether its answer never came
     last: Vector  # (m,)  the multiplier at the end
+    certified: list[tuple[Vector, Vector]]  # after each answer, the certificate and the shortfall of what was learned
+    reserved: Matrix  # (T, m)  the reserves of the actions drawn; 0 without reserves
 
     @property
     def late(self) -> Delays:
@@ -86,11 +90,10 @@ def play(x: World) -> Path:
     dice, K, m, T = np.random.default_rng(x.seed), x.actions, len(x.floor), len(x.order)
     eta, session, ended, before = x.steps[0], Session(x.learner, K), list[int](), dict[int, int]()
     waiting: dict[int, Bandit] = {}
-    lost, nothing = [x.loses > 0 and t % x.loses == 0 for t in range(T)], [np.zeros((T, m)) for _ in range(3)]
+    lost, nothing = [x.loses > 0 and t % x.loses == 0 for t in range(T)], [np.zeros((T, m)) for _ in range(4)]
     between: list[list[int]] = [[] for _ in range(T)]
-    path = Path(
-        np.zeros((T, K)), [], nothing[0], np.zeros(T), nothing[1], np.zeros(T), [], between, nothing[2], lost, np.zeros(m)
-    )
+    plays, (prices, kept, prices_then, reserved), short = np.zeros((T, K)), nothing, np.zeros(m)
+    path = Path(plays, [], prices, np.zeros(T), kept, np.zeros(T), [], between, prices_then, lost, np.zeros(m), [], reserved)
 
     def end(t: int) -> None:
         path.prices_then[t] = session.multiplier
@@ -101,6 +104,9 @@ def play(x: World) -> Path:
             session.learner.release(session.state, answer.charged)
         else:
             session.learn(answer)
+            short[:] += x.floor - path.kept[t]
+        certificate: Any = session.learner.certificate(session.state)
+        path.certified.append((certificate, short.copy()))
         path.estimates[t] = (former - session.state.weights.log[path.actions[t]]) / eta
 
     for t, place in enumerate(x.order):
@@ -111,9 +117,13 @@ def play(x: World) -> Path:
         i = i if p[i] > 1e-200 else int(p.argmax())
         coins = (dice.random(1 + m) < 0.5).astype(float)
         values = {"dice": coins, "nothing": np.zeros(1 + m), "unlikely": np.full(1 + m, float(p[i] < 1 / K))}[x.pays]
+        charged = session.charge(i)
+        if x.reserves:
+            path.reserved[t] = charged[m + 2 :]
+            values[1:] = path.reserved[t] + x.error * (values[1:] - path.reserved[t])
         path.actions.append(i)
         path.rewards[t], path.kept[t], before[t] = values[0], values[1:], len(ended)
-        waiting[t] = Bandit(i, p[i], values[0], values[1:], p, session.charge(i))
+        waiting[t] = Bandit(i, p[i], values[0], values[1:], p, charged)
         for _ in range(1 + abs(place) % 2 if place >= 0 else 0):
             if waiting:
                 end(list(waiting)[place % len(waiting)])
@@ -158,6 +168,13 @@ def check_dual_steps(x: World, path: Path) -> None:
     assert dual.cost == pytest.approx(floor.size * mu * Gam**2 * (T / 2 + late.total))
     assert gained <= dual.cost * (1 + tiny) + tiny
     assert (short.sum(axis=0) <= path.last / mu + delta * path.prices.sum(axis=0) + tiny * T / mu).all()
+    check_certificates(path)
+
+
+def check_certificates(path: Path) -> None:
+    """After each answer the shortfall of what was learned is at most the certificate."""
+    for bound, short in path.certified:
+        assert (short <= bound + 1e-9 * (1 + abs(bound))).all()
 
 
 @law

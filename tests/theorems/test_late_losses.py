@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.theorems.instances import HUNT, few, law
 from tests.theorems.test_late_ix import World, check_dual_steps, check_effective_chances, losses, play, worlds
@@ -29,6 +29,7 @@ pytestmark = pytest.mark.plain
 def test_on_every_path_and_for_any_arrivals_the_inequality_of_the_proof_holds(x: World) -> None:
     x = x._replace(kind=LateLossBanditLewa)
     path, K, T, learner, tiny = play(x), x.actions, len(x.order), x.learner, 1e-9
+    assume(path.estimates.max() < 1e6)  # they are read from the weights, and larger ones would be lost by rounding
     (loss, b), answered, eta = losses(path), ~np.array(path.lost), learner.eta
     X, p = np.zeros((T, K)), path.plays
     X[np.arange(T), path.actions] = path.estimates
@@ -151,7 +152,7 @@ def test_the_bound_with_the_tuning_is_that_of_the_formula(K: int, d: int, m: int
 
 def test_without_delay_it_is_the_bound_of_the_loss_form() -> None:
     late, plain = LateLossBanditLewa.tuned(3, 5000, 0.5), LossBanditLewa.tuned(3, 5000, 0.5)
-    assert tuple(late.parameters.values()) == tuple(plain.parameters.values())
+    assert (late.eta, late.delta, late.mu, late.reserves.size) == (plain.eta, plain.delta, plain.mu, 0)
     known = plain.guarantees(3, 5000, Setting())[0]
     for bound in (late.guarantees(3, 5000, Setting())[0], late.late_guarantees(3, 5000, Delays())[0]):
         assert bound.regret == pytest.approx(known.regret)

@@ -165,9 +165,10 @@ def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
 def _statements(state: "AgentState", made: int, late: Delays) -> tuple[Guarantee, ...]:
     setup, beginning = state.setup, state.beginning
     learner, K = setup.learner, len(setup.actions)
+    late = learner.with_errors(state.driver.state, late)
     if beginning is not None:
         statements = learner.segment_guarantees(K, made, late, beginning.start)
-    elif late.total or late.missing:
+    elif late.total or late.missing or late.errors:
         probable = () if setup.epsilon is None else learner.late_probable(K, made, late, setup.epsilon)
         statements = (*(item for item in probable if item.regret is not None), *learner.late_guarantees(K, made, late))
     elif _moved(state):

@@ -81,8 +81,10 @@ def _without_effect(state: AgentState) -> list[str]:
             f"{name} has slack 0 and plays as {name.removesuffix('+tightened')} does: no slack is proved to be enough for "
         )
         problems.append(text + f"{state.setup.horizon} decisions; settings={{'slack': ...}} gives one")
-    if state.setup.expected and ":" not in name and "rewards" not in settings_of(name):
-        problems.append(f"{name} does not start from expected values: they are only filled in until there are answers")
+    unused = state.setup.expected and ":" not in name and "rewards" not in settings_of(name)
+    if unused and not np.size(getattr(learner, "reserves", ())):
+        hint = "; settings={'reserve': 1} counts decisions at them" if "reserve" in settings_of(name) else ""
+        problems.append(f"{name} does not start from expected values: they are only filled in until there are answers{hint}")
     if state.sees_all and not state.counts["answered"]:
         problems.append(
             f"{name} has full information: an answer needs one value per action, not only that of the action taken"

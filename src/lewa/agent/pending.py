@@ -1,7 +1,7 @@
 """The decisions that are open: made, and not answered in full. What they reserve is counted as they come and go."""
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from itertools import accumulate
 from math import fsum
 from operator import itemgetter
@@ -14,6 +14,7 @@ from lewa.types import Indices, Matrix, Vector
 
 # One entry per field, of one unit (of the action drawn) or K units (of every action); NaN where nothing is known.
 Units: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.float64]]
+Rescaling: TypeAlias = Callable[[Vector, int, float, float], None]  # of charges: see `Learner.rescale_charged`
 MOST_ROWS = 8  # rows of blocks for each open decision, above which decisions are held by themselves
 FIXED = 2.0**40  # sums are of whole numbers of this part of one: whatever comes and goes, in whatever order, they are exact
 
@@ -270,15 +271,17 @@ class OpenDecisions:
                 units = np.column_stack([units, units.mean(axis=1)])
             self._items[number] = pending._replace(play=play, units=units)
 
-    def rescale(self, j: int, ratio: float, shift: float, prices: bool) -> None:
-        """Write constraint j in units of another range: a cost z becomes ratio z + shift; charges may be `prices`."""
+    def rescale(
+        self, j: int, ratio: float, shift: float, rescale_charged: Callable[[Vector, int, float, float], None]
+    ) -> None:
+        """Write constraint j in units of another range: a cost z becomes ratio z + shift; charges as the learner says."""
         f = j + 1
         self._charges[f] = 0
         self._split_blocks()
         for number, pending in self.items():
             units, charged = pending.units, pending.charged.copy()
             if charged.size:
-                charged[j] = charged[j] / ratio if prices else ratio * charged[j] + shift
+                rescale_charged(charged, j, ratio, shift)
             if units is not None:
                 units = units.copy()
                 units[f] = 1 - (ratio * (1 - units[f]) + shift)

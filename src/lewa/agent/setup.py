@@ -262,7 +262,9 @@ def make_learner(
         raise ValueError(f"{name} needs feedback={sees!r}, got feedback={kind!r}")
     if features:
         options["features"] = check_contextual(name, feedback, features)
-    options = {**{key: value for key, value in prior.items() if "rewards" in settings_of(name)}, **options}
+    known = settings_of(name)
+    used = list(prior) if "rewards" in known else ["means"] if "reserve" in known and options.get("reserve") else []
+    options = {**{key: value for key, value in prior.items() if key in used}, **options}
     if horizon is not None:
         return name, check_rule(name, make(name, actions, horizon, floor, **options), actions)
     short, long = (make(name, actions, rounds, floor, **options) for rounds in (1000, 1_000_000))

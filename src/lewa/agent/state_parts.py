@@ -141,5 +141,5 @@ class StateParts:
 
     def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
         """Write what is open and what was seen of constraint j in units of another range."""
-        self.open.rescale(j, ratio, shift, self.setup.learner.quotes_prices)
+        self.open.rescale(j, ratio, shift, self.setup.learner.rescale_charged)
         self.statistics.rescale(j + 1, scale, ratio, shift)

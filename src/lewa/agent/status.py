@@ -266,12 +266,14 @@ def _certificate(state: AgentState, f: int, constraint: Constraint) -> Certifica
     statistics, span = state.statistics, constraint.high - constraint.low
     safe = safe_rounds(state)
     changed = any(change.what in CUTS for change in state.changes)  # the steps were then made for other floors or units
-    filled_in = state.counts["filled_in"] > 0
-    if (
-        dual is None or safe or changed or filled_in or not statistics.count[f]
-    ):  # nor does it cover rounds that it did not see
+    if safe or changed or state.counts["filled_in"] or not statistics.count[f]:  # nor does it cover rounds it did not see
         return None
-    bound = float(dual_certificate(*dual, state.driver.multiplier, statistics.multiplier_sum[1:])[f - 1])
+    each = state.setup.learner.certificate(state.driver.state)
+    if dual is not None:
+        each = dual_certificate(*dual, state.driver.multiplier, statistics.multiplier_sum[1:])
+    if each is None:
+        return None
+    bound = float(each[f - 1])
     bound += constraint.floor * max(float(statistics.count[f]) - state.counts["answered"], 0.0)
     short = float(constraint.floor * statistics.count[f] - statistics.unit_sum[f])
     return Certificate(bound * span, short * span, short <= bound * (1 + 1e-9) + 1e-9)

@@ -100,7 +100,9 @@ def _with_epsilon(learner: str, values: Values, epsilon: float | None) -> Values
 
 
 def _print(report: schema.GuaranteeReport, about: list[str]) -> None:
-    parameters = ", ".join(f"{name} = {_few(value)}" for name, value in report["parameters"].items() if name != "floor")
+    parameters = ", ".join(
+        f"{name} = {_few(value)}" for name, value in report["parameters"].items() if name != "floor" and _few(value)
+    )
     rows = [(_kind(s), number(s["regret"]), numbers(s["violation"]), s["source"]) for s in report["statements"]]
     size = f"{report['actions']} actions, {report['rounds']:,} rounds, floor {numbers(report['floor'])}"
     columns = ("kind", "regret at most", "violation at most", "source (docs/theory.md)")

@@ -168,6 +168,14 @@ class Learner:
         """Return the start of a segment, with further values of the state that the theorem needs."""
         return start
 
+    def with_errors(self, s: Any, late: Delays) -> Delays:
+        """Return the delays with the largest errors of reserves so far, of a learner that has reserves."""
+        return late
+
+    def certificate(self, s: Any) -> Vector | None:
+        """Return a bound on the shortfall of the answers learned so far that holds on every path, if the state has one."""
+        return None
+
     def hold_back(self, s: Any, play: Vector, unknown: Sequence[int]) -> None:
         """Lower what is hoped of unknown actions while they are not there, so that they return without the traffic.
 
@@ -221,6 +229,18 @@ class Learner:
             s = s._replace(multiplier=np.array(s.multiplier))
             s.multiplier[j] /= ratio
         return self, s
+
+    def rescale_charged(self, charged: Vector, j: int, ratio: float, shift: float) -> None:
+        """Write what was charged at a draw in the units of `rescaled`, in place.
+
+        Parameters
+        ----------
+        charged
+            The values that were charged.
+        j, ratio, shift
+            The arguments of `rescaled`.
+        """
+        charged[j] = charged[j] / ratio if self.quotes_prices else ratio * charged[j] + shift
 
     @classmethod
     def upgrade(cls, plain: Saved) -> Saved:

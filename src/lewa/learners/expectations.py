@@ -6,7 +6,7 @@ import numpy as np
 
 from lewa.learners.base import require
 from lewa.types import Matrix, Vector
-from lewa.validation import in_unit
+from lewa.validation import as_real, in_unit
 
 
 def expected_values(floor: Vector, actions: int, means: object, rewards: object) -> Matrix:
@@ -69,3 +69,38 @@ def in_new_units(prior: Matrix, j: int, ratio: float, shift: float) -> Matrix:
     changed = prior.copy()
     changed[1 + j] = np.maximum(ratio * changed[1 + j] + shift, 0.0)
     return changed
+
+
+def reserved_means(means: object, reserve: float) -> Vector:
+    """Return the expected constraints of each action, at which a decision counts, row by row; none if it does not."""
+    require(as_real("reserve", reserve) in (0, 1), "reserve must be 0 or 1", reserve=reserve)
+    if not reserve:
+        return np.zeros(0)
+    needs = "reserve needs the expected constraints of each action: means, or `expected` of an agent"
+    require(means is not None, needs, means=means)
+    return in_unit("means", means).ravel()
+
+
+def as_rows(reserves: Vector, floor: Vector) -> Matrix:
+    """Return reserves as a matrix (m, K)."""
+    rows: Matrix = reserves.reshape(floor.size, -1)
+    return rows
+
+
+def check_reserves(reserves: Vector, floor: Vector) -> None:
+    """Check that reserves are as many numbers in [0, 1] for each constraint."""
+    fits = reserves.ndim == 1 and reserves.size % floor.size == 0 and bool(((reserves >= 0) & (reserves <= 1)).all())
+    law = f"reserves must be numbers in [0, 1], as many for each of {floor.size} constraints"
+    require(fits, law, reserves=reserves.tolist())
+
+
+def with_reserve(reserves: Vector, floor: Vector, like: int | None, expected: Mapping[int, float]) -> Vector:
+    """Return the reserves with one more action, the last one; none stay none."""
+    if not reserves.size:
+        return reserves
+    rows = as_rows(reserves, floor)
+    column = floor.copy() if like is None else rows[:, like].copy()
+    for o, x in expected.items():
+        if o > 0:
+            column[o - 1] = min(max(x, 0.0), 1.0)
+    return np.column_stack([rows, column]).ravel()

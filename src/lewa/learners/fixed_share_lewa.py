@@ -104,8 +104,7 @@ class FixedShareLewa(PrimalDual):
         m, cost = floor.size, log_actions(K) + 1
         check_delay(delay)
         if delay:
-            require(epsilon is None, "delay and epsilon cannot be chosen together", delay=delay, epsilon=epsilon)
-            eta, delta, _ = late_steps(K, T, m, delay, more=1.0)
+            eta, delta, _ = late_steps(K, T, m, delay, more=1.0, epsilon=epsilon)
             share = min(1 / T, 0.5)
             delta += 4 * share * m * delay  # 2 share m e: an answer is learned after at most e = 2 delay others
             return cls(eta, delta, min(1 / sqrt(m * T), 1 / delta), share, floor)

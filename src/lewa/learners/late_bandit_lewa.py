@@ -235,6 +235,9 @@ class LateBanditLewa(Learner):
             return ()
         return delayed.late_bandit_lewa(self, actions, rounds, late, any_arrivals=bool(self.any_arrivals))
 
+    def certificate(self, s: LateBanditLewaState) -> Vector:
+        return s.queue.copy()  # V <= Q, in whatever order answers come
+
     def stands(self, s: LateBanditLewaState, start: Start) -> Start:
         if self.any_arrivals or self.is_capped:
             return start

@@ -164,6 +164,9 @@ class LateLewa(Learner):
     def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
         return delayed_probable.late_lewa(self, actions, rounds, late, epsilon)
 
+    def certificate(self, s: LateLewaState) -> Vector:
+        return s.queue.copy()  # V <= Q, in whatever order answers come
+
     def stands(self, s: LateLewaState, start: Start) -> Start:
         answers, spent, waiting, squares = s.totals.tolist()
         log_weights = 2 * sqrt(log(s.gains.size) / (spent + cost(s))) * s.gains

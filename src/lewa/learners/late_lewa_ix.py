@@ -7,6 +7,7 @@ from typing import Self
 from lewa.feedback import Bandit
 from lewa.kernels import ix_loss
 from lewa.learners.base import check_delay, check_epsilon, check_exponent, check_problem, log_actions
+from lewa.learners.expectations import reserved_means
 from lewa.learners.late_loss_bandit_lewa import (
     LateLossBanditLewa,
     LateLossState,
@@ -16,7 +17,8 @@ from lewa.learners.late_loss_bandit_lewa import (
     shrink_late,
 )
 from lewa.theory import bandit, delayed_ix
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import NO_DELAY, Delays
+from lewa.theory.delayed_dual import late_steps
 from lewa.theory.guarantees import Guarantee, Setting
 
 
@@ -39,11 +41,12 @@ class LateLewaIx(LateLossBanditLewa):
 
     Order: an answer is learned with the price, the probability and the sum of the weights of its own draw, at any time and
     in any order; all are stored with the decision. If a decision is closed without an answer, lambda moves as by an
-    answer with c_t = c0, and the weights stay.
+    answer with c_t = c0, and the weights stay. With reserves the step of lambda has two parts, as in
+    `late-loss-bandit-lewa`.
 
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
-    delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta > 4 m eta (K + G), where G is the largest number of
-    decisions that were open together with one decision.
+    delta mu <= 1; c0 = floor, each in [0, 1]; reserves, as in `late-loss-bandit-lewa`. The proof needs delta > 4 m eta
+    (K + G), where G is the largest number of decisions that were open together with one decision.
 
     Reading: if no answer is late, q = p_{t,i} and the rule is that of `lewa-ix`. The draw of an action can decide which
     answers come first, so an action can be more probable in a later play than at its draw. The weights only decrease,
@@ -68,7 +71,7 @@ class LateLewaIx(LateLossBanditLewa):
     """
 
     @classmethod
-    def tuned(
+    def tuned(  # type: ignore[override]  # it has one more setting
         cls,
         actions: int,
         horizon: int,
@@ -77,6 +80,7 @@ class LateLewaIx(LateLossBanditLewa):
         delay: float = 0.0,
         means: object = None,
         epsilon: float = 0.05,
+        reserve: float = 0.0,
     ) -> Self:
         """Return the tuned learner.
 
@@ -95,6 +99,8 @@ class LateLewaIx(LateLossBanditLewa):
             (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
         epsilon
             The probability with which the bounds may fail.
+        reserve
+            1 to count each decision at the `means` of its action until its answer comes, else 0.
         """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_epsilon(epsilon)
@@ -103,7 +109,7 @@ class LateLewaIx(LateLossBanditLewa):
         m, most = floor.size, K + 2 * delay  # decisions that are open together count as actions do
         eta = sqrt((log_actions(K) + log(5 * K / epsilon)) / (2 * m * most)) * T**-b
         delta = 8 * m * eta * most
-        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor)
+        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor, reserved_means(means, reserve))
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         loss, b = late_dual(s, seen, self.delta, self.mu, self.floor)
@@ -111,7 +117,7 @@ class LateLewaIx(LateLossBanditLewa):
         shrink_late(s, seen.action, step)  # w_i <- w_i exp(-eta L/(q + g))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.lewa_ix(self, actions, rounds, setting, "Late LEWA-IX")
+        return bandit.lewa_ix(self, actions, rounds, setting, "Late LEWA-IX", late_steps(self, rounds, NO_DELAY))
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed_ix.late_lewa_ix(self, actions, rounds, late)

@@ -1,6 +1,7 @@
 """Late BanditLEWA in loss form, for a known horizon: the price of the draw and the effective probability."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import log, sqrt
 from typing import NamedTuple, Self
 
@@ -10,19 +11,24 @@ from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, effective_chance, log_sum, normalize, ones, positive, rule, shrink_one
 from lewa.learners.base import (
     Learner,
+    Saved,
     check_delay,
     check_dual,
     check_exponent,
     check_positive,
     check_problem,
     log_actions,
+    require,
 )
+from lewa.learners.expectations import as_rows, check_reserves, reserved_means, with_reserve
 from lewa.theory import bandit, delayed_losses
-from lewa.theory.delayed import Delays
+from lewa.theory.delayed import NO_DELAY, Delays
+from lewa.theory.delayed_dual import late_steps
 from lewa.theory.guarantees import Guarantee, Setting
-from lewa.types import Vector
+from lewa.types import Matrix, Vector
 
 QUOTED = 1.0  # in `charged`, after the prices: a price was quoted
+LEAKS, HELD, ERROR = 0, 1, 2  # rows of `account`
 
 
 @comparable
@@ -30,7 +36,8 @@ class LateLossState(NamedTuple):
     weights: Weights  # w
     multiplier: Vector  # (m,)    lambda, the price of the next decision
     log_total: Vector  # (1,)    ln W, less what actions that were added brought in
-    charged: Vector  # (m+2,)  pi, 1 and ln W, of the last decision
+    charged: Vector  # (m+2,)  pi, 1 and ln W, of the last decision; with reserves (2m+2,), also v
+    account: Matrix  # (3, m)  the sum of pi over the steps that shrink; that of c0 - v without answers; the largest |c - v|
 
 
 @dataclass(frozen=True)
@@ -54,9 +61,17 @@ class LateLossBanditLewa(Learner):
     in any order; all are stored with the decision. If a decision is closed without an answer, lambda moves as by an
     answer with c_t = c0, and the weights stay.
 
+    With reserves v_{j,k} of each action the step of lambda has two parts, one at the draw and one at the answer::
+
+        lambda_j = [lambda_j + mu (c0_j - v_{j,i} - delta pi_{t,j})]+
+        lambda_j = [lambda_j + mu (v_{j,i} - c_{t,j})]+                                     (no step without an answer)
+
+    If c0_j = 0, v_{j,i} is 0: such a constraint is always met.
+
     Parameters: eta = eta > 0, the primal step; delta = delta > 0, the shrinkage; mu = mu > 0, the dual step, with
-    delta mu <= 1; c0 = floor, each in [0, 1]. The proof needs delta >= 2 m eta (K + 2G), where G is the largest number of
-    decisions that were open together with one decision.
+    delta mu <= 1; c0 = floor, each in [0, 1]; v = reserves, each in [0, 1], those of all actions for
+    the first constraint, then for the next; none if it is empty. The proof needs
+    delta >= 2 m eta (K + 2G), where G is the largest number of decisions that were open together with one decision.
 
     Reading: if no answer is late, q = p_{t,i} and the rule is that of `loss-bandit-lewa`, with its bounds. With late
     answers the bound of `loss-bandit-lewa` assumes that the arrival of an answer does not depend on actions and outcomes.
@@ -65,7 +80,8 @@ class LateLossBanditLewa(Learner):
     `delay` is the most decisions by which answers are late. With `b` in [1/2, 1) regret O(T^b) is traded for violation
     O(T^(1 - b/2)). The bounds hold only in expectation; `late-lewa-ix` has bounds for the single run. With long delays
     the shrinkage is large and the constraint is missed by much; `late-bandit-lewa` keeps it better. The proof is in
-    docs/theory_delay.md, 9.
+    docs/theory_delay.md, 9. `reserve` = 1 makes the expected constraints `means` of each action its reserve: the price then
+    reacts at the draw, and the answer only corrects it (docs/theory_delay.md, 10).
 
     >>> import lewa
     >>> game = lewa.games.Bernoulli(rewards=[0.9, 0.5], constraints=[[0.2, 0.8]])
@@ -84,13 +100,21 @@ class LateLossBanditLewa(Learner):
     delta: float
     mu: float
     floor: Vector
+    reserves: Vector = field(default_factory=lambda: np.zeros(0))
 
     reads_play = False
     quotes_prices = True
 
     @classmethod
     def tuned(
-        cls, actions: int, horizon: int, floor: object, b: float = 0.5, delay: float = 0.0, means: object = None
+        cls,
+        actions: int,
+        horizon: int,
+        floor: object,
+        b: float = 0.5,
+        delay: float = 0.0,
+        means: object = None,
+        reserve: float = 0.0,
     ) -> Self:
         """Return the tuned learner.
 
@@ -107,6 +131,8 @@ class LateLossBanditLewa(Learner):
             The most decisions by which answers are expected to be late.
         means
             (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
+        reserve
+            1 to count each decision at the `means` of its action until its answer comes, else 0.
         """
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_exponent(b)
@@ -114,19 +140,28 @@ class LateLossBanditLewa(Learner):
         m, most = floor.size, K + 4 * delay  # a pair of decisions that are open together counts twice
         eta = sqrt(log_actions(K) / (m * most)) * T**-b
         delta = 2 * m * eta * most
-        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor)
+        return cls(eta, delta, late_dual_step(T, m, b, delay, delta), floor, reserved_means(means, reserve))
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
-        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4)]
+        eager = cls.tuned(3, 100, (0.6, 0.5), delay=2, means=[[0.9, 0.3, 0.7], [0.4, 0.8, 0.6]], reserve=1)
+        return [*super().examples(), (cls.tuned(4, 100, 0.6, delay=20), 4), (eager, 3)]
+
+    @classmethod
+    def upgrade(cls, plain: Saved) -> Saved:
+        return {"reserves": [], **plain}
 
     def check(self) -> None:
         check_positive(eta=self.eta)
         check_dual(self.delta, self.mu)
+        check_reserves(self.reserves, self.floor)
 
     def start(self, actions: int) -> LateLossState:
         K, m = self.sizes(actions)
-        return LateLossState(ones(K), np.zeros(m), np.array([log(K)]), np.zeros(m + 2))
+        law = f"reserves must be one number per constraint and action, {m * K}, or none"
+        require(self.reserves.size in (0, m * K), law, reserves=self.reserves.size)
+        size = 2 * m + 2 if self.reserves.size else m + 2
+        return LateLossState(ones(K), np.zeros(m), np.array([log(K)]), np.zeros(size), np.zeros((3, m)))
 
     def play(self, s: LateLossState, p: Vector) -> None:
         normalize(s.weights, p)  # p = w / sum w
@@ -137,23 +172,66 @@ class LateLossBanditLewa(Learner):
             s.charged[j] = s.multiplier[j]  # pi_t
         s.charged[m] = QUOTED
         s.charged[m + 1] = s.log_total[0]  # ln W_t
+        if self.reserves.size > 0:
+            K = self.reserves.size // m
+            for j in range(m):  # lam <- [lam + mu (c0 - v - delta pi)]+
+                v = self.reserves[j * K + action] if self.floor[j] > 0 else 0.0  # a floor of 0 cannot be missed
+                s.charged[m + 2 + j] = v
+                s.account[LEAKS, j] += s.multiplier[j]
+                s.account[HELD, j] += self.floor[j] - v
+                s.multiplier[j] = positive(s.multiplier[j] + self.mu * (self.floor[j] - v - self.delta * s.multiplier[j]))
 
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         loss, _ = late_dual(s, seen, self.delta, self.mu, self.floor)
         shrink_late(s, seen.action, self.eta * loss / late_chance(s, seen))  # w_i <- w_i exp(-eta L/q)
 
     def release(self, s: LateLossState, charged: Vector) -> None:
-        if charged[s.multiplier.size] > 0:
-            for j in range(s.multiplier.size):  # as if c = c0
+        m = s.multiplier.size
+        if charged[m] > 0 and charged.size == m + 2:  # with reserves the decision stays at its reserve
+            for j in range(m):  # as if c = c0
+                s.account[LEAKS, j] += charged[j]
                 s.multiplier[j] = positive(s.multiplier[j] - self.mu * self.delta * charged[j])
+
+    def rescale_charged(self, charged: Vector, j: int, ratio: float, shift: float) -> None:
+        """Write prices and reserves of a decision in other units.
+
+        Parameters
+        ----------
+        charged
+            The prices, and the reserves if there are any.
+        j, ratio, shift
+            The arguments of `rescaled`.
+        """
+        super().rescale_charged(charged, j, ratio, shift)
+        m = self.floor.size
+        if charged.size > m + 2 and charged[m] > 0:
+            charged[m + 2 + j] = min(max(1 - (ratio * (1 - charged[m + 2 + j]) + shift), 0.0), 1.0)
 
     def rescaled(self, s: LateLossState, j: int, ratio: float, shift: float) -> tuple[Self, LateLossState]:
         charged, (_, state) = s.charged.copy(), super().rescaled(s, j, ratio, shift)
-        charged[j] /= ratio
-        return self, state._replace(charged=charged)
+        self.rescale_charged(charged, j, ratio, shift)
+        reserves = as_rows(self.reserves, self.floor).copy()
+        reserves[j] = np.clip(1 - (ratio * (1 - reserves[j]) + shift), 0, 1)
+        return self.replace(reserves=reserves.ravel()), state._replace(charged=charged)
+
+    def relabelled(self, order: Sequence[int]) -> Self:
+        return (
+            self.replace(reserves=as_rows(self.reserves, self.floor)[:, list(order)].ravel()) if self.reserves.size else self
+        )
+
+    def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
+        return self.replace(reserves=with_reserve(self.reserves, self.floor, like, expected))
+
+    def certificate(self, s: LateLossState) -> Vector:
+        bound: Vector = s.multiplier / self.mu + self.delta * s.account[LEAKS] - s.account[HELD]
+        return bound
+
+    def with_errors(self, s: LateLossState, late: Delays) -> Delays:
+        return late._replace(errors=tuple(s.account[ERROR].tolist())) if self.reserves.size else late
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
-        return bandit.loss_bandit_lewa(self, actions, rounds, setting, "Late BanditLEWA, losses")
+        dual = late_steps(self, rounds, NO_DELAY)
+        return bandit.loss_bandit_lewa(self, actions, rounds, setting, "Late BanditLEWA, losses", dual)
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed_losses.late_loss_bandit_lewa(self, actions, rounds, late)
@@ -166,7 +244,10 @@ def late_dual_step(horizon: int, constraints: int, b: float, delay: float, delta
 
 @rule
 def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Vector) -> tuple[float, float]:
-    """lam <- [lam + mu (c0 - c - delta pi)]+; return L = (1 - r) + pi (1 - c) and b = 1 + pi, pi the price of the draw"""
+    """lam <- [lam + mu (c0 - c - delta pi)]+; return L = (1 - r) + pi (1 - c) and b = 1 + pi, pi the price of the draw
+
+    With a reserve v, the draw has made the step with v for c, and the answer corrects it: lam <- [lam + mu (v - c)]+.
+    """
     m, c, lam = s.multiplier.size, seen.constraints, s.multiplier
     quoted = seen.charged[m] > 0
     loss, b = 1 - seen.reward, 1.0
@@ -174,7 +255,14 @@ def late_dual(s: LateLossState, seen: Bandit, delta: float, mu: float, floor: Ve
         price = seen.charged[j] if quoted else lam[j]
         loss += price * (1 - c[j])
         b += price
-        lam[j] = positive(lam[j] + mu * (floor[j] - c[j] - delta * price))
+        if quoted and seen.charged.size > m + 2:
+            v = seen.charged[m + 2 + j]
+            lam[j] = positive(lam[j] + mu * (v - c[j]))
+            s.account[HELD, j] -= floor[j] - v
+            s.account[ERROR, j] = max(s.account[ERROR, j], abs(c[j] - v))
+        else:
+            lam[j] = positive(lam[j] + mu * (floor[j] - c[j] - delta * price))
+            s.account[LEAKS, j] += price
     return loss, b
 
 

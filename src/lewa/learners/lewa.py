@@ -117,10 +117,13 @@ class Lewa(PrimalDual):
         K, T, floor = check_problem(actions, horizon, floor, means)
         check_tuning(cls, tuning)
         check_delay(delay)
-        plain = tuning == "recommended" and b is None and epsilon is None
-        require(delay == 0 or plain, "delay needs the recommended tuning, without b and epsilon", delay=delay)
+        require(
+            delay == 0 or (tuning == "recommended" and b is None),
+            "delay needs the recommended tuning, without b",
+            delay=delay,
+        )
         if delay:
-            step, delta, mu = late_steps(K, T, floor.size, delay)
+            step, delta, mu = late_steps(K, T, floor.size, delay, epsilon=epsilon)
         elif tuning == "recommended":
             step, delta, mu = recommended_steps(K, T, floor.size, b, epsilon)
         else:
@@ -165,14 +168,33 @@ def paper_steps(actions: int, horizon: int, constraints: int, eta: float | None 
     return eta, m * eta / 2, min(eta, 2 / (m * eta))
 
 
-def late_steps(actions: int, horizon: int, constraints: int, delay: float, more: float = 0.0) -> tuple[float, float, float]:
-    """Return (eta, delta, mu) for answers that are up to `delay` decisions late; `more` is added to ln K.
+def late_steps(
+    actions: int, horizon: int, constraints: int, delay: float, more: float = 0.0, epsilon: float | None = None
+) -> tuple[float, float, float]:
+    """Return (eta, delta, mu) for answers that are up to `delay` decisions late.
 
-    A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G).
+    A decision is then open together with at most G = 2 delay others, and the theorem requires delta = (m eta/2)(1 + G). With
+    an epsilon it is (m eta/2)(1 + G + s) with s = sqrt(1 + G), which leaves theta = 2 eta s for the noise.
+
+    Parameters
+    ----------
+    actions, horizon, constraints
+        K, T and m.
+    delay
+        The most decisions by which answers are late.
+    more
+        An addition to ln K.
+    epsilon
+        The probability with which the bounds may fail; None for bounds on expectations.
     """
     T, m, among = horizon, constraints, 1 + 2 * delay
-    eta = 2 * sqrt((log_actions(actions) + more) / (m * T * among))
-    delta = m * eta / 2 * among
+    cost, room = log_actions(actions) + more, 0.0
+    if epsilon is not None:
+        check_epsilon(epsilon)
+        room = sqrt(among)
+        cost += log(2 * actions / epsilon) / (2 * room)
+    eta = 2 * sqrt(cost / (m * T * among))
+    delta = m * eta / 2 * (among + room)
     return eta, delta, min(1 / sqrt(m * T), 1 / delta)
 
 

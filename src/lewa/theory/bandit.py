@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from lewa.theory import parameters
 from lewa.theory.delayed import NO_DELAY, bandit_form, price_of_the_draw
+from lewa.theory.delayed_dual import DualSteps
 from lewa.theory.guarantees import (
     EVERY_ROUND,
     EXPECTED,
@@ -48,7 +49,12 @@ class Averaged(NamedTuple):
 
 
 def loss_bandit_lewa(
-    learner: parameters.Dual, actions: int, rounds: int, setting: Setting, source: str = "BanditLEWA, losses"
+    learner: parameters.Dual,
+    actions: int,
+    rounds: int,
+    setting: Setting,
+    source: str = "BanditLEWA, losses",
+    dual: DualSteps | None = None,
 ) -> tuple[Guarantee, ...]:
     """Bound E Regret by B = ln K/eta + eta K T + m mu T/2 and [E V]+ by sqrt(A (T + B)), if delta >= 2 m eta K.
 
@@ -60,6 +66,8 @@ def loss_bandit_lewa(
         The assumptions.
     source
         The name of the theorem.
+    dual
+        The cost of the dual steps and the largest prices, if they are not those of LEWA.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
@@ -68,8 +76,9 @@ def loss_bandit_lewa(
     lacks = _lacks({"delta >= 2*m*eta*K": _least(delta, 2 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
         return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
-    B = log(K) / eta + eta * K * T + m * mu * T / 2
-    return _only_expected(source, Averaged(B, width(delta, mu, T), _cap(floor, delta, mu, T)), T, floor, setting)
+    cost, price = _dual_steps(learner, T, dual)
+    B = log(K) / eta + eta * K * T + cost
+    return _only_expected(source, Averaged(B, width(delta, mu, T), price), T, floor, setting)
 
 
 def anytime_bandit_lewa(learner: parameters.EtaDelta, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
@@ -145,7 +154,12 @@ def _expected(
 
 
 def lewa_ix(
-    learner: parameters.Dual, actions: int, rounds: int, setting: Setting, source: str = "LEWA-IX"
+    learner: parameters.Dual,
+    actions: int,
+    rounds: int,
+    setting: Setting,
+    source: str = "LEWA-IX",
+    dual: DualSteps | None = None,
 ) -> tuple[Guarantee, ...]:
     """Bound expectations if delta >= 4 m eta K; with the given epsilon if delta > 4 m eta K, also if rewards react.
 
@@ -157,6 +171,8 @@ def lewa_ix(
         The assumptions.
     source
         The name of the theorem.
+    dual
+        The cost of the dual steps and the largest prices, if they are not those of LEWA.
     """
     floor, eta, delta, mu = learner.floor, learner.eta, learner.delta, learner.mu
     if actions == 1:
@@ -165,8 +181,8 @@ def lewa_ix(
     lacks = _lacks({"delta >= 4*m*eta*K": _least(delta, 4 * m * eta * K), "delta*mu <= 1": delta * mu <= 1})
     if lacks:
         return (none(source, f"needs {lacks}; got {eta=:.6g}, {delta=:.6g}, {mu=:.6g}"),)
-    A, price = width(delta, mu, T), _cap(floor, delta, mu, T)
-    B = log(K) / eta + 2 * eta * K * T + m * mu * T / 2
+    A, (cost, price) = width(delta, mu, T), _dual_steps(learner, T, dual)
+    B = log(K) / eta + 2 * eta * K * T + cost
     theta = 4 * delta / m - 16 * eta * K  # the largest that 2 m eta K + m theta/8 <= delta/2 allows
     absorbs = theta > 1e-9 * eta
     afterwards = log(K) / eta + log(K) / theta if absorbs else inf
@@ -221,6 +237,14 @@ def lewa_ucb(learner: parameters.LewaUcb, actions: int, rounds: int, setting: Se
     radii = K + 2 * sqrt(2 * level * K * T)
     V = sqrt(width(delta, mu, T) * (T + B)) + radii + sqrt(T / 2 * log(4 / epsilon))
     return (conclude(Bound(B, V), T, floor, PROBABLE, source, (FEASIBLE, MEAN, UNSEEN), epsilon),)
+
+
+def _dual_steps(learner: parameters.Dual, rounds: int, dual: DualSteps | None) -> tuple[float, float]:
+    """Return the cost of the dual steps, m mu T/2, and the largest sum of the multipliers."""
+    if dual is not None:
+        return dual.cost, sum(dual.prices)
+    floor, mu = learner.floor, learner.mu
+    return floor.size * mu * rounds / 2, _cap(floor, learner.delta, mu, rounds)
 
 
 def _cap(floor: Vector, delta: float, mu: float, rounds: int) -> float:

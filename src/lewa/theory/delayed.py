@@ -50,6 +50,7 @@ class Delays(NamedTuple):
     between: int = 0  # e: the most answers that were learned, or given up, between a draw and its answer
     most_open: int = 0  # o: the most decisions that were open at once
     missing: int = 0  # the number of answers that never came
+    errors: tuple[float, ...] = ()  # for each constraint, the most by which an answer differed from its reserve; (): any
 
 
 NO_DELAY = Delays()
@@ -329,10 +330,12 @@ def late_bandit_lewa(
 
 def no_later(late: Delays) -> str:
     """Say what is assumed where arrivals may depend on anything, but a bound on an expectation is at given delays."""
+    errors = " and ".join(f"{error:.4g}" for error in late.errors)
+    reserves = f"; no constraint differs from its reserve by more than {errors} of its range" if errors else ""
     return (
         "whether and when an answer arrives may depend on anything, as long as the delays are never longer: "
         f"D <= {late.total}, G <= {late.partners}, e <= {late.between}, at most {late.most_open} decisions open, "
-        f"at most {late.missing} lost"
+        f"at most {late.missing} lost{reserves}"
     )
 
 

@@ -47,7 +47,7 @@ class Terms(NamedTuple):
         return self.expected + all_actions / eta + self.dearest * (1 + self.waiting) * each + all_actions / self.theta
 
 
-def terms(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> Terms:
+def terms(learner: parameters.Reserving, actions: int, rounds: int, late: Delays) -> Terms:
     """Return the parts of B for T = `rounds`, with the decisions that are never answered."""
     K, T, m, eta = actions, rounds, learner.floor.size, learner.eta
     dual = late_steps(learner, T, late)
@@ -63,7 +63,7 @@ def terms(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> 
 
 
 def late_lewa_ix(
-    learner: parameters.Dual, actions: int, rounds: int, late: Delays, epsilon: float | None = None
+    learner: parameters.Reserving, actions: int, rounds: int, late: Delays, epsilon: float | None = None
 ) -> tuple[Guarantee, ...]:
     """Return Th6 with probability 1 - epsilon, or without an epsilon in expectation; arrivals may depend on anything.
 
@@ -97,5 +97,5 @@ def late_lewa_ix(
         B, noise, kind = parts.probable(eta, actions, epsilon), sqrt(T / 2 * log(5 * m / epsilon)), PROBABLE
         world = (FEASIBLE, MEAN, UNSEEN, no_later(late), FIXED_ROUNDS)
     V = sqrt(width(delta, mu, T) * (T + B)) + noise
-    total = Bound(B, tuple(V + c0 * late.missing for c0 in floor.tolist()))
+    total = Bound(B, tuple(V + each * late.missing for each in late_steps(learner, T, late).lost_violation))
     return (conclude(total, T, floor, kind, SOURCE, world, epsilon),)

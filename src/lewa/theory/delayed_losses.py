@@ -38,7 +38,7 @@ def primal_cost(learner: parameters.Dual, actions: int, rounds: int, late: Delay
     return log(actions) / learner.eta + learner.eta * (actions * rounds + 4 * late.total)
 
 
-def late_loss_bandit_lewa(learner: parameters.Dual, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
+def late_loss_bandit_lewa(learner: parameters.Reserving, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
     """Return Th5, in expectation; arrivals may depend on anything.
 
     Parameters

@@ -42,6 +42,13 @@ class Dual(EtaDelta, Protocol):
     def mu(self) -> float: ...
 
 
+class Reserving(Dual, Protocol):
+    """`reserves`: the values at which decisions count until their answers come, of each constraint and action, or none."""
+
+    @property
+    def reserves(self) -> Vector: ...
+
+
 class Steps(NamedTuple):
     """The two steps and the shrinkage, for applying a theorem to parameters other than the learner's."""
 
