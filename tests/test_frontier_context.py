@@ -113,6 +113,42 @@ def test_what_cannot_be_judged_gets_one_sentence() -> None:
         gain_of(world(60, 1), ["tusk"])
 
 
+@pytest.mark.parametrize(
+    ("column", "sentence"),
+    [
+        ("good", "the column good, which is the reward"),
+        ("dollars", "the column dollars, which is a constraint"),
+        ("action", "the column action, which is the action"),
+        ("propensity", "the column propensity, which is the propensity"),
+    ],
+)
+def test_a_column_that_shows_the_outcome_is_no_context(column: str, sentence: str) -> None:
+    log = as_log(world(60, 1), 2)
+    law = "a context or a group must be known before the decision, got "
+    for use in ({"context": [column]}, {"group": column}):
+        with pytest.raises(ValueError, match=law + sentence):
+            as_data(log, Columns("good", ["dollars"], **use))  # type: ignore[arg-type]
+
+
+def test_a_table_has_one_context_in_each_round() -> None:
+    wide = world(60, 1)
+    with pytest.raises(ValueError, match="got the column good:large, which is the reward"):
+        as_data(wide, Columns("good", ["dollars"], context=["good:large"]))
+    long: dict[str, list[object]] = {
+        "round": [t for t in range(60) for _ in "ab"],
+        "action": ["small", "large"] * 60,
+        "task": [task for task in wide["task"] for _ in "ab"],
+        "tokens": [None if t == 5 else t for t in range(60) for _ in "ab"],
+        "hint": [f"{x}" for t in range(60) for x in (t % 2, t % 2 + (t == 7))],
+    }
+    long |= {name: [wide[f"{name}:{a}"][t] for t in range(60) for a in ("small", "large")] for name in ("good", "dollars")}
+    features = as_data(long, Columns("good", ["dollars"], context=["task", "tokens"])).contexts
+    assert features.shape == (60, 1 + 2 + 4)
+    assert not features[5, 3:].any()
+    with pytest.raises(ValueError, match="the column hint, which differs between the rows of a round: row 16"):
+        as_data(long, Columns("good", ["dollars"], context=["hint"]))
+
+
 def test_two_constraints_are_kept_by_the_policy_and_price_the_gain() -> None:
     """Large for code alone keeps both lines: at most 0.55 dollars and at most 0.4 seconds, of which large takes 0.7."""
     columns = world(3000, 6)

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.data.contexts import read_contexts
+from lewa.data.contexts import check_known_before, read_contexts
 from lewa.data.log import Log, StreamedLog
 from lewa.data.sheet import Labels, Sheet
 from lewa.games.table import Table
@@ -107,14 +107,28 @@ def from_columns(columns: Mapping[str, object], names: Columns = DEFAULT_NAMES, 
     context = texts("context", names.context)
     if not context and names.group is None:
         return data
-    rows = None
+    rows = row = None
     if isinstance(data.game, Table) and data.game.length < sheet.rows:  # a row for each action: the first of each round
         _, row = in_order(sheet.labels(sheet.find(names.round, "round", "t")))
         rows = np.unique(row, return_index=True)[1]
+    known = [*context, *([] if names.group is None else [names.group])]
+    check_known_before(sheet, known, _outcomes(sheet, reward, constraints, names), row)
     if names.group is not None:
         labels = np.array([str(cell) for cell in sheet.labels(sheet.find(names.group, names.group)).tolist()])
         data = replace(data, groups=labels if rows is None else labels[rows])
     return replace(data, contexts=read_contexts(sheet, context, rows)) if context else data
+
+
+def _outcomes(sheet: Sheet, reward: "Query", constraints: list["Query"], names: Columns) -> dict[str, str]:
+    """Return what each column is that shows the decision or its outcome."""
+    words = {}
+    if reward.name in sheet.columns:  # a row has one action
+        words = {names.propensity or "propensity": "the propensity"}
+        words[action_labels(sheet, names.action)[0] or "action"] = "the action"
+    for query in (reward, *constraints):
+        what = "the reward" if query is reward else "a constraint"
+        words |= dict.fromkeys([query.name, *(f"{query.name}:{action}" for action in sheet.actions_of(query.name))], what)
+    return words
 
 
 def check_names(names: Columns) -> None:
