@@ -70,7 +70,7 @@ class AgentCore(Journaling):
             item = as_json(item)
         with self._lock, self._guard:
             self._check_running()
-            self._guard.armed = True
+            self._unwritten = True
             self._fold(item)
             self._note(item)
 
