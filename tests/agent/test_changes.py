@@ -64,8 +64,7 @@ def test_an_action_added_to_a_linear_program_replays_to_the_bit(learner: str) ->
     records: list[Record] = []
     answer(agent, 5, dice, records)
     records.append(agent.add_action("z"))
-    for _ in range(3):
-        records.append(agent.pull())
+    records.extend(agent.pull() for _ in range(3))
     assert fresh(learner).replay(records).snapshot() == agent.snapshot()
 
 
