@@ -236,7 +236,10 @@ def test_an_arm_that_a_pull_names_for_the_first_time_is_added_as_in_river() -> N
             assert policy.decision.probability == pytest.approx(0.05)
             with pytest.raises(ValueError, match="the cost of 'new' is missing"):
                 policy.update("new", 1)
-        policy.update(pulled[-1], n % 2, **({"cost": 0.2} if pulled[-1] == "new" else {}))
+        if pulled[-1] == "new":
+            policy.update("new", n % 2, cost=0.2)
+        else:
+            policy.update(pulled[-1], n % 2)
     assert 0 < pulled.count("new") < 200
     assert policy.agent.setup.actions == ("a", "b", "new")
     (change,) = policy.agent.status().changes

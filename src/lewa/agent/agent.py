@@ -28,8 +28,8 @@ _new = tuple.__new__  # a named tuple in half the time
 class Agent(ChangeMethods, AgentCore):
     """Pull an action, and update with its outcome as soon as it is known; each constraint is met on average.
 
-    Calls may come from several threads. Only records change an agent: the records that `pull`, `update` and `close` return,
-    passed to `replay`, make a new agent with the same state, bit for bit.
+    Calls may come from several threads. Only records change an agent: the records that `pull`, `update`, `close` and the
+    methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for bit.
 
     Parameters
     ----------
