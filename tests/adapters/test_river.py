@@ -227,3 +227,28 @@ def test_a_policy_with_a_context_pulls_by_it() -> None:
     assert policy.pull(["a", "b"], {"task": "chat"}) == "a"
     with pytest.raises(ValueError, match="this agent needs a context"):
         policy.pull(["a", "b"])
+
+
+def test_an_arm_that_a_pull_names_for_the_first_time_is_added_as_in_river() -> None:
+    policy = Policy([COST], seed=2, known={"cost": [0.1, 0.6]})
+    for n in range(40):
+        policy.update(policy.pull(["a", "b"]), n % 2)
+    pulled = []
+    for n in range(300):
+        pulled.append(policy.pull(["a", "b", "new"]))
+        if pulled[-1] == "new" and pulled.count("new") == 1:
+            assert policy.decision is not None
+            assert policy.decision.probability == pytest.approx(0.05)
+            with pytest.raises(ValueError, match="the cost of 'new' is missing"):
+                policy.update("new", 1)
+        if pulled[-1] == "new":
+            policy.update("new", n % 2, cost=0.2)
+        else:
+            policy.update(pulled[-1], n % 2)
+    assert 0 < pulled.count("new") < 200
+    assert policy.agent.setup.actions == ("a", "b", "new")
+    (change,) = policy.agent.status().changes
+    assert (change.what, change.name, change.why) == ("add", "new", "a pull named it for the first time")
+    assert policy.pull(["new", "a"]) in ("new", "a")
+    with pytest.raises(ValueError, match="there is no action 'new'"):
+        Policy([COST], arms=["a", "b"]).pull(["a", "new"])

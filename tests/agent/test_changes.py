@@ -56,6 +56,18 @@ def test_changes_replay_to_the_bit(learner: str) -> None:
     assert [change.what for change in agent.status().changes] == [c.what for c in records if isinstance(c, Change)]
 
 
+@pytest.mark.plain
+@pytest.mark.parametrize("learner", ["ucb-lp", "thompson-lp"])
+def test_an_action_added_to_a_linear_program_replays_to_the_bit(learner: str) -> None:
+    """A play leaves no trace in the room of the program, which a replay does not use: nor does a new action."""
+    agent, dice = fresh(learner), np.random.default_rng(0)
+    records: list[Record] = []
+    answer(agent, 5, dice, records)
+    records.append(agent.add_action("z"))
+    records.extend(agent.pull() for _ in range(3))
+    assert fresh(learner).replay(records).snapshot() == agent.snapshot()
+
+
 def test_a_new_limit_is_the_learners_and_what_was_owed_stays_owed() -> None:
     agent, dice = fresh(), np.random.default_rng(1)
     answer(agent, 100, dice, [])

@@ -3,7 +3,7 @@
 from functools import cache
 from pathlib import Path
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -136,6 +136,35 @@ def test_an_action_that_sleeps_keeps_its_share(name: str) -> None:
         choice = session.choose(t, [1, 0, 1], with_play=True)
         session.learn(session.answer(choice, dice.random(3), dice.random((1, 3))), choice.available)
     assert session.state.weights.value[1] / session.state.weights.head[0] == pytest.approx(share, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["anytime-bandit-lewa", "exp-bandit-lewa", "late-bandit-lewa", "loss-bandit-lewa"])
+@pytest.mark.parametrize("alone", ["a", "b", "c"])
+def test_an_answer_of_the_only_action_there_is_takes_no_share_from_those_that_sleep(name: str, alone: str) -> None:
+    """The step of the weights was read off an action that slept: 0 where it had no losses, and unknown shares fell to 0."""
+    agent = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500)
+    for n in range(6):
+        early = agent.pull()
+        agent.update(agent.pull(available=[alone]), reward=0.24, cost=0.44)
+        if n:
+            agent.update(early, reward=0.3, cost=0.2)
+        play = np.array(agent.pull().play)
+        assert np.isfinite(play).all()
+        assert play.min() > 0.02
+
+
+@pytest.mark.parametrize("name", ["anytime-bandit-lewa", "late-bandit-lewa", "exp-bandit-lewa"])
+def test_the_weights_of_losses_have_one_step_after_a_mask_too(name: str) -> None:
+    agent, dice = Agent(list("abc"), [at_most("cost", 0.4)], learner=name, horizon=500), np.random.default_rng(1)
+    for n in range(60):
+        decision = agent.pull(available=["a", "b"] if n % 3 == 2 else None)
+        agent.update(decision, reward=0.1 if decision.action == "c" else float(dice.random()), cost=float(dice.random()))
+        state: Any = agent._state.driver.state
+        if n > 8:
+            step = state.weights.log[0] / state.losses[0]
+            assert state.weights.log == pytest.approx(step * state.losses, rel=1e-9)
+            if name == "anytime-bandit-lewa":
+                assert step == pytest.approx(-agent.setup.learner.parameters["eta"] / (n + 2) ** 0.5)
 
 
 def test_an_unknown_action_loses_its_first_share_slowly_and_not_all_of_it() -> None:

@@ -44,7 +44,8 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
     constraints
         The constraints, from `lewa.at_most` and `lewa.at_least`.
     arms
-        All arms; None for those of the first `pull`. Each `pull` names the available arms.
+        All arms; None for those that pulls name. Each `pull` names the available arms. Without `arms`, an arm that a later
+        `pull` names for the first time is added, and starts with a share of the pulls as in `Agent.add_action`.
     reward_range, horizon, learner, seed, settings
         As for `lewa.Agent`.
     known
@@ -116,7 +117,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
             unanswered="expire",
         )
         self._open = {arm: deque(maxlen=agent.setup.max_pending) for arm in agent.setup.actions}
-        self._all = _as_arms(arms)
+        self._all = self._known_arms = _as_arms(arms)
         return agent
 
     def pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
@@ -126,6 +127,11 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
     def _pull(self, arm_ids: Sequence[str | int], context: Mapping[str, object] | None = None) -> str | int:
         agent = self._agent or self._begin(arm_ids)
         arms = _as_arms(arm_ids)
+        for arm in arms if self.arms is None else ():
+            if arm not in self._open:
+                agent.add_action(arm, why="a pull named it for the first time")
+                self._open[arm] = deque(maxlen=agent.setup.max_pending)
+                self._all = [*self._all, arm]
         self.decision = agent.pull(None if arms == self._all else arms, context=context)
         self._open[self.decision.action].append(self.decision.id)
         return self.decision.action
@@ -162,7 +168,7 @@ class Policy(bandit.base.Policy):  # type: ignore[misc]  # river is not typed
         """Return the value of a line that an update does not tell."""
         if self.constraints is None:
             return 1.0
-        if line.name in (self.known or {}):
+        if line.name in (self.known or {}) and self._all.index(arm) < len(self._known_arms):
             return self.agent.setup.expected[line.name][self.agent.setup.actions.index(arm)]
         raise ValueError(
             f"the {line.name} of {arm!r} is missing: pass update(arm, reward, {line.name}=...) or "

@@ -28,8 +28,8 @@ _new = tuple.__new__  # a named tuple in half the time
 class Agent(ChangeMethods, AgentCore):
     """Pull an action, and update with its outcome as soon as it is known; each constraint is met on average.
 
-    Calls may come from several threads. Only records change an agent: the records that `pull`, `update` and `close` return,
-    passed to `replay`, make a new agent with the same state, bit for bit.
+    Calls may come from several threads. Only records change an agent: the records that `pull`, `update`, `close` and the
+    methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for bit.
 
     Parameters
     ----------
@@ -274,7 +274,7 @@ class Agent(ChangeMethods, AgentCore):
         raw = contexts.as_json_value(context) if self._keeps_context else None
         there = self._there(among) if among or state.retired else None
         features = self._look(context, advice) if self._looks or context is not None or advice is not None else None
-        self._guard.armed = True  # nothing is refused from here on
+        self._unwritten = True  # nothing is refused from here on
         if features is not None:
             driver.see(features)
         unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
@@ -296,7 +296,7 @@ class Agent(ChangeMethods, AgentCore):
         count = as_count("n", n, least=0)
         with self._lock, self._guard:
             self._check_running()
-            state, made, self._guard.armed = self._state, list[Decision](), True
+            state, made, self._unwritten = self._state, list[Decision](), True
             while len(made) < count:
                 size = min(count - len(made), room(state))
                 bulk = size > 0 and in_bulk(state) and state.plain_play
@@ -315,7 +315,7 @@ class Agent(ChangeMethods, AgentCore):
         """
         with self._lock, self._guard:
             self._check_running()
-            state, items, self._guard.armed = self._state, check_pairs(answers), True
+            state, items, self._unwritten = self._state, check_pairs(answers), True
             records: Sequence[Feedback] | None = answer_batch(state, items)
             if records is None:
                 records = [
@@ -353,7 +353,7 @@ class Agent(ChangeMethods, AgentCore):
             number = self._state.find(decision)
             if reward is not None:
                 constraints["reward"] = reward
-            self._guard.armed = True
+            self._unwritten = True
             feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
             self._note(feedback)
             due = self._watch.is_due()
@@ -364,7 +364,7 @@ class Agent(ChangeMethods, AgentCore):
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
         with self._lock, self._guard:
             self._check_running()
-            self._guard.armed = True
+            self._unwritten = True
             change = as_json(Change(what, name, value, self._state.rounds, who, why, self._name))
             self._change(change)
             self._note(change)
@@ -376,7 +376,7 @@ class Agent(ChangeMethods, AgentCore):
         """Close a decision that will get no further answer."""
         with self._lock, self._guard:
             self._check_running()
-            number, self._guard.armed = self._state.find(decision), True
+            number, self._unwritten = self._state.find(decision), True
             self._state.close(number)
             feedback = Feedback(number, {}, True, self._name)
             self._note(feedback)

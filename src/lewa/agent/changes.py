@@ -171,7 +171,7 @@ def _set_exposure(state: "AgentState", change: Change) -> None:
 
 def _set_share(state: "AgentState", change: Change) -> None:
     action, share = state.index(change.name), as_number("the minimum share", change.value)
-    minimum = {**state.exposure.minimum, action: share}
+    minimum = dict(sorted({**state.exposure.minimum, action: share}.items()))  # as in a file: sums round by their order
     if share == 0:
         del minimum[action]
     state.exposure = state.exposure._replace(minimum=minimum).check(len(state.setup.actions))

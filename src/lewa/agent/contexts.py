@@ -125,8 +125,6 @@ def take_context(driver: Driver, sees: bool, decision: Decision, action: int | N
     if size:
         _check_charges(driver.copy(), features, decision, action if learns else None)
         driver.see(features)
-    if driver.features and action is not None:
-        driver.play()  # as the draw did: the room that a learner works in is part of its state
 
 
 def _check_charges(twin: Driver, features: Vector, decision: Decision, action: int | None) -> None:

@@ -70,7 +70,7 @@ class AgentCore(Journaling):
             item = as_json(item)
         with self._lock, self._guard:
             self._check_running()
-            self._guard.armed = True
+            self._unwritten = True
             self._fold(item)
             self._note(item)
 
@@ -103,6 +103,8 @@ class AgentCore(Journaling):
         there = self._there(None if item.available is None else self._among(item.available))
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
         take_context(state.driver, self._looks, item, None if safe else i, state.learns)
+        if state.driver.features and not safe:
+            state.draw(there)  # as then: the room in which a learner works out its play is part of its state
         if state.regressors is not None:
             state.regressors.compare(item)
         elif self._rule_check is not None:

@@ -28,7 +28,8 @@ class Journaling:
     def _begin_journaling(self) -> None:
         self._journal: Journal | None = None
         self._stopped: str | None = None  # why nothing changes this agent any more
-        self._guard = Guard(self)
+        self._guard: Guard | Lock = Lock()  # without a journal it guards nothing, at no cost
+        self._unwritten = False  # whether the agent may have changed since the last record
 
     def _plain(self, state: AgentState) -> Plain:
         raise NotImplementedError("an agent has it")
@@ -51,7 +52,7 @@ class Journaling:
         self._state.records += 1
         if self._journal is not None:
             self._write([item])
-        self._guard.armed = False
+        self._unwritten = False
         if self._state.regressors is not None:
             self._state.regressors.tell()
 
@@ -59,7 +60,7 @@ class Journaling:
         self._state.records += len(items)
         if self._journal is not None and items:
             self._write(items)
-        self._guard.armed = False
+        self._unwritten = False
         if self._state.regressors is not None:
             self._state.regressors.tell()
 
@@ -141,27 +142,28 @@ class Journaling:
                 log.warning("the snapshot beside %s could not be written: %s", journal.path, error)
 
     def _adopt(self, journal: Journal, plays: bool) -> None:
-        self._journal, self._plays = journal, plays
+        self._journal, self._plays, self._guard = journal, plays, Guard(self)
         self._snapshot_at = self._state.records + SNAPSHOT_EVERY
 
 
 class Guard:
-    """Stop an agent whose call ends between a change and its record, as by Ctrl-C, if it has a journal.
+    """Stop an agent with a journal whose call ends between a change and its record, as by Ctrl-C.
 
-    The next record would not fit to those before it, and the journal could not be read any more. A call arms the guard when
-    nothing but invalid values can stop it; `_note` ends that.
+    The next record would not fit to those before it, and the journal could not be read any more. A call sets `_unwritten`
+    when nothing but invalid values can stop it; `_note` ends that.
     """
 
     def __init__(self, agent: Journaling) -> None:
-        self._agent, self.armed = ref(agent), False  # no circle: an agent that is dropped gives its journal back at once
+        self._agent = ref(agent)  # no circle: an agent that is dropped gives its journal back at once
 
     def __enter__(self) -> None:
-        self.armed = False
+        agent = self._agent()
+        if agent is not None:
+            agent._unwritten = False
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if kind is None or not self.armed or issubclass(kind, ValueError):
-            return
         agent = self._agent()
-        if agent is not None and agent._journal is not None:
-            where = f"its journal {agent._journal.path} may lack the record"
-            agent._stop(f"a call was interrupted by {error!r}, and {where}: open the journal again")
+        if agent is None or agent._journal is None or not agent._unwritten or kind is None or issubclass(kind, ValueError):
+            return
+        where = f"its journal {agent._journal.path} may lack the record"
+        agent._stop(f"a call was interrupted by {error!r}, and {where}: open the journal again")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lewa.engine.sleeping import HIDDEN, log_sum, weigh
-from lewa.kernels import field_types
+from lewa.kernels import Program, field_types
 from lewa.kernels.records import is_record
 from lewa.kernels.weights.lazy import LazyWeights
 from lewa.kernels.weights.normalhedge import NormalHedgeWeights, grow_normalhedge
@@ -47,6 +47,8 @@ def _extend(state: Any, first: Any, more: Any, like: int | None, share: float) -
         parts = getattr(state, name), getattr(first, name), getattr(more, name)
         if name == "fresh":  # of doubling: the numbers of a new state
             made[name] = np.array(parts[2])
+        elif isinstance(parts[0], Program):  # room that every play leaves as it was
+            made[name] = parts[2]
         elif is_record(type(parts[0])):
             made[name] = _extend(*parts, like, share)
         else:

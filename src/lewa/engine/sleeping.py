@@ -185,8 +185,8 @@ def log_sum(logs: Vector) -> float:
 
 
 def _weigh_losses(s: Any, gone: Flags, unknown: Sequence[int]) -> None:
-    """w <- exp(-step losses), with the step that the weights were made with."""
-    k = int(np.argmax(s.losses))
+    """w <- exp(-step losses), with the step that the weights were made with; the losses of what was `gone` are new."""
+    k = int(np.argmax(np.where(gone, -1.0, s.losses)))
     if s.losses[k] > 0:
         rate, log = s.weights.log[k] / s.losses[k], s.weights.log
         log[:] = np.maximum(rate * s.losses, HIDDEN)
