@@ -288,3 +288,40 @@ def test_values_at_the_ends_of_what_floats_hold_leave_an_agent_that_can_be_saved
     again = Agent.load(tmp_path / "agent.json")
     assert again.pull() == agent.pull()
     assert AgentState.copy(again._state).statistics.table == pytest.approx(agent._state.statistics.table, nan_ok=True)
+
+
+@pytest.mark.parametrize("learner", ["late-bandit-lewa", "late-loss-bandit-lewa", "lewa-ix", "squarecb-lewa"])
+def test_a_new_range_reaches_the_learner_that_is_tightened(learner: str) -> None:
+    tightened, plain = (
+        Agent(["a", "b"], [at_most("cost", 0.5)], learner=name, horizon=1000, settings=settings, seed=1)
+        for name, settings in ((f"{learner}+tightened", {"slack": 0.0}), (learner, None))
+    )
+    for agent in (tightened, plain):
+        for _ in range(20):
+            agent.update(agent.pull(), reward=1.0, cost=0.9)
+        agent.set_range("cost", (0, 2))
+    for _ in range(20):
+        decision, same = tightened.pull(), plain.pull()
+        assert (decision.play, decision.action) == (same.play, same.action)
+        tightened.update(decision, reward=0.3, cost=1.8)
+        plain.update(same, reward=0.3, cost=1.8)
+
+
+def test_a_range_that_a_learner_in_epochs_cannot_change_is_refused() -> None:
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="late-bandit-lewa+doubling")
+    agent.update(agent.pull(), reward=1.0, cost=0.9)
+    before = agent.snapshot()
+    with pytest.raises(ValueError, match="cannot change the range of a constraint, got learner=LateBanditLewaDoubling"):
+        agent.set_range("cost", (0, 2))
+    assert agent.snapshot() == before
+
+
+def test_a_range_that_leaves_no_room_for_the_slack_changes_nothing() -> None:
+    settings = {"slack": 0.3}
+    agent = Agent(["a", "b"], [at_most("cost", 0.5)], learner="lewa-ix+tightened", horizon=1000, settings=settings)
+    agent.update(agent.pull(), reward=1.0, cost=0.9)
+    before = agent.snapshot()
+    for change in (lambda: agent.set_range("cost", (0, 5)), lambda: agent.set_limit("cost", 0.1)):
+        with pytest.raises(ValueError, match=r"slack must lie in \[0, 1 - floor\], got slack=0.3, floor=\[0.9\]"):
+            change()
+        assert agent.snapshot() == before

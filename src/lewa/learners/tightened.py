@@ -144,6 +144,21 @@ class Tightened(Wrapper):
         learner = self.replace(floor=floor)
         return learner, s._replace(line=raised(learner.floor, self.slack))
 
+    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
+        kind = state_type(self.kind)
+        learner, state = self.inner().rescaled(kind(*s[: len(kind._fields)]), j, ratio, shift)
+        return self.replace(**{**learner.parameters, "floor": self.floor}), type(s)(*state, s.line)
+
+    def rescale_charged(self, charged: Vector, j: int, ratio: float, shift: float) -> None:
+        """Let the inner learner do so.
+
+        Parameters
+        ----------
+        charged, j, ratio, shift
+            As for every learner.
+        """
+        self.inner().rescale_charged(charged, j, ratio, shift)
+
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
         return anytime.tightened(self.inner(), actions, rounds, self.floor, self.slack, setting)
 

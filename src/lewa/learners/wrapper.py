@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 from lewa.feedback import Bandit, Full, feedback_kind
 from lewa.kernels import comparable, field_types, state_type
 from lewa.kernels import dispatch as rule
-from lewa.learners.base import Learner
+from lewa.learners.base import Learner, require
 from lewa.types import Vector
 
 
@@ -97,6 +97,11 @@ class Wrapper(Learner):
     def learn(self, s: object, seen: Full | Bandit) -> None:
         learner, state = rule.inside(self, s)
         rule.learn(learner, state, seen)
+
+    def rescaled(self, s: Any, j: int, ratio: float, shift: float) -> tuple[Self, Any]:
+        inner_has_units = self.kind.rescaled is not Learner.rescaled
+        require(not inner_has_units, "this learner cannot change the range of a constraint", learner=type(self).__name__)
+        return super().rescaled(s, j, ratio, shift)
 
     def __reduce__(self) -> tuple[object, ...]:
         wrapper = type(self).__mro__[1]
