@@ -66,6 +66,13 @@ def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
     assert lines[3].endswith("**Missed**: set, limit 8 (2.2 %).")  # shuffled contexts
     assert lines[5].endswith("**Missed**: set, limit 8 (2.1 %).")  # expected prices
     assert lines[6].endswith("Met.")  # 90 of 91
+    other = REFERENCES.replace(
+        "| linear, full information, in",
+        "| squarecb-lewa, 9 kernel features | 97.0% | 1.000 | 96.9% | 1.000 | 9.0 |\n| linear, full information, in",
+    )
+    assert "; linear in hindsight: 96 %; 9 kernel features: 97 % and 96.9 %)" in goals(other)[0]
+    early = REFERENCES.replace("3 features.", "3 features. The best policy earns 1, the best fixed mixture 20.0% of that.")
+    assert "set, limit 8 (6.7 %; 4.0 % by the rounds before the first answer)" in goals(early)[4]
 
 
 def test_a_linear_policy_with_the_best_price_spends_the_limit() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa import functional
 from lewa.kernels import add_features, add_target, no_ridge, pack, ridge_mean, weigh_gaps, whiten
-from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, Learner, LossBanditLewa, ProvedSquareCbLewa
+from lewa.learners import AnytimeProvedSquareCbLewa, Exp4Lewa, Learner, LossBanditLewa, ProvedSquareCbLewa, SquareCbLewa
 from lewa.types import Cube, Indices, Matrix, Vector
 
 FLOOR, ROUNDS = (0.6, 0.3), 30
@@ -250,3 +250,13 @@ def test_in_worlds_of_few_contexts_regret_and_violation_stay_under_the_bounds() 
     assert bound.violation is not None
     assert value - (plays[0] * means[0]).sum() <= bound.regret
     assert (floor - (plays[0] * means[1]).sum(axis=1)).sum() <= bound.violation[0]
+
+
+def test_the_penalty_of_the_features_is_a_setting_and_leaves_the_constant_alone() -> None:
+    learner = lewa.learners.make("squarecb-lewa", 3, 100, 0.5, features=4, ridge=0.02)
+    assert learner.ridge.tolist() == [0.1, 0.02, 0.02, 0.02]  # type: ignore[attr-defined]
+    assert lewa.learners.make("squarecb-lewa", 3, 100, 0.5, features=4, ridge=1) == SquareCbLewa.tuned(
+        3, 100, 0.5, features=4
+    )
+    with pytest.raises(ValueError, match="ridge must be positive and at most 1e\\+100, got ridge=0"):
+        lewa.learners.make("squarecb-lewa", 3, 100, 0.5, features=4, ridge=0)

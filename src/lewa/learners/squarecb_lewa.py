@@ -139,8 +139,9 @@ class SquareCbLewa(Learner):
         means: object = None,
         rewards: object = None,
         features: int = 0,
+        ridge: float = 1.0,
     ) -> Self:
-        """Return the learner with step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = 1, 1/10 for the constant.
+        """Return the learner with step = 0.005, repay = 1000, kappa = 4, beta = 2, and rho = ridge, 1/10 for the constant.
 
         Parameters
         ----------
@@ -152,11 +153,14 @@ class SquareCbLewa(Learner):
             (K,) The expected rewards, as a prior.
         features
             d, the number of features of a context; 0 without a context.
+        ridge
+            The penalty of each feature but the constant; smaller if many features together explain the rewards.
         """
         K, _, c0 = check_problem(actions, horizon, floor, means)
-        prior, ridge = expected_values(c0, K, means, rewards), np.ones(as_count("features", features, least=0))
-        ridge[:1] = PRIOR_ANSWERS
-        return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, ridge, c0)
+        check_positive(ridge=ridge)
+        prior, rho = expected_values(c0, K, means, rewards), np.full(as_count("features", features, least=0), float(ridge))
+        rho[:1] = PRIOR_ANSWERS
+        return cls(0.005, 1000.0, 4.0, 2.0, np.array(MEMORIES), prior, rho, c0)
 
     @classmethod
     def examples(cls) -> list[tuple[Self, int]]:
