@@ -19,7 +19,9 @@ from lewa.agent import ClosedError, UnknownError, read_journal
 ACTIONS = ["a", "b", "c"]
 NAMES = ("reward", "cost", "quality")
 LEARNERS = [("auto", None), ("anytime-bandit-lewa", None), ("late-bandit-lewa", None), ("hp-bandit-lewa", 50), ("lewa", 50)]
-LEARNERS.append(("squarecb-lewa", None))  # with a context
+LEARNERS += [("ucb-lp", None), ("exp3", 50)]
+IN_CONTEXT = ["squarecb-lewa", "paced-lints"]
+LEARNERS += [(name, None) for name in IN_CONTEXT]
 SIZES = st.none() | st.floats(-1, 3)  # of requests; some are missing, some clipped
 POLICIES: list[Any] = ["charge", "expire", {"reward": 0}]
 VALUES = st.floats(-0.2, 1.2)  # some are clipped
@@ -56,7 +58,7 @@ class Life(RuleBasedStateMachine):
         learn = "close" if at_close and patience is not None else "answer"
         options: dict[str, Any] = {"max_pending": most, "expire_after": patience, "unanswered": policy, "learn": learn}
         self.made = {"horizon": learner[1], "learner": learner[0], "seed": seed, "name": "life", **options}
-        self.looks = learner[0] == "squarecb-lewa"
+        self.looks = learner[0] in IN_CONTEXT
         self.made |= {"context": [lewa.number("size", (0, 2))]} if self.looks else {}
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "journal"
