@@ -303,6 +303,23 @@ def test_s9_with_two_requests_in_flight_something_is_proved() -> None:
     assert agent.status().guarantee.regret is None  # the theorem is about one limit, and one mean
 
 
+@pytest.mark.parametrize("more", [{}, {"settings": {"delay": 20}}])
+def test_s9_the_status_names_a_learner_whose_theorem_covers_late_answers(more: dict[str, Any]) -> None:
+    """In a service every answer is late, and nothing was ever proved: now it says with which learner something is."""
+    agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved", **more)
+    waiting = agent.pull_many(2)
+    for _ in range(1000):
+        waiting.append(agent.pull())
+        agent.update(waiting.pop(0), reward=0.5, cost=0.3)
+    guarantee = agent.status().guarantee
+    if more:
+        assert agent.setup.learner_name == "late-bandit-lewa"
+        assert guarantee.regret is not None
+    else:
+        assert guarantee.regret is None
+        assert guarantee.reason.endswith("; late-bandit-lewa has a bound for late answers")
+
+
 def test_s11_a_name_that_promises_what_is_not_there_is_refused_or_warned_of() -> None:
     with pytest.raises(ValueError, match="bandit-safe-mixing needs an action that is known to be safe"):
         Agent(["a", "b"], [at_most("cost", 0.4)], learner="bandit-safe-mixing", horizon=321)

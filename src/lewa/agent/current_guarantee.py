@@ -266,4 +266,6 @@ def _why_nothing(state: "AgentState", counts: Mapping[str, int], safe: int) -> s
     reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
     all_there = "" if state.setup.learner.proved_with_masks else "all actions available and "
     why = f"the theorem assumes that rounds are answered at once, with {all_there}values in their range"
-    return f"{why}; of {state.rounds - state.delays.counts['before']} decisions and their values {reasons}"
+    better = "late-lewa" if state.sees_all else "late-bandit-lewa"
+    hint = f"; {better} has a bound for late answers" if counts["late"] and not (unlike or state.driver.features) else ""
+    return f"{why}; of {state.rounds - state.delays.counts['before']} decisions and their values {reasons}{hint}"
