@@ -145,6 +145,8 @@ def test_a_table_has_one_context_in_each_round() -> None:
     features = as_data(long, Columns("good", ["dollars"], context=["task", "tokens"])).contexts
     assert features.shape == (60, 1 + 2 + 4)
     assert not features[5, 3:].any()
+    with pytest.raises(ValueError, match="the context column none of the data must have a value in some round, got none"):
+        as_data({**long, "none": [None] * 120}, Columns("good", ["dollars"], context=["task", "none"]))
     with pytest.raises(ValueError, match="the column hint, which differs between the rows of a round: row 16"):
         as_data(long, Columns("good", ["dollars"], context=["hint"]))
 

@@ -23,6 +23,8 @@ def read_contexts(sheet: Sheet, names: Sequence[str], rows: Indices | None) -> M
         column = sheet.columns[sheet.find(name, name)]
         values = column.array() if isinstance(column, Coded) else column
         values = _as_numbers(values if rows is None else values[rows])
+        if all(_text(cell) is None for cell in values.tolist()):
+            raise ValueError(f"the context column {name} of {sheet.file} must have a value in some round, got none")
         columns.append(_declare(name, values))
         cells[name] = values.tolist() if values.dtype.kind in "fiub" else [_text(cell) for cell in values.tolist()]
     return as_context(columns, most=MOST).encode_rows(cells)
