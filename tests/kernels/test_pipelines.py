@@ -63,7 +63,9 @@ def compiled() -> Iterator[Any]:
 def test_a_part_is_compiled_once_for_programs_with_and_without_pythons_lock(compiled: Any) -> None:
     x = np.ones(3)
     for alone in (True, False):
-        program(change, keep=False, alone=alone)(x)
+        made: Any = program(change, keep=False, alone=alone)
+        made(x)
+        assert [type(result.library).__name__ for result in made.overloads.values()] == ["ProgramLibrary"]
     assert x.tolist() == [4.0, 4.0, 4.0]
     assert sorted(compiled()) == ["_halve", "change", "change", "double", "double_twice"]
 

@@ -246,7 +246,7 @@ def test_rewards_may_react(rewards: str) -> None:
 
 def test_the_noise_that_the_proof_allows_for_is_seldom_exceeded_from_any_round_on() -> None:
     """sum lambda (c - c_t).x - (theta/8) sum lambda^2 exceeds ln(T/eps)/theta on some interval in at most eps of runs."""
-    T, c, floor, seeds = 300, ((0.3, 0.8, 0.6),), (0.6,), 100
+    T, c, floor, seeds = 300, ((0.3, 0.8, 0.6),), (0.6,), some(100)
     learner = FixedShareLewa.tuned(3, T, floor)
     theta = 8 * learner.delta - learner.eta
     worst = []

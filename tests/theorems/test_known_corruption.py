@@ -5,14 +5,14 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from tests.theorems.instances import HUNT
+from tests.theorems.instances import some
 
 import lewa
 from lewa.learners import BanditOpEwa, OpEwa
 from lewa.theory.guarantees import Setting
 from lewa.types import Vector
 
-K, T, C, EPSILON, SEEDS = 3, 500, 4.0, 0.2, 20 if HUNT else 10
+K, T, C, EPSILON, SEEDS = 3, 500, 4.0, 0.2, some(20)
 TRUTH, REWARDS, FLOOR = np.array([0.2, 0.5, 0.8]), np.array([1.0, 0.6, 0.0]), 0.65
 
 # A liar says what is revealed of each action in the place of the truth, by round and play, before the action is drawn.

@@ -28,7 +28,7 @@ def find_pipelines() -> ModuleType | None:
         return None
     try:
         from lewa.kernels import pipelines
-    except (ImportError, AttributeError, TypeError):
+    except (ImportError, AttributeError, KeyError, TypeError):
         return None
     return pipelines
 

@@ -13,7 +13,6 @@ twice as long to compile, and no less time to run.
 from copy import copy
 from typing import Any
 
-from llvmlite import binding
 from numba import _dynfunc, config  # type: ignore[attr-defined]
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes
 
@@ -24,7 +23,7 @@ _Compiler: Any = compiler.CompilerBase
 _Dispatcher: Any = registry.CPUDispatcher
 _Lowering: Any = typed_passes.NativeLowering
 _register: Any = compiler_machinery.register_pass
-_llvm: Any = binding
+_llvm: Any = vars(codegen)["ll"]  # llvmlite.binding
 _settings: Any = config
 
 
