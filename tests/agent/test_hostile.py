@@ -288,3 +288,13 @@ def test_values_at_the_ends_of_what_floats_hold_leave_an_agent_that_can_be_saved
     again = Agent.load(tmp_path / "agent.json")
     assert again.pull() == agent.pull()
     assert AgentState.copy(again._state).statistics.table == pytest.approx(agent._state.statistics.table, nan_ok=True)
+
+
+def test_a_range_that_the_learner_refuses_changes_nothing() -> None:
+    agent = fresh(learner="loss-bandit-lewa+tightened", horizon=5000, settings={"slack": 0.35})
+    answer(agent, 5)
+    agent.pull()
+    before = agent.snapshot()
+    with pytest.raises(ValueError, match="slack must lie in"):
+        agent.set_range("cost", (0, 2))
+    assert agent.snapshot() == before

@@ -71,6 +71,7 @@ def _set_range(state: "AgentState", change: Change) -> None:
     learner, learner_state = setup.learner.rescaled(state.driver.state, j, ratio, shift)
     constraints = _check_constraints(setup, j, new)
     _rule_for(state, constraints)  # refuse before anything changes
+    learner.with_floor(learner_state, [constraint.floor for constraint in constraints])
     state.rescale(j, new.scale, ratio, shift)
     state.driver.adopt(learner, learner_state)
     _adopt(state, j, new)
