@@ -127,7 +127,7 @@ def test_a_column_that_shows_the_outcome_is_no_context(column: str, sentence: st
     law = "a context or a group must be known before the decision, got "
     for use in ({"context": [column]}, {"group": column}):
         with pytest.raises(ValueError, match=law + sentence):
-            as_data(log, Columns("good", ["dollars"], **use))  # type: ignore[arg-type]
+            as_data(log, Columns("good", ["dollars"], **use))
 
 
 def test_a_table_has_one_context_in_each_round() -> None:
