@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lewa import Agent, Governor, at_least, at_most
+from lewa.agent.current_guarantee import NEVER_SAFE
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, best_mixture
 from lewa.agent.governor_status import governor_status
@@ -394,3 +395,21 @@ def test_best_mixture_is_the_one_whose_least_slack_is_largest() -> None:
         best = (gap @ best_mixture(gap)).min()
         others = dice.dirichlet(np.ones(4), 300)
         assert (others @ gap.T).min(axis=1).max() <= best + 1e-9
+
+
+@pytest.mark.parametrize(("learner", "named"), [("loss-bandit-lewa", [True]), ("lewa", [True, False])])
+def test_a_bound_that_does_not_hold_on_every_path_assumes_that_the_governor_never_decides(
+    learner: str, named: list[bool]
+) -> None:
+    wish = Governor("safe", sure={"cost": 0.1}, debt={"cost": 1000.0})
+    agent = Agent(["safe", "b"], [COST], learner=learner, horizon=1000, governor=wish, settings={"delay": 1})
+    value: Any = [0.4, 0.4] if learner == "lewa" else 0.4
+    before = agent.pull()
+    for _ in range(999):
+        decision = agent.pull()
+        agent.update(before, reward=value, cost=value)
+        before = decision
+    statements = agent.status().guarantees
+    assert [item.kind != "pathwise" for item in statements][: len(named)] == named
+    assert all((NEVER_SAFE in item.assumptions) == (item.kind != "pathwise") for item in statements)
+    assert all(item.regret is not None for item in statements)

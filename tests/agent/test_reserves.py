@@ -130,3 +130,16 @@ def test_reserve_needs_expected_values_and_is_refused_where_it_has_no_effect() -
     assert plain.reserves.size == 0  # expected values alone reserve nothing, and the status says so
     assert any("settings={'reserve': 1} counts decisions at them" in str(text) for text in unused.status().warnings)
     assert not any("expected values" in str(text) for text in reserving().status().warnings)
+
+
+def test_an_agent_saved_before_there_were_reserves_goes_on_without_a_certificate() -> None:
+    agent = reserving("late-lewa-ix", expected=None, settings={"delay": 1})
+    bills(agent, 20, 1)
+    saved = json.loads(json.dumps(agent.snapshot()))
+    again = json.loads(json.dumps(saved))
+    del again["state"]["learner"]["account"], again["setup"]["learner"]["reserves"]
+    earlier = Agent.restore(again)
+    assert [earlier.pull() for _ in range(5)] == [agent.pull() for _ in range(5)]
+    bills(earlier, 20, 1)
+    assert Agent.restore(saved).status().constraints[0].certificate is not None
+    assert earlier.status().constraints[0].certificate is None  # the prices until then are not known

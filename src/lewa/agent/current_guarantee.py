@@ -10,12 +10,13 @@ from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, JsonObject, Plain
 from lewa.measures.verdict import rest_of, with_rest
 from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
-from lewa.theory.guarantees import MISSING, SHARES, Guarantee, Setting, guarantee, none, unproved
+from lewa.theory.guarantees import MISSING, PATHWISE, SHARES, Guarantee, Setting, guarantee, none, unproved
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
 
 UNKNOWN = -1
+NEVER_SAFE = "the governor never decides"  # whether it does depends on the past
 CUTS = ("limit", "range", "add", "retire", "mode", "exposure", "share", "fallback")  # changes after which a segment begins
 
 
@@ -233,6 +234,13 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
     for happened, text in ((counts["masked"], MISSING), (state.exposure.adds_shares, SHARES)):
         if happened:
             statements = tuple(item._replace(assumptions=(*item.assumptions, text)) for item in statements)
+    if state.ledger is not None and not safe:
+        statements = tuple(
+            item
+            if item.regret is None or item.kind == PATHWISE
+            else item._replace(assumptions=(*item.assumptions, NEVER_SAFE))
+            for item in statements
+        )
     floor, rounds = setup.learner.floor, made + late.missing + safe
     governed = [with_safe_rounds(statement, floor, rounds, safe) for statement in statements]
     return tuple(item for item in governed if item.regret is not None) or (governed[0],)

@@ -29,6 +29,7 @@ from lewa.types import Matrix, Vector
 
 QUOTED = 1.0  # in `charged`, after the prices: a price was quoted
 LEAKS, HELD, ERROR = 0, 1, 2  # rows of `account`
+UNKNOWN = -1e300  # LEAKS of a state that was saved without an account; prices added to it do not change it
 
 
 @comparable
@@ -38,6 +39,12 @@ class LateLossState(NamedTuple):
     log_total: Vector  # (1,)    ln W, less what actions that were added brought in
     charged: Vector  # (m+2,)  pi, 1 and ln W, of the last decision; with reserves (2m+2,), also v
     account: Matrix  # (3, m)  the sum of pi over the steps that shrink; that of c0 - v without answers; the largest |c - v|
+
+    @classmethod
+    def upgrade(cls, plain: Saved) -> Saved:
+        """Add an account to the state of an earlier version, which had none: it has no certificate."""
+        m = len(plain["multiplier"])
+        return {"account": [[UNKNOWN] * m, [0.0] * m, [0.0] * m], **plain}
 
 
 @dataclass(frozen=True)
@@ -222,7 +229,9 @@ class LateLossBanditLewa(Learner):
     def extended(self, like: int | None, expected: Mapping[int, float]) -> Self:
         return self.replace(reserves=with_reserve(self.reserves, self.floor, like, expected))
 
-    def certificate(self, s: LateLossState) -> Vector:
+    def certificate(self, s: LateLossState) -> Vector | None:
+        if s.account[LEAKS].min() < 0:
+            return None
         bound: Vector = s.multiplier / self.mu + self.delta * s.account[LEAKS] - s.account[HELD]
         return bound
 

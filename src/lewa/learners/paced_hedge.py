@@ -298,9 +298,16 @@ def mix_at_start(s: PacedHedgeState) -> None:
 
     It is plain Python, so that nothing is compiled to start a learner.
     """
-    r, sharp = s.reward[0], sqrt(log(max(s.mixture.size, 2)) * s.totals[CLOCK] / 1e-18)
-    q = np.exp(np.maximum(sharp * (r - r.max()), -708.0))  # as the kernel's exponential, it is never 0
-    s.plays[:] = s.mixture[:] = q / q.sum()
+    r, sharp = s.reward[0].tolist(), sqrt(log(max(s.mixture.size, 2)) * s.totals[CLOCK] / 1e-18)
+    power, top, z = getattr(exp, "py_func", exp), max(r), 0.0  # the kernel's exponential: NumPy's differs between machines
+    q = [power(sharp * (reward - top)) for reward in r]
+    for x in q:
+        z += x
+    z = 1 / z
+    s.mixture[:] = 0.0
+    for i in range(s.weight.size):
+        s.plays[i] = [x * z for x in q]
+        s.mixture[:] += s.weight[i] * s.plays[i]
 
 
 @rule
