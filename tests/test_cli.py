@@ -153,6 +153,12 @@ def test_guarantee_with_a_delay_prints_the_bounds_for_late_answers(lewa_: Any) -
     assert (status, "delay cannot be combined with slater" in error) == (2, True)
 
 
+def test_guarantee_with_a_delay_names_the_setting_that_tunes_for_it(lewa_: Any) -> None:
+    words = ("guarantee", "late-loss-bandit-lewa", "--actions", 3, "--rounds", 10**6, "--floor", 0.5, "--delay", 20)
+    assert "--set delay=20 tunes late-loss-bandit-lewa" in lewa_(*words)[1]
+    assert "tunes" not in lewa_(*words, "--set", "delay=20")[1]
+
+
 def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:
     words = ("bandit-lewa@printed", "--actions", 2, "--rounds", 10_000, "--floor", 0.5)
     status, printed, _ = lewa_("guarantee", *words, "--json")

@@ -67,6 +67,9 @@ def guarantee(
     bandit = feedback_kind(type(player)).is_bandit
     about = [subject(statement, rounds, player.floor.tolist(), bandit, corruption=corruption or 0.0) for statement in proved]
     _print(report, about)
+    untuned = delay and "delay" in learners.settings_of(learner) and "delay" not in values
+    if untuned and all(statement.regret is None for statement in proved):
+        note(f"--set delay={delay} tunes {learner} for answers that are so late.")
     share = next((statement.share for statement in proved if statement.share is not None), None)
     if share is not None:
         note(
