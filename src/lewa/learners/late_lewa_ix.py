@@ -117,6 +117,7 @@ class LateLewaIx(LateLossBanditLewa):
         shrink_late(s, seen.action, step)  # w_i <- w_i exp(-eta L/(q + g))
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        self.sizes(actions)
         return bandit.lewa_ix(self, actions, rounds, setting, "Late LEWA-IX", late_steps(self, rounds, NO_DELAY))
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:

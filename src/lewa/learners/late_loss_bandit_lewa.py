@@ -163,10 +163,14 @@ class LateLossBanditLewa(Learner):
         check_dual(self.delta, self.mu)
         check_reserves(self.reserves, self.floor)
 
-    def start(self, actions: int) -> LateLossState:
-        K, m = self.sizes(actions)
+    def sizes(self, actions: int) -> tuple[int, int]:
+        K, m = super().sizes(actions)
         law = f"reserves must be one number per constraint and action, {m * K}, or none"
         require(self.reserves.size in (0, m * K), law, reserves=self.reserves.size)
+        return K, m
+
+    def start(self, actions: int) -> LateLossState:
+        K, m = self.sizes(actions)
         size = 2 * m + 2 if self.reserves.size else m + 2
         return LateLossState(ones(K), np.zeros(m), np.array([log(K)]), np.zeros(size), np.zeros((3, m)))
 
@@ -239,6 +243,7 @@ class LateLossBanditLewa(Learner):
         return late._replace(errors=tuple(s.account[ERROR].tolist())) if self.reserves.size else late
 
     def guarantees(self, actions: int, rounds: int, setting: Setting) -> tuple[Guarantee, ...]:
+        self.sizes(actions)
         dual = late_steps(self, rounds, NO_DELAY)
         return bandit.loss_bandit_lewa(self, actions, rounds, setting, "Late BanditLEWA, losses", dual)
 
