@@ -73,6 +73,6 @@ def test_the_tuning_on_a_short_horizon_and_its_laws() -> None:
         LateLossBanditLewa.tuned(4, 1, 0.5, delay=-1)
     with pytest.raises(ValueError, match=r"b must lie in \[1/2, 1\)"):
         LateLossBanditLewa.tuned(4, 1, 0.5, b=1)
-    wrong: Any = LateLossBanditLewa(0.01, 0.1, 0.1, 0.5, reserves=[0.5, 0.2])
+    wrong = LateLossBanditLewa(0.01, 0.1, 0.1, np.array([0.5]), reserves=np.array([0.5, 0.2]))
     with pytest.raises(ValueError, match="reserves must be one number per constraint and action, 3, or none"):
         lewa.guarantee(wrong, 3, 1000)

@@ -58,27 +58,31 @@ def test_on_every_path_and_in_any_order_the_steps_that_reserve_and_settle_obey_t
     check_eager_steps(x)
 
 
-class NoSettlement(LateLossBanditLewa):
+class Wrong(LateLossBanditLewa):
+    compiled = False  # in `make falsify` too
+
+
+class NoSettlement(Wrong):
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         before = s.multiplier.copy()
         LateLossBanditLewa.learn(self, s, seen)
         s.multiplier[:] = before
 
 
-class WrongSign(LateLossBanditLewa):
+class WrongSign(Wrong):
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         before, m = s.multiplier.copy(), s.multiplier.size
         LateLossBanditLewa.learn(self, s, seen)
         s.multiplier[:] = np.maximum(before + self.mu * (seen.constraints - seen.charged[m + 2 :]), 0)
 
 
-class LeaksTwice(LateLossBanditLewa):
+class LeaksTwice(Wrong):
     def learn(self, s: LateLossState, seen: Bandit) -> None:
         LateLossBanditLewa.learn(self, s, seen)
         s.multiplier[:] = np.maximum(s.multiplier - self.mu * self.delta * seen.charged[: s.multiplier.size], 0)
 
 
-class LeaksAtSettlement(LateLossBanditLewa):
+class LeaksAtSettlement(Wrong):
     def charge(self, s: LateLossState, action: int) -> None:
         before = s.multiplier.copy()
         LateLossBanditLewa.charge(self, s, action)
@@ -91,7 +95,7 @@ class LeaksAtSettlement(LateLossBanditLewa):
         s.multiplier[:] = np.maximum(s.multiplier - self.mu * self.delta * seen.charged[: s.multiplier.size], 0)
 
 
-class NoReserve(LateLossBanditLewa):
+class NoReserve(Wrong):
     def charge(self, s: LateLossState, action: int) -> None:
         before = s.multiplier.copy()
         LateLossBanditLewa.charge(self, s, action)
