@@ -167,6 +167,9 @@ def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:
     assert "gives only the trivial bounds regret <= T" in found["reason"]
     _, printed, _ = lewa_("guarantee", *words)
     assert "gives only the trivial bounds" in " ".join(printed.split())
+    words = ("fixed-share-lewa", "--actions", 5, "--rounds", 10_000, "--floor", 0.5, "--delay", 20)  # three statements
+    _, printed, _ = lewa_("guarantee", *words)
+    assert printed.count("none") == " ".join(printed.split()).count("gives only the trivial bounds") == 1
 
 
 def test_epsilon_asks_for_high_probability(lewa_: Any) -> None:

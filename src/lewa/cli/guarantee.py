@@ -109,9 +109,14 @@ def _print(report: schema.GuaranteeReport, about: list[str]) -> None:
     rows = [(_kind(s), number(s["regret"]), numbers(s["violation"]), s["source"]) for s in report["statements"]]
     size = f"{report['actions']} actions, {report['rounds']:,} rounds, floor {numbers(report['floor'])}"
     columns = ("kind", "regret at most", "violation at most", "source (docs/theory.md)")
-    out.print(table(f"{report['learner']}: {size}\n{parameters}", *columns, rows=rows))
+    out.print(table(f"{report['learner']}: {size}\n{parameters}", *columns, rows=list(dict.fromkeys(rows))))
+    silent: set[str] = set()  # theorems that give no bound: one reason each is enough
     for statement, text in zip(report["statements"], about, strict=True):
-        note(f"{statement['source']}: {statement['reason'] or 'assumes: ' + '; '.join(statement['assumptions'])}.")
+        source, reason = statement["source"], statement["reason"] or "assumes: " + "; ".join(statement["assumptions"])
+        if statement["regret"] is None and source in silent:
+            continue
+        silent |= {source} if statement["regret"] is None else set()
+        note(f"{reason}." if reason.startswith(source) else f"{source}: {reason}.")
         if text:
             note(f"  {text[0].upper()}{text[1:]}.")
 
