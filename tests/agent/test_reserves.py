@@ -125,6 +125,9 @@ def test_reserve_needs_expected_values_and_is_refused_where_it_has_no_effect() -
         reserving(expected=None)
     with pytest.raises(ValueError, match="loss-bandit-lewa has no parameter 'reserve'"):
         reserving("loss-bandit-lewa")
+    for wrapper in ("tightened", "doubling"):
+        with pytest.raises(ValueError, match=f"cannot have reserves inside {wrapper.capitalize()}: run it by itself"):
+            reserving(f"late-lewa-ix+{wrapper}")
     unused = reserving(settings={"delay": 1})
     plain: Any = unused.setup.learner
     assert plain.reserves.size == 0  # expected values alone reserve nothing, and the status says so

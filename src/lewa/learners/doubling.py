@@ -105,6 +105,7 @@ class Doubling(Wrapper):
         **settings: Any,
     ) -> Self:
         check_problem(actions, horizon, floor)
+        cls.refuse_reserves(settings)
         require(
             1 <= as_real("first", first) <= MOST and first % 1 == 0, "first must be an integer of at least 1", first=first
         )

@@ -100,6 +100,7 @@ class Tightened(Wrapper):
         **settings: Any,
     ) -> Self:
         K, T, floor = check_problem(actions, horizon, floor)
+        cls.refuse_reserves(settings)
         slack = least_slack(make, K, T, floor, settings) if slack is None else slack
         learner = make(K, T, raised(floor, slack), **settings)
         return cls(**{**learner.parameters, "floor": floor}, slack=slack)  # type: ignore[call-arg]

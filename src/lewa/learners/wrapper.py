@@ -1,6 +1,6 @@
 """The base class of learners that run an inner learner."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -76,6 +76,12 @@ class Wrapper(Learner):
             As for `tuned`: actions, horizon, floor, and the settings.
         """
         raise NotImplementedError
+
+    @classmethod
+    def refuse_reserves(cls, settings: Mapping[str, object]) -> None:
+        """Refuse an inner learner with reserves: they belong to its floors and its horizon, which this wrapper changes."""
+        law = f"{cls.kind.__name__} cannot have reserves inside {cls.__mro__[1].__name__}: run it by itself, or with reserve=0"
+        require(not settings.get("reserve"), law, reserve=settings.get("reserve"))
 
     def play(self, s: object, p: Vector) -> None:
         learner, state = rule.inside(self, s)
