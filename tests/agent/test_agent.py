@@ -119,6 +119,19 @@ def test_lines_that_no_mixture_keeps_are_refused_with_the_nearest_that_one_does(
     Agent(["small", "large"], [at_most("cost", 0.001, range=(0, 0.01))], expected={"cost": [0.001, 0.004]})
 
 
+def test_an_expected_value_outside_its_range_is_refused() -> None:
+    line = at_most("cost", 0.4, range=(0.1, 0.7))
+    outside = r"the expected cost must lie in its range \(0.1, 0.7\), got 3 for action "
+    with pytest.raises(ValueError, match=outside + "'large'"):
+        Agent(["small", "large"], [line], expected={"cost": [0.1, 3.0]})
+    with pytest.raises(ValueError, match="the expected reward must lie in its range"):
+        Agent(["small", "large"], [line], expected={"reward": [0.1, -0.1]})
+    agent = Agent(["small", "large"], [line], expected={"cost": [0.1, 0.7]})  # the ends belong to the range
+    with pytest.raises(ValueError, match=outside + "'huge'"):
+        agent.add_action("huge", expected={"cost": 3.0})
+    assert agent.add_action("huge", expected={"cost": 0.6}).name == "huge"
+
+
 # The learner's moves -----------------------------------------------------------------------------------------------------
 
 

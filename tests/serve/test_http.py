@@ -182,6 +182,15 @@ def test_changes_need_the_version_they_are_about(web: Client) -> None:
     assert web.call("POST", "/v1/agents", SETUP)[0] == 409
 
 
+def test_the_set_up_after_a_retirement_makes_an_agent_again(web: Client) -> None:
+    setup, other = {**SETUP, "name": "other", "answers": {"expected": {"cost": [0.1, 0.3, 0.8]}}}, "/v1/agents/other"
+    assert web.call("POST", "/v1/agents", setup)[0] == 201
+    assert web.call("PATCH", other, {"retire": ["medium"]}, If_Match='"1"')[0] == 200
+    current = web.call("GET", other)[1]["setup"]
+    assert current["answers"]["expected"] == {"cost": [0.1, 0.8]}
+    assert web.call("POST", "/v1/agents", {**current, "name": "again"})[0] == 201
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

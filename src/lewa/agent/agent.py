@@ -67,8 +67,9 @@ class Agent(ChangeMethods, AgentCore):
         Use "close" if the time of an answer depends on its values: with fixed times of learning, the theorems hold that
         assume arrivals which do not depend on outcomes.
     expected : mapping, optional
-        Values per action that are known in advance, by name. They are filled in until there are answers; constraints that
-        no mixture of them meets raise ValueError; and a learner that can, such as that of "auto", starts from them.
+        Values per action that are known in advance, by name, within their ranges. They are filled in until there are
+        answers; constraints that no mixture of them meets raise ValueError; and a learner that can, such as that of
+        "auto", starts from them.
     context : sequence of columns, optional
         The columns of the context of each request, from `number`, `category`, `text` and `vector`. Every `pull` then takes
         a `context`, and the learner uses it.
@@ -147,8 +148,8 @@ class Agent(ChangeMethods, AgentCore):
         items = arguments.as_constraints(constraints, columns)
         names = setup.field_names(items)
         known = arguments.as_expected(expected, names, labels)
+        prior = setup.tuning_prior(items, reward_range, known, labels)
         setup.refuse_infeasible(items, known)
-        prior = setup.tuning_prior(items, reward_range, known, len(labels))
         advisers, functions = ((), {}) if policies is None else as_policies(policies)
         if advisers and columns is not None:
             raise ValueError("an agent takes either context or policies, got both: let the policies use the context")

@@ -308,19 +308,29 @@ def tuning_prior(
     constraints: Sequence[Constraint],
     reward_range: tuple[float, float],
     expected: Mapping[str, tuple[float, ...]],
-    actions: int,
+    actions: Sequence[Label],
 ) -> dict[str, object]:
     """Return the expected values of each action in the learner's units, as settings of a tuning that uses them."""
     if not expected:
         return {}
     low, high = as_range("the reward", reward_range)
-    scale, middle = Scale(low, high - low), 0.5
-    rewards = [clipped_unit(scale, value) for value in expected.get("reward", ())] or [middle] * actions
-    means = [
-        [clipped_unit(item.scale, value) for value in expected.get(item.name, ())] or [item.floor] * actions
-        for item in constraints
-    ]
-    return {"rewards": rewards, "means": means}
+    scales = {"reward": Scale(low, high - low), **{item.name: item.scale for item in constraints}}
+    for name, values in expected.items():
+        for action, value in zip(actions, values, strict=True):
+            refuse_outside(name, action, value, scales[name])
+    units = {name: [clipped_unit(scales[name], value) for value in values] for name, values in expected.items()}
+    means = [units.get(item.name, [item.floor] * len(actions)) for item in constraints]
+    return {"rewards": units.get("reward", [0.5] * len(actions)), "means": means}
+
+
+ROUNDING = 1e-9  # by which the end of a range may differ in units of the range
+
+
+def refuse_outside(name: str, action: Label, value: float, scale: Scale) -> None:
+    """Raise ValueError for an expected value outside its range: the learner would start from the end of the range."""
+    if abs(scale.unit(value) - 0.5) > 0.5 + ROUNDING:
+        low, high = sorted((scale.to_user(0.0), scale.to_user(1.0)))
+        raise ValueError(f"the expected {name} must lie in its range ({low:g}, {high:g}), got {value:g} for action {action!r}")
 
 
 def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, tuple[float, ...]]) -> None:

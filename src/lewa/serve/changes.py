@@ -111,8 +111,9 @@ def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
         shares={labels[i]: share for i, share in exposure.minimum.items()},
     )
     setup.lines, setup.safety = lines, safety
-    setup.actions = [label for i, label in enumerate(labels) if i not in exposure.retired]
-    setup.answers.expected = {name: list(values) for name, values in agent.setup.expected.items()}
+    active = [i for i in range(len(labels)) if i not in exposure.retired]
+    setup.actions = [labels[i] for i in active]
+    setup.answers.expected = {name: [values[i] for i in active] for name, values in agent.setup.expected.items()}
     return setup
 
 
