@@ -167,8 +167,8 @@ def test_guarantee_says_why_nothing_is_proved(lewa_: Any) -> None:
     assert "gives only the trivial bounds regret <= T" in found["reason"]
     _, printed, _ = lewa_("guarantee", *words)
     assert "gives only the trivial bounds" in " ".join(printed.split())
-    words = ("fixed-share-lewa", "--actions", 5, "--rounds", 10_000, "--floor", 0.5, "--delay", 20)  # three statements
-    _, printed, _ = lewa_("guarantee", *words)
+    late = ("fixed-share-lewa", "--actions", 5, "--rounds", 10_000, "--floor", 0.5, "--delay", 20)  # three statements
+    _, printed, _ = lewa_("guarantee", *late)
     assert printed.count("none") == " ".join(printed.split()).count("gives only the trivial bounds") == 1
 
 

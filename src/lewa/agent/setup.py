@@ -330,7 +330,9 @@ def refuse_outside(name: str, action: Label, value: float, scale: Scale) -> None
     """Raise ValueError for an expected value outside its range: the learner would start from the end of the range."""
     if abs(scale.unit(value) - 0.5) > 0.5 + ROUNDING:
         low, high = sorted((scale.to_user(0.0), scale.to_user(1.0)))
-        raise ValueError(f"the expected {name} must lie in its range ({low:g}, {high:g}), got {value:g} for action {action!r}")
+        raise ValueError(
+            f"the expected {name} must lie in its range ({low:g}, {high:g}), got {value:g} for action {action!r}"
+        )
 
 
 def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, tuple[float, ...]]) -> None:

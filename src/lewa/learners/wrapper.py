@@ -80,7 +80,9 @@ class Wrapper(Learner):
     @classmethod
     def refuse_reserves(cls, settings: Mapping[str, object]) -> None:
         """Refuse an inner learner with reserves: they belong to its floors and its horizon, which this wrapper changes."""
-        law = f"{cls.kind.__name__} cannot have reserves inside {cls.__mro__[1].__name__}: run it by itself, or with reserve=0"
+        law = (
+            f"{cls.kind.__name__} cannot have reserves inside {cls.__mro__[1].__name__}: run it by itself, or with reserve=0"
+        )
         require(not settings.get("reserve"), law, reserve=settings.get("reserve"))
 
     def play(self, s: object, p: Vector) -> None:
