@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.agent.records import JsonObject, Plain
-from lewa.agent.statistics import BLOCK, FALSE_ALARM, FEW, POOL, WINDOW, Statistics, add_recent
+from lewa.agent.statistics import BLOCK, FALSE_ALARM, FEW, POOL, WINDOW, Statistics
 from lewa.measures.confidence_sequence import interval, least_reach, reach
 from lewa.types import Matrix
 from lewa.validation import short_repr
@@ -34,10 +34,6 @@ class Recent:
     def __init__(self, fields: int) -> None:
         self.table: Matrix = np.zeros((fields, WINDOW + 2))
         self.values, self.count, self.smooth = self.table[:, :WINDOW], self.table[:, WINDOW], self.table[:, WINDOW + 1]
-
-    def add(self, f: int, value: float) -> None:
-        """Add one value."""
-        getattr(add_recent, "py_func", add_recent)(self.table[f], value)
 
     def mean(self, f: int) -> float | None:
         """Return the mean of the window; None if no value was reported."""

@@ -12,7 +12,7 @@ from lewa.agent.pending import Pending, Units
 from lewa.agent.recent import KEPT_SHIFTS, Shift, find_common_shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.state_parts import StateParts
-from lewa.agent.statistics import STEP, add_action
+from lewa.agent.statistics import STEP, add_action, add_all
 from lewa.agent.values import single_value, vector_value
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
@@ -240,13 +240,12 @@ class AgentState(StateParts):
         return self._units
 
     def _add_all(self, pending: Pending, play: Vector, numbers: Mapping[str, float | Vector], whole: bool) -> Units:
-        units = self._units_so_far(pending)
-        for name, value in numbers.items():
-            f, values = self._fields[name], np.asarray(value)
-            units[f] = self.statistics.add_all(f, values, play, self._unbounded)
-            self.recent.add(f, float(play @ values))
-            for action in range(len(self.setup.actions)):
-                self.compare(action, [f])
+        units, table, recent = self._units_so_far(pending), self.statistics.table, self.recent.table
+        for name, values in numbers.items():
+            f = self._fields[name]
+            if add_all(table[f], recent[f], values, play, units[f], self._unbounded and f > 0):
+                for action in range(len(self.setup.actions)):
+                    self.compare(action, [f])
         if whole:
             self.statistics.multiplier_sum[1:] += self.driver.multiplier
         return units

@@ -149,39 +149,6 @@ class Statistics:
         """Return a copy."""
         return Statistics(self.table.copy())
 
-    def add_all(self, f: int, values: Vector, play: Vector, unbounded: bool) -> Vector:
-        """Add one value per action to field f, for the play that they answer; return their units, as `add_action` does."""
-        raw: Vector = (values - self.zero[f]) / self.span[f]
-        outside = (raw < 0) | (raw > 1)
-        units = np.clip(raw, 0, 1)
-        mean, value = min(max(float(play @ units), 0.0), 1.0), float(play @ values)
-        low, high = float(values.min()), float(values.max())
-        if self.count[f] == 0:
-            self.lowest[f], self.highest[f] = low, high
-        self.lowest[f], self.highest[f] = min(self.lowest[f], low), max(self.highest[f], high)
-        self.clip_count[f] += outside.sum()
-        self.clip_above[f] += (outside & (values > self.middle(f))).sum()
-        self.clip_below[f] += (outside & (values < self.middle(f))).sum()
-        guess = (0.5 + self.unit_sum[f]) / (self.count[f] + 1)
-        self.spread[f] += (mean - guess) ** 2
-        self.whole_spread[f] += (play @ raw - guess) ** 2 if np.abs(raw).max() <= LARGEST_UNIT else np.inf
-        self.count[f] += 1
-        self.total[f] += value
-        self.unit_sum[f] += mean
-        self.action_spread[f] += (units - (0.5 + self.action_sum[f]) / (self.action_count[f] + 1)) ** 2
-        self.action_count[f] += 1
-        self.action_sum[f] += units
-        self.weight[f] += 1
-        self.weighted_sum[f] += units
-        self.block_spread[f] += (units - (0.5 + self.block_sum[f]) / (self.block_count[f] + 1)) ** 2
-        self.block_count[f] += 1
-        self.block_sum[f] += units
-        return np.clip(raw, -LARGEST_UNIT, LARGEST_UNIT) if unbounded and f > 0 else units
-
-    def middle(self, f: int) -> float:
-        """Return the middle of the range of field f."""
-        return float(self.zero[f] + self.span[f] / 2)
-
     def plain(self) -> list[JsonObject]:
         """Return the rows as plain data for JSON."""
         names = {**PER_QUANTITY, **PER_ACTION}
@@ -299,6 +266,52 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
     return unit if raw else x
 
 
+def _add_all(row: Vector, recent: Vector, values: Vector, play: Vector, units: Vector, raw: bool) -> bool:
+    """Add one value per action to the row of their quantity, for the play that they answer, and write their units.
+
+    Units are clipped unless they are to be raw. Return whether the answers of an action are to be compared with those
+    before them.
+    """
+    K, due, finite = values.size, False, True
+    drawn, total, mean = 0.0, 0.0, 0.0  # of the play: the values, and their units as they are and clipped
+    if row[COUNT] == 0:
+        row[LOWEST], row[HIGHEST] = values[0], values[0]
+    for k in range(K):
+        d, i = values[k], WIDTH + k
+        x: float = (d - row[ZERO]) / row[SPAN]
+        unit: float = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
+        finite &= unit == x
+        drawn += play[k] * d
+        total += play[k] * unit
+        row[LOWEST], row[HIGHEST] = min(row[LOWEST], d), max(row[HIGHEST], d)
+        if not 0 <= x <= 1:
+            row[CLIP_COUNT] += 1
+            row[CLIP_ABOVE if d > row[ZERO] + row[SPAN] / 2 else CLIP_BELOW] += 1
+            x = min(max(x, 0.0), 1.0)
+        mean += play[k] * x
+        off = x - (0.5 + row[i + K]) / (row[i] + 1)
+        row[i] += 1
+        row[i + K] += x
+        row[i + 2 * K] += off * off
+        row[i + 3 * K] += 1
+        row[i + 4 * K] += x
+        off = x - (0.5 + row[i + 6 * K]) / (row[i + 5 * K] + 1)
+        row[i + 5 * K] += 1
+        row[i + 6 * K] += x
+        row[i + 7 * K] += off * off
+        due |= row[i + 5 * K] % STEP == 0
+        units[k] = unit if raw else x
+    mean = min(max(mean, 0.0), 1.0)
+    guess = (0.5 + row[UNIT_SUM]) / (row[COUNT] + 1)
+    row[WHOLE_SPREAD] += (total - guess) * (total - guess) if finite else np.inf
+    row[SPREAD] += (mean - guess) * (mean - guess)
+    row[COUNT] += 1
+    row[TOTAL] += drawn
+    row[UNIT_SUM] += mean
+    add_recent(recent, drawn)
+    return due
+
+
 @exact
 def _is_due(row: Vector, action: int, fields: int) -> bool:
     """Whether the newest answers of a quantity may differ from those before them, or are so many that they join them.
@@ -348,3 +361,4 @@ def add_recent(recent: Vector, d: float) -> None:
 
 add_action = program(_add_action, alone=False)
 add_many = program(_add_many, alone=False)
+add_all = program(_add_all, alone=False)

@@ -22,6 +22,8 @@ def single_value(setup: Setup, name: str, value: Input) -> float:
 def vector_value(setup: Setup, name: str, value: Input) -> Vector:
     """Return one value per action."""
     labels = setup.actions
+    if (usual := _usual_vector(value, len(labels))) is not None:
+        return usual
     if _shape(value) != (len(labels),):
         learner, K = setup.learner_name, len(labels)
         raise ValueError(
@@ -33,6 +35,20 @@ def vector_value(setup: Setup, name: str, value: Input) -> Vector:
             return numbers.astype(np.float64)
     items: Sequence[object] = list(value)  # type: ignore[arg-type]  # it has a length
     return np.array([as_number(f"the {name} of {label!r}", x) for label, x in zip(labels, items, strict=True)])
+
+
+def _usual_vector(value: object, size: int) -> Vector | None:
+    """Return a plain list or array of so many finite numbers as an array; None for everything else."""
+    if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (size,):
+        numbers = value.copy()
+    elif type(value) in (list, tuple) and len(value) == size and {float, int}.issuperset(map(type, value)):  # type: ignore[arg-type]
+        try:
+            numbers = np.array(value, dtype=np.float64)
+        except OverflowError:  # an integer of hundreds of digits
+            return None
+    else:
+        return None
+    return numbers if np.isfinite(numbers).all() else None
 
 
 def _shape(value: object) -> tuple[int, ...]:
