@@ -187,6 +187,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("slow")
 
 
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fork the workers of studies and reports, which users spawn."""
+    from tests import forks
+
+    monkeypatch.setattr("lewa.lab.places.get_context", forks.context)
+
+
 @pytest.fixture(autouse=True)
 def any_module_may_be_named() -> Iterator[None]:
     """Take back what a service or a command in this process sets: which modules may be imported, and from where."""

@@ -1,9 +1,7 @@
 """The contract for scripts: what `--json` prints is what lewa.schema says. Whoever changes that breaks somebody's script."""
 
 import json
-import os
 import shlex
-import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
@@ -27,8 +25,7 @@ from lewa.schema import (
     json_text,
     mismatch,
 )
-
-COMMAND = str(Path(sys.executable).parent / "lewa")
+from tests import forks
 
 
 def checked(value: Any, kind: Any) -> Any:
@@ -71,10 +68,10 @@ def printed(line: str) -> Any:
     return json.loads(out.getvalue())
 
 
-def test_the_installed_command_prints_json_and_nothing_else() -> None:
-    done = subprocess.run([COMMAND, "learners", "--json"], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout) == printed("learners")
+def test_a_process_prints_json_and_nothing_else(tmp_path: Path) -> None:
+    code, out, err = forks.run(tmp_path, ["learners", "--json"])
+    assert (code, err) == (0, "")
+    assert json.loads(out) == printed("learners")
 
 
 def test_play_keeps_the_contract() -> None:
@@ -209,11 +206,11 @@ def test_the_help_of_a_command_has_an_example_that_the_command_understands(name:
     ],
 )
 def test_the_shell_completes_commands_and_names(
-    line: str, offered: set[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    line: str, offered: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ask = {"_LEWA_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(line.split()) - 1)}
     if line == "lewa play radio+d":  # as a shell asks; the others are asked here, which is quicker
-        printed = subprocess.run([COMMAND], env={**os.environ, **ask}, capture_output=True, text=True).stdout
+        printed = forks.run(tmp_path, [], **ask).out
     else:
         for name, value in ask.items():
             monkeypatch.setenv(name, value)

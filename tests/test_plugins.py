@@ -22,6 +22,7 @@ from lewa.lab.run import run_study
 from lewa.lab.study import expand, parse
 from lewa.simulate.log_replay import LogReplay
 from lewa.types import Vector
+from tests import forks
 from tests.plugin_example import SOURCE, STUDY, write_module, write_package
 
 
@@ -238,16 +239,15 @@ def test_every_command_finds_modules_in_its_folder(
     write_module(tmp_path, "mine_here")
     (tmp_path / "csv.py").write_text("raise SystemExit('a file here hides a library')")
     (tmp_path / "study.toml").write_text(STUDY.format(module="mine_here"))
-    played = command(
-        tmp_path, "play", "mine_here:Seasons", "--learner", "mine_here:Solver", "--floor", "0.5", "--rounds", "40",
-        "--seeds", "1", "--set", "period=20", "--set", "bonus=2", "--json",
-    )  # fmt: skip
-    assert played.returncode == 0, played.stderr
-    assert list(json.loads(played.stdout)["learners"]) == ["mine_here:Solver"]
     ran = command(tmp_path, "run", "study.toml", "--workers", "1", "--out", "results")
     assert ran.returncode == 0, ran.stderr
+    monkeypatch.chdir(tmp_path)
+    words = "play mine_here:Seasons --learner mine_here:Solver --floor 0.5 --rounds 40 --set period=20 --set bonus=2"
+    played = forks.run(tmp_path, [*words.split(), "--seeds", "1", "--json"])
+    assert played.code == 0, played.err
+    assert list(json.loads(played.out)["learners"]) == ["mine_here:Solver"]
     (tmp_path / "mine_here.py").write_text(SOURCE.replace("0.9, 0.6", "0.8, 0.6"))
-    monkeypatch.chdir(tmp_path)  # from here on in this process, which is quicker
+    # From here on in this process, which is quicker.
     proved = called(monkeypatch, capsys, "guarantee mine_here:Solver --actions 3 --rounds 40 --floor 0.5")
     assert "nothing is proved of it" in proved.out, proved.err
     resumed = called(monkeypatch, capsys, "run study.toml --workers 1 --out results", code=2)
@@ -288,6 +288,7 @@ def test_dask_workers_get_the_sources_and_give_the_same_numbers(folder: Path, tm
     study = parse(STUDY.format(module="mine_shipped"))
     with ThreadPoolExecutor(1) as executor:
         here = run_study(study, tmp_path / "here", executor=executor).read_bytes()
+    forks.start()
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         with distributed.Client(cluster, set_as_default=False) as client:
             client.run(lambda path: sys.path.remove(path) if path in sys.path else None, str(folder))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from tests import forks
 
 import lewa
 from lewa.cli.shared import executor_at
@@ -179,6 +180,7 @@ def test_a_dask_cluster_changes_no_bit(tmp_path: Path) -> None:
     distributed: Any = import_module("distributed")
     path, tables = folder(tmp_path / "log", log(300), files=3), folder(tmp_path / "table", wide(40), files=3)
     of_table: Any = {**COLUMNS, "learner": "exp3", "seeds": 2, "points": 2}
+    forks.start()
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         executor_at(cluster.scheduler_address) as workers,

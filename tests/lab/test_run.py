@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from pyarrow import parquet
+from tests import forks
 
 import lewa
 from lewa.lab import places, schedule
@@ -80,7 +81,7 @@ def worlds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder = tmp_path / "worlds"
     folder.mkdir()
     (folder / "worlds_of_tests.py").write_text(WORLDS)
-    monkeypatch.syspath_prepend(folder)  # spawned processes get this process's path
+    monkeypatch.syspath_prepend(folder)  # processes that are started get this process's path
     yield folder
     (folder / "hold").unlink(missing_ok=True)
     sys.modules.pop("worlds_of_tests", None)
@@ -323,27 +324,42 @@ run_study(read(sys.argv[1]), sys.argv[2], workers=2)
 """
 
 
+def interrupt(study: Path, out: Path, worlds: Path) -> None:
+    """Run a study in a process that spawns its workers, as users do, and press Ctrl-C."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", SCRIPT, str(study), str(out)]
+    with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
+        until(lambda: half_is_done(out, worlds))
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+        try:
+            printed = process.communicate(timeout=20)[1]
+        finally:
+            process.kill()
+        assert process.returncode != 0
+        assert "SpawnProcess" not in printed  # no worker complains
+
+
+def kill(study: Path, out: Path, worlds: Path) -> None:
+    """Run a study in a process that forks its workers, and kill it."""
+    process = forks.process(forks.run_study, study, out, daemon=False)
+    until(lambda: half_is_done(out, worlds))
+    process.kill()
+    process.join(20)
+    assert process.exitcode == -signal.SIGKILL
+
+
+def half_is_done(out: Path, worlds: Path) -> bool:
+    return len(ids(out)) == 3 and sum(waits == "True" for _, waits, _ in begun(worlds)) == 2
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for the workers in /proc")
-@pytest.mark.parametrize("by", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_a_study_that_was_stopped_goes_on_where_it_was(by: signal.Signals, worlds: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [kill, interrupt])
+def test_a_study_that_was_stopped_goes_on_where_it_was(stop: Any, worlds: Path, tmp_path: Path) -> None:
     text = study_of(worlds, 3, "", ", waits = true")
     (tmp_path / "study.toml").write_text(text)
     (worlds / "hold").touch()
     out = tmp_path / "out"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", SCRIPT, str(tmp_path / "study.toml"), str(out)]
-    with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
-        until(lambda: len(ids(out)) == 3 and sum(waits == "True" for _, waits, _ in begun(worlds)) == 2)
-        if by == signal.SIGKILL:
-            process.kill()
-        else:
-            os.killpg(process.pid, by)  # as a terminal does: the workers get it too
-        try:
-            said = process.communicate(timeout=20)[1]
-        finally:
-            process.kill()
-        assert process.returncode != 0
-        assert "SpawnProcess" not in said  # no worker complains
+    stop(tmp_path / "study.toml", out, worlds)
     workers = {int(pid) for pid, _, _ in begun(worlds)}
     until(lambda: not any(map(alive, workers)), 10)  # they still had runs to wait for
     finished = ids(out)
@@ -361,6 +377,7 @@ def test_a_study_that_was_stopped_goes_on_where_it_was(by: signal.Signals, world
     assert table == alone(study, tmp_path / "alone")
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_two_processes_of_which_one_dies_give_the_file_of_one_thread(worlds: Path, tmp_path: Path) -> None:
     study = parse(study_of(worlds, 4, "", ', dies = "once"'))
     table = run_study(study, tmp_path / "out", workers=2).read_bytes()
@@ -372,6 +389,7 @@ def test_two_processes_of_which_one_dies_give_the_file_of_one_thread(worlds: Pat
     assert table == alone(study, tmp_path / "alone")
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_a_run_that_takes_every_worker_down_is_named_and_the_rest_is_kept(worlds: Path, tmp_path: Path) -> None:
     study = parse(study_of(worlds, 1, "", ', dies = "always"', ", waits = true"))
     with pytest.raises(ValueError, match=r"dies=always/T=200/ewa/seed0 crashed 3 workers"):
@@ -402,6 +420,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_file(worlds: Path, tmp_pat
             os.kill(killed[0], signal.SIGKILL)
             (worlds / "hold").unlink()
 
+    forks.start()
     with dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         table = run_study(study, tmp_path / "out", cluster=address, progress=kill_one).read_bytes()

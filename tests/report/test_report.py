@@ -262,6 +262,7 @@ def test_a_reproduction_has_a_section_for_each_study(reproduced: Path) -> None:
 # The page is one file ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_the_same_numbers_give_the_same_bytes_whoever_draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     here = study(tmp_path / "here", ONE_GAME.replace("[100, 300, 1000]", "100"))  # three figures, which two processes share
     shutil.copytree(here, tmp_path / "there")

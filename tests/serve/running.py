@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import multiprocessing
 import os
 import signal
 import time
@@ -16,15 +15,12 @@ import pytest
 from lewa.plugins import allow_only
 from lewa.serve.loopback import Connection
 from lewa.serve.run import serve
+from tests import forks
 
 # Tests that start and kill many servers take minutes: `make test-service` runs them.
 long = pytest.mark.skipif(
     not os.environ.get("LEWA_SERVICE"), reason="it starts and kills servers for minutes: `make test-service` runs it"
 )
-# Most of a start is to import libraries: servers are forked from a process that has done so.
-forked = multiprocessing.get_context("forkserver")
-uvicorn = ["uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl"]
-forked.set_forkserver_preload(["lewa.serve.sqlite", "lewa.serve.postgres", *uvicorn, __name__])
 IDLE = 120.0  # seconds without any work after which a process that starts hangs
 WAIT = 30.0  # seconds after which a caller sends its call again
 LONGEST = 3600.0  # seconds, for one that works and is never ready
@@ -51,8 +47,7 @@ class Process:
     """A forked server, with what the tests need of a process."""
 
     def __init__(self, *arguments: Any) -> None:
-        self._process = forked.Process(target=_serve, args=arguments, daemon=True)
-        self._process.start()
+        self._process = forks.process(_serve, *arguments)
         assert self._process.pid is not None
         self.pid = self._process.pid
 
