@@ -243,7 +243,7 @@ class AgentState(StateParts):
         units, table, recent = self._units_so_far(pending), self.statistics.table, self.recent.table
         for name, values in numbers.items():
             f = self._fields[name]
-            if add_all(table[f], recent[f], values, play, units[f], self._unbounded and f > 0):
+            if add_all(table[f], recent[f], np.asarray(values), play, units[f], self._unbounded and f > 0):
                 for action in range(len(self.setup.actions)):
                     self.compare(action, [f])
         if whole:

@@ -41,7 +41,7 @@ def _usual_vector(value: object, size: int) -> Vector | None:
     """Return a plain list or array of so many finite numbers as an array; None for everything else."""
     if type(value) is np.ndarray and value.dtype == np.float64 and value.shape == (size,):
         numbers = value.copy()
-    elif type(value) in (list, tuple) and len(value) == size and {float, int}.issuperset(map(type, value)):  # type: ignore[arg-type]
+    elif isinstance(value, list | tuple) and len(value) == size and {float, int}.issuperset(map(type, value)):
         try:
             numbers = np.array(value, dtype=np.float64)
         except OverflowError:  # an integer of hundreds of digits
