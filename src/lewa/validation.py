@@ -10,6 +10,8 @@ import numpy as np
 from lewa.types import Vector
 
 LARGEST_WHOLE = 2**53  # up to here every whole number is a float
+FEW = 16  # numbers that Python looks at one by one in less time than NumPy calls take
+_DOUBLE = np.dtype(np.float64)
 
 
 def nearest(word: str, words: list[str]) -> str:
@@ -91,6 +93,8 @@ def as_path(name: str, value: object) -> str:
 
 def as_floats(name: str, values: object, what: str = "numbers") -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the values as float64; raise ValueError unless they are an array of numbers without a mask."""
+    if type(values) is np.ndarray and values.dtype is _DOUBLE:
+        return values
     try:
         if np.ma.is_masked(values):
             raise ValueError
@@ -105,6 +109,8 @@ def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dty
     `first` is the index of the first row, if the values are a slice of a larger array.
     """
     array = as_floats(name, values, "finite numbers in [0, 1]")
+    if array.size <= FEW and all(0 <= value <= 1 for value in array.ravel().tolist()):
+        return array
     wrong = ~((array >= 0) & (array <= 1))  # true for NaN too
     if wrong.any():
         where = tuple(int(k) for k in np.argwhere(wrong)[0])
@@ -118,12 +124,16 @@ def in_unit(name: str, values: object, first: int = 0) -> np.ndarray[Any, np.dty
 
 def plain(array: Any) -> Any:
     """Return the array in the layout that loops are compiled for: float64, contiguous, writable."""
+    if type(array) is np.ndarray and array.dtype is _DOUBLE and array.flags.carray:
+        return array
     return np.require(array, np.float64, ["C", "W"])
 
 
 def as_floor(floor: object) -> Vector:
     """Return one floor per constraint, each in [0, 1]; a single number stands for one constraint."""
-    array = np.atleast_1d(in_unit("floor", floor))
+    array = in_unit("floor", floor)
+    if array.ndim == 0:
+        array = array.reshape(1)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(f"floor must be one number per constraint, at least one, got an array of shape {array.shape}")
     return array

@@ -1,6 +1,5 @@
 """ExpBanditLEWA by hand, and its inequality in exact expectation: over all draws of short games."""
 
-from itertools import product
 from math import exp, expm1, log, sqrt
 from typing import Any
 
@@ -41,18 +40,21 @@ def test_in_expectation_over_all_draws_the_inequality_holds(eta: float, rate: fl
         kept[:, 0] = floor
         base = rng.random((T, K))
         regret = steep = total = 0.0
-        for path in product(range(K), repeat=T):
-            state, chance, Q, gained = lewa.functional.start(learner, K), 1.0, 0.0, 0.0
-            for t, i in enumerate(path):
+        paths = [(lewa.functional.start(learner, K), 1.0, 0.0, 0.0)]  # with the same beginning they share it
+        for t in range(T):
+            longer = []
+            for state, chance, Q, gained in paths:
                 p = lewa.functional.play(learner, state)
                 leader = int(p[1] > p[0])
                 rewards = np.where(np.arange(K) == leader, 0.0, base[t])  # what is likely pays nothing
-                seen = Bandit(i, float(p[i]), float(rewards[i]), kept[t, i : i + 1].copy(), p)
-                state = lewa.functional.learn(learner, state, seen)
-                chance *= p[i]
-                Q += max(0.0, floor - kept[t, i])
-                gained += rewards[0] - rewards[i]
+                for i in range(K):
+                    seen = Bandit(i, float(p[i]), float(rewards[i]), kept[t, i : i + 1].copy(), p)
+                    after, missed = lewa.functional.learn(learner, state, seen), max(0.0, floor - kept[t, i])
+                    longer.append((after, chance * p[i], Q + missed, gained + rewards[0] - rewards[i]))
+            paths = longer
+        for _, chance, Q, gained in paths:
             regret, steep, total = regret + chance * gained, steep + chance * exp(rate * Q), total + chance
+        assert len(paths) == K**T
         assert total == pytest.approx(1)
         assert regret + steep - 1 <= C * (1 + expm1(rate) * steep) + 1e-9
 

@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from math import log, pi, sqrt
+from typing import Any
 
 import numpy as np
 
 from lewa.agent.records import JsonObject
-from lewa.kernels import exact, program
+from lewa.kernels import exact, or_plain, program
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import Scale
 
@@ -230,7 +231,7 @@ def _add_many(
 @exact
 def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: float, raw: bool) -> float:
     """Add one value to the row of its quantity; return its unit, clipped unless it is to be raw."""
-    K = (row.size - WIDTH) // PARTS
+    K = (len(row) - WIDTH) // PARTS
     x: float = (d - row[ZERO]) / row[SPAN]
     unit: float = min(max(x, -LARGEST_UNIT), LARGEST_UNIT)
     guess = (0.5 + row[UNIT_SUM]) / (row[COUNT] + 1)
@@ -318,7 +319,7 @@ def _is_due(row: Vector, action: int, fields: int) -> bool:
 
     Where they do neither, which is nearly always, `find_shift` and `find_common_shift` of recent.py would do nothing.
     """
-    K, due = (row.size - WIDTH) // PARTS, False
+    K, due = (len(row) - WIDTH) // PARTS, False
     i = WIDTH + action
     n, before = row[i + 5 * K], row[i + 8 * K]
     if n % STEP == 0:
@@ -359,6 +360,29 @@ def add_recent(recent: Vector, d: float) -> None:
     recent[WINDOW + 1] = (1 - weight) * recent[WINDOW + 1] + weight * d
 
 
-add_action = program(_add_action, alone=False)
+def _plain_add_action(
+    table: Matrix,
+    recent: Matrix,
+    desk: Matrix,
+    multiplier: Vector,
+    action: int,
+    propensity: float,
+    unbounded: bool,
+    learn: bool,
+) -> bool:
+    """Do what `_add_action` does, bit for bit: Python reads memory views, and adds its own numbers, in half the time."""
+    fields, due = len(table), False
+    for f, d in enumerate(desk[0].tolist()):
+        if d == d:
+            row: Any = memoryview(table[f])
+            last: Any = memoryview(recent[f])
+            desk[1, f] = _add_value(row, last, d, action, propensity, unbounded and f > 0)
+            due |= _is_due(row, action, fields)
+    if learn:
+        table[1:, MULTIPLIER_SUM] += multiplier
+    return due
+
+
+add_action = or_plain(_plain_add_action)(program(_add_action, alone=False))
 add_many = program(_add_many, alone=False)
 add_all = program(_add_all, alone=False)

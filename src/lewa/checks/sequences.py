@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -82,7 +82,7 @@ def walk(learner: Learner, actions: int, sequence: World | None = None) -> Itera
         i = _drawable(p, int(action))
         state, charged = charge(learner, state, i)
         seen = feedback_of(learner, p, rewards, constraints, i, charged)
-        yield Step(state, p, deepcopy(seen), context)
+        yield Step(state, p, seen._replace(**{name: copy(value) for name, value in seen._asdict().items()}), context)
         state = functional.learn(learner, state, seen)
 
 

@@ -10,13 +10,14 @@ from lewa.engine.compile import compile_learner
 from lewa.engine.masking import restrict, sample_action
 from lewa.engine.sleeping import hide, hide_weights, project, wake, weight_shares
 from lewa.feedback import NOTHING, Bandit, FeedbackKind, Full, feedback_kind, full_feedback
-from lewa.kernels import DICE, keys, leaves, pack, uniform, unpack
+from lewa.kernels import DICE, keys, leaves, pack, plain_uniform, unpack
 from lewa.learners.base import Learner
 from lewa.types import Matrix, State, Vector, Words
 from lewa.validation import as_count, short_repr
 
 NO_DICE = np.zeros(1, dtype=np.uint64)  # of a session that draws no action
 NO_PLAY = NOTHING
+SPARE = np.zeros(1)
 
 
 class Choice(NamedTuple):
@@ -45,21 +46,25 @@ class Session:
     def _begin(self, learner: Learner, actions: int, state: object) -> None:
         self.learner, self.actions = learner, actions
         kind = type(self.learner)
-        first = self.learner.start(self.actions)  # also refuses parameters that break a law
+        sizes = self.learner.state_sizes
+        if state is None or actions not in sizes:
+            first = self.learner.start(self.actions)  # also refuses parameters that break a law
+            sizes[actions] = [np.size(leaf) for leaf in leaves(first)]
         values = pack(self.learner, first if state is None else state)
-        if state is not None and [np.size(leaf) for leaf in leaves(state)] != [np.size(leaf) for leaf in leaves(first)]:
+        if state is not None and [np.size(leaf) for leaf in leaves(state)] != sizes[actions]:
             raise ValueError(
                 f"state must belong to {kind.__name__} with {self.actions} actions and {self.learner.floor.size} "
                 f"constraints, got {short_repr(state)}"
             )
         self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
-        self.memory: Vector = np.append(values, 0.0)  # and a spare number, for `steps.learn_one`
+        self.memory: Vector = np.concatenate((values, SPARE))  # and a spare number, for `steps.learn_one`
         self.state: State = unpack(kind, self.memory)[1]
         multiplier: Vector | None = getattr(self.state, "multiplier", None)
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
         self._charged: Vector | None = getattr(self.state, "charged", None)  # None: the learner does not charge
         self._available: Vector | None = getattr(self.state, "available", None)  # None: it does not know masks
         self._features: Vector = getattr(self.state, "features", NOTHING)  # none: it looks at no context
+        self._former: tuple[Vector, State] | None = None  # a buffer for a copy of the state, and its views
 
     def adopt(self, learner: Learner, state: object, actions: int | None = None) -> None:
         """Continue with a learner of the same class with other parameters, from a state that may have other actions."""
@@ -144,9 +149,7 @@ class Session:
         return self._charged.copy()
 
     def _uniform(self, t: int) -> float:
-        plain = getattr(uniform, "py_func", uniform)  # compiling it takes longer than the numbers of most sessions
-        with np.errstate(over="ignore"):  # the stream wraps around
-            return float(plain(self.dice[0], t))
+        return plain_uniform(self.dice[0], t)  # compiling the other takes longer than the numbers of most sessions
 
     def rehearse(self) -> None:
         """Play and learn one round on a copy: a rule that does not compile is refused before anything has happened."""
@@ -188,10 +191,18 @@ class Session:
             if available is not None and unknown:
                 self.learner.hold_back(self.state, self.play_among(available), unknown)
         else:
-            there, before = np.array(available, dtype=np.float64), unpack(type(self.learner), self.memory.copy())[1]
+            there, before = np.array(available, dtype=np.float64), self._copy_state()
             hide_weights(self.state, there)
             self.steps.learn_bandit(self.memory, *seen)
             wake(self.state, before, seen, there == 0, unknown)
+
+    def _copy_state(self) -> State:
+        """Return a copy of the state, in a buffer that the next call uses again."""
+        if self._former is None:
+            memory = self.memory.copy()
+            self._former = memory, unpack(type(self.learner), memory)[1]
+        self._former[0][:] = self.memory
+        return self._former[1]
 
 
 def dice_of(seed: int) -> Words:

@@ -29,12 +29,13 @@ CLOSE = 1e-11
 
 def hide(s: State, there: Vector) -> None:
     """Change a learner's state so that its play is over the available actions; all of it has to be put back after that."""
-    gone = np.flatnonzero(there == 0)
     hide_weights(s, there)
     if hasattr(s, "book"):  # statistics for a budget: what is not there costs more than there is
+        gone = there == 0
         s.book.drawn[gone] = s.book.drawn.max() + 1
         s.book.reward[gone], s.book.cost[gone] = WORST, -WORST
     elif _has_means(s, there.size):
+        gone = there == 0
         s.drawn[gone] = np.maximum(s.drawn[gone], 1.0)
         s.mean[gone] = WORST
 
@@ -153,9 +154,11 @@ def _adds_estimates(s: Any, name: str, actions: int) -> bool:
 def weigh(weights: Any) -> None:
     """Rebuild the cache of weights from their logarithms: see kernels/weights/hedge.py."""
     top = float(weights.log.max())
-    weights.value[:] = np.exp(weights.log - top)
-    weights.head[:] = weights.value.sum()
-    weights.head[1] = top
+    np.exp(weights.log - top, out=weights.value)
+    total = weights.value.sum()
+    weights.head[:] = total, top, total
+    if not weights.tree.size:
+        return
     level, below = weights.level.astype(int).tolist(), weights.value
     for start, end in reversed(list(pairwise(level))):
         weights.tree[start:end] = np.add.reduceat(below, np.arange(0, below.size, 16))

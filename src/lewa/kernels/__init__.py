@@ -25,7 +25,7 @@ from lewa.kernels.estimates import (
     update_mean_of,
     update_means,
 )
-from lewa.kernels.exponential import exp
+from lewa.kernels.exponential import exp, plain_exp
 from lewa.kernels.forecasts import (
     Forecasts,
     count_answer,
@@ -39,7 +39,7 @@ from lewa.kernels.forecasts import (
 )
 from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
 from lewa.kernels.inverse_gap import weigh_gaps
-from lewa.kernels.jit import exact, program, routine, rule
+from lewa.kernels.jit import exact, or_plain, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
 from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
@@ -56,7 +56,7 @@ from lewa.kernels.projection import (
     stitched,
     temper,
 )
-from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, toss, uniform
+from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, plain_uniform, toss, uniform
 from lewa.kernels.records import comparable, field_types, flat, leaves, state_type
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
 from lewa.kernels.serialize import dump, load
@@ -178,11 +178,14 @@ __all__ = [
     "normalize_normalhedge",
     "observe",
     "ones",
+    "or_plain",
     "pace",
     "pace_by_average",
     "pack",
     "pick",
     "place",
+    "plain_exp",
+    "plain_uniform",
     "play_densest",
     "play_largest",
     "play_least_drawn",

@@ -82,38 +82,41 @@ def _run_as_python(form: Any, learner: type) -> None:
 def pack(*records: object) -> Vector:
     """Copy learners and states, records of floats, arrays and records, into one new buffer."""
     arrays = [np.asarray(leaf, dtype=np.float64) for record in records for leaf in leaves(record)]
-    memory = np.empty(3 * len(arrays) + sum(array.size for array in arrays))
-    start = 3 * len(arrays)
-    for n, array in enumerate(arrays):
+    start, header = 3 * len(arrays), list[float]()
+    for array in arrays:
         rows, columns = array.shape if array.ndim == 2 else (1, array.size)
-        memory[3 * n : 3 * n + 3] = start, rows, columns
-        memory[start : start + array.size] = array.ravel()
+        header += (start, rows, columns)
         start += array.size
-    return memory
+    return np.concatenate([np.array(header, dtype=np.float64), *[array.ravel() for array in arrays]])
 
 
 class _Unpacked(NamedTuple):
-    """What plain Python unpacked last."""
+    """What plain Python unpacked of a buffer."""
 
-    form: Any = None
-    memory: Any = None
-    parameters: bytes = b""  # with the header
-    records: Any = None
+    form: Any
+    memory: Vector
+    parameters: bytes  # with the header
+    end: int  # of the parameters
+    records: tuple[Any, Any]
 
 
-_last = _Unpacked()
+MOST = 8  # buffers of which plain Python remembers what it unpacked
+_unpacked: dict[int, _Unpacked] = {}  # by the place of the buffer, which stays its own while it stands here
 
 
 def unpack(learner: type, memory: Vector) -> tuple[Any, Any]:
     """Return the learner in its compiled form, and its state; their arrays are views of the buffer."""
-    global _last
-    form, last = compiled_form(learner), _last
-    place = _place_of_state(form)
-    parameters = memory[: int(memory[place]) if place < memory[0] else memory.size].tobytes()  # a state may be empty
     # Plain Python calls this at every step: the views of the same buffer are the same, while no parameter was changed.
-    if last.memory is not memory or last.form is not form or last.parameters != parameters:
-        _last = last = _Unpacked(form, memory, parameters, _reader(form)(form, memory))
-    records: tuple[Any, Any] = last.records
+    last = _unpacked.get(id(memory))
+    form = learner if last is not None and last.form is learner else compiled_form(learner)
+    if last is not None and last.memory is memory and last.form is form and memory[: last.end].tobytes() == last.parameters:
+        return last.records
+    place = _place_of_state(form)
+    end = int(memory[place]) if place < memory[0] else memory.size  # a state may be empty
+    records = _reader(form)(form, memory)
+    if len(_unpacked) >= MOST:
+        _unpacked.clear()
+    _unpacked[id(memory)] = _Unpacked(form, memory, memory[:end].tobytes(), end, records)
     return records
 
 

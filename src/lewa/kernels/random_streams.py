@@ -4,24 +4,51 @@ A run has two streams, nature's and the dice's, both derived from its seed. Ever
 nature, whichever of its numbers the learner happens to look at, and results do not depend on threads or processes.
 """
 
-import numpy as np
-from numba import config
+from functools import lru_cache
+from typing import Any
 
-from lewa.kernels.jit import program, rule
+import numpy as np
+
+from lewa.kernels.jit import or_plain, program, rule
 from lewa.types import Cube, Indices, Matrix, Vector, Words
 
 NATURE, DICE = 0, 1
 STRIDE = np.uint64(0x9E3779B97F4A7C15)
 FIRST, SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+_STRIDE, _FIRST, _SECOND, _ALL = int(STRIDE), int(FIRST), int(SECOND), 2**64 - 1  # for Python's own integers
+_UNIT = 1.0 / 9007199254740992.0
 
 
 def keys(seed: int) -> Words:
     """Return the keys of the game's stream and of the draws for one seed."""
+    return np.array(_keys(seed), dtype=np.uint64)
+
+
+@lru_cache(maxsize=1024)
+def _keys(seed: int) -> tuple[int, int]:
     nature, dice = np.random.SeedSequence(seed).spawn(2)
-    return np.array([nature.generate_state(1, np.uint64)[0], dice.generate_state(1, np.uint64)[0]])
+    return nature.generate_state(1, np.uint64).item(), dice.generate_state(1, np.uint64).item()
 
 
+def plain_uniform(key: np.uint64, n: int) -> float:
+    """Return `uniform` in Python's own integers: NumPy's would warn that they wrap around, which they are meant to."""
+    z = (int(key) + int(n) * _STRIDE) & _ALL
+    z = ((z ^ (z >> 30)) * _FIRST) & _ALL
+    z = ((z ^ (z >> 27)) * _SECOND) & _ALL
+    return ((z ^ (z >> 31)) >> 11) * _UNIT
+
+
+def _uniforms(key: Words, places: np.ndarray[Any, np.dtype[np.uint64]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the numbers of the stream at these positions; in arrays NumPy's integers wrap around without a word."""
+    z = key[:1] + places * STRIDE
+    z = (z ^ (z >> S30)) * FIRST
+    z = (z ^ (z >> S27)) * SECOND
+    u: np.ndarray[Any, np.dtype[np.float64]] = ((z ^ (z >> S31)) >> S11).astype(np.float64) * _UNIT
+    return u
+
+
+@or_plain(plain_uniform)
 @rule
 def uniform(key: np.uint64, n: int) -> float:
     """Return the n-th number of the stream, uniform in [0, 1): SplitMix64 (Steele, Lea, Flood 2014) read at position n."""
@@ -30,10 +57,6 @@ def uniform(key: np.uint64, n: int) -> float:
     z = (z ^ (z >> S27)) * SECOND
     z = z ^ (z >> S31)
     return float(z >> S11) * (1.0 / 9007199254740992.0)
-
-
-if vars(config)["DISABLE_JIT"]:  # as plain Python it would warn that numbers wrap around, which they are meant to
-    uniform = np.errstate(over="ignore")(uniform)
 
 
 @program
@@ -61,6 +84,12 @@ def place(t: int, i: int, actions: int, constraints: int) -> int:
     return (t * actions + i) * (1 + constraints)
 
 
+def _plain_lots(key: Words, first: int, out: Vector) -> None:
+    """Write the same numbers in a few steps of NumPy."""
+    out[:] = _uniforms(key, np.arange(first, first + out.size, dtype=np.uint64))
+
+
+@or_plain(_plain_lots)
 @program
 def lots(key: Words, first: int, out: Vector) -> None:
     """Write the numbers of the stream from position `first` on: a block of a game's rounds, flat."""
@@ -68,6 +97,17 @@ def lots(key: Words, first: int, out: Vector) -> None:
         out[n] = uniform(key[0], first + n)
 
 
+def _plain_toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
+    """Toss the same coins in a few steps of NumPy."""
+    m, K = q.shape
+    n = rewards.shape[0]
+    first = place(start, 0, K, m)
+    u = _uniforms(key, np.arange(first, first + n * K * (1 + m), dtype=np.uint64)).reshape(n, K, 1 + m)
+    rewards[:] = u[:, :, 0] < p
+    constraints[:] = u[:, :, 1:].transpose(0, 2, 1) < q
+
+
+@or_plain(_plain_toss)
 @program
 def toss(p: Vector, q: Matrix, key: Words, start: int, rewards: Matrix, constraints: Cube) -> None:
     """Coins for a block of rounds from `start` on: rewards with means p, constraints with means q."""

@@ -218,7 +218,8 @@ def make(name: str, actions: int, horizon: int, floor: object, **settings: Any) 
     if tuning := _tuning(name):
         settings["tuning"] = tuning
     learner = kind.tuned(actions, horizon, floor, **{k: v for k, v in settings.items() if k in arguments})
-    return learner.replace(**{k: v for k, v in settings.items() if k not in arguments})
+    others = {k: v for k, v in settings.items() if k not in arguments}
+    return learner.replace(**others) if others else learner
 
 
 def settings_in_context(name: str, features: int, policies: int = 0) -> dict[str, int]:
@@ -242,13 +243,19 @@ def check_looks_at_features(name: str) -> None:
 
 def settings_of(name: str) -> list[str]:
     """Return the names of all settings: the arguments of the tuning, the parameters, and those of an inner learner."""
-    kind, (inside, plus, _) = find(name), name.rpartition("+")
+    kind: Any = find(name)  # mypy takes the hash of a class for that of its objects
+    inside, plus, _ = name.rpartition("+")
+    return list(_settings(kind, tuple(settings_of(inside)) if plus else None, _tuning(name)))
+
+
+@cache
+def _settings(kind: Any, inside: tuple[str, ...] | None, tuning: str) -> tuple[str, ...]:
     arguments = _arguments(kind).values()
     known = {argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD}
-    known |= set(settings_of(inside) if plus else field_types(kind))
-    if tuning := _tuning(name):
+    known |= set(field_types(kind) if inside is None else inside)
+    if tuning:
         known -= {"tuning", *kind.tunings[tuning].fixes}
-    return sorted(known - {"actions", "horizon", "floor"})
+    return tuple(sorted(known - {"actions", "horizon", "floor"}))
 
 
 def _arguments(kind: Any) -> Mapping[str, Parameter]:

@@ -1,7 +1,7 @@
 """The base class of learners, and checks of their parameters."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import wraps
+from functools import cached_property, wraps
 from numbers import Integral
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
@@ -61,7 +61,8 @@ class Learner:
     def __post_init__(self) -> None:
         for name, kind in field_types(type(self)).items():
             value = getattr(self, name)
-            object.__setattr__(self, name, as_real(name, value) if kind is float else _array(name, value))
+            if kind is not float or type(value) is not float:
+                object.__setattr__(self, name, as_real(name, value) if kind is float else _array(name, value))
         self.check()
 
     def __eq__(self, other: object) -> bool:
@@ -81,6 +82,11 @@ class Learner:
     def parameters(self) -> dict[str, Any]:
         """The parameters by name: floats and read-only arrays, the floor among them."""
         return {name: getattr(self, name) for name in field_types(type(self))}
+
+    @cached_property
+    def state_sizes(self) -> dict[int, list[int]]:
+        """The sizes of the arrays of its state by numbers of actions, as far as sessions asked for them."""
+        return {}
 
     def replace(self, **changes: object) -> Self:
         """Return a learner like this one with these parameters changed."""
@@ -281,6 +287,8 @@ def _text(value: object) -> str:
 def check_whole(**values: object) -> None:
     """Check that numbers of actions and rounds are integers of at least 1."""
     for name, value in values.items():
+        if type(value) is int and 1 <= value <= LARGEST_WHOLE:  # most values are, and the next test takes long
+            continue
         if not isinstance(value, Integral) or isinstance(value, bool) or int(value) < 1:
             require(False, f"{name} must be an integer of at least 1", **{name: value})
         elif int(value) > LARGEST_WHOLE:

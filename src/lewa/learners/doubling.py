@@ -1,6 +1,7 @@
 """Doubling: any tuned learner without a horizon, restarted in epochs that double."""
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from inspect import signature
 from math import ceil, log2
 from typing import Any, Self
@@ -141,8 +142,14 @@ class Doubling(Wrapper):
 
     def at(self, epoch: int) -> Learner:
         """Return the learner of an epoch, counted from 0."""
-        entries = {name: self.parameters[name][epoch] for name in self.tables()}
-        return self.kind(**entries, floor=self.floor)  # type: ignore[call-arg]
+        return self._epochs[epoch]
+
+    @cached_property
+    def _epochs(self) -> list[Learner]:
+        tables = {name: self.parameters[name] for name in self.tables()}
+        columns = {name: table.tolist() if table.ndim == 1 else table for name, table in tables.items()}
+        entries = [{name: column[k] for name, column in columns.items()} for k in range(self.length.size)]
+        return [self.kind(**each, floor=self.floor) for each in entries]  # type: ignore[call-arg]
 
     def check(self) -> None:
         """Check that every epoch obeys the laws of the inner learner, and starts it in the same state."""

@@ -89,6 +89,8 @@ def as_rows(reserves: Vector, floor: Vector) -> Matrix:
 
 def check_reserves(reserves: Vector, floor: Vector) -> None:
     """Check that reserves are as many numbers in [0, 1] for each constraint."""
+    if reserves.shape == (0,):
+        return
     fits = reserves.ndim == 1 and reserves.size % floor.size == 0 and bool(((reserves >= 0) & (reserves <= 1)).all())
     law = f"reserves must be numbers in [0, 1], as many for each of {floor.size} constraints"
     require(fits, law, reserves=reserves.tolist())

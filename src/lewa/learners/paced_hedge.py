@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from lewa.feedback import Full
-from lewa.kernels import comparable, dot, exp, measure_unit, pace, positive, rule
+from lewa.kernels import comparable, dot, exp, measure_unit, pace, plain_exp, positive, rule
 from lewa.learners.base import Learner, check_positive, check_problem
 from lewa.learners.expectations import (
     check_columns,
@@ -299,8 +299,8 @@ def mix_at_start(s: PacedHedgeState) -> None:
     It is plain Python, so that nothing is compiled to start a learner.
     """
     r, sharp = s.reward[0].tolist(), sqrt(log(max(s.mixture.size, 2)) * s.totals[CLOCK] / 1e-18)
-    power, top, z = getattr(exp, "py_func", exp), max(r), 0.0  # the kernel's exponential: NumPy's differs between machines
-    q = [power(sharp * (reward - top)) for reward in r]
+    top, z = max(r), 0.0
+    q = [plain_exp(sharp * (reward - top)) for reward in r]  # the kernel's exponential: NumPy's differs between machines
     for x in q:
         z += x
     z = 1 / z

@@ -200,7 +200,7 @@ def log_spaced(rounds: int, numbers: int = 1) -> Indices:
 
 
 def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
-    if floor.size == 1 and constraints.max() >= floor[0]:
+    if (constraints >= floor[:, np.newaxis]).all(axis=0).any():  # one action is a play
         return
     best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
     if not best.feasible:

@@ -184,7 +184,9 @@ def checked(setting: Setting) -> Setting:
     """Return the setting; raise ValueError if it is inconsistent."""
     for name in ("epsilon", "slater", "variation", "corruption"):
         value = getattr(setting, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, Real)):
+        if value is None:
+            continue
+        if type(value) is not float and (isinstance(value, bool) or not isinstance(value, Real)):
             raise ValueError(f"{name} must be a number, got {short_repr(value)}")
         if isinstance(value, int | float) and abs(value) > LARGEST:
             raise ValueError(f"{name} must be at most {LARGEST:g}, got {short_repr(value)}")
