@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
-from tests.report.folders import ONE_GAME, SMALL, only_svg, reproduction, study
+from tests.report.folders import ONE_GAME, SMALL, only_svg, study
 
 import lewa
 from lewa import cli
@@ -219,13 +219,6 @@ def test_what_cannot_be_shown_is_left_out(tmp_path: Path, changes: dict[str, str
 
 
 # The reproduction --------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("reproduced")
-    with only_svg():
-        return write_report(reproduction(folder / "all", study(folder / "one", ONE_GAME))).parent
 
 
 def test_a_reproduction_shows_every_verdict_first(reproduced: Path) -> None:
