@@ -105,12 +105,15 @@ build/litellm/proxy: build/litellm/installed
 test-litellm: build/litellm/installed
 	NUMBA_DISABLE_JIT=1 PYTHONPATH=$(CURDIR)/src build/litellm/bin/python -m pytest -p no:cacheprovider tests/adapters/test_litellm.py
 
-# The wheel in a clean environment that has its core dependencies only: they are installed already, so they are linked.
+# The wheel in a clean environment that has its core dependencies only: they are installed already, so they are linked. pip does
+# what uv cannot, as above.
 wheel: $(VENV)/tested
 	rm -rf build/wheel && mkdir -p build/wheel
-	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
+	$(BIN)/uv build --quiet --wheel --out-dir build/wheel . \
+	  || $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir build/wheel .
 	$(BIN)/python -m venv --without-pip build/wheel/env
-	$(BIN)/python -m pip --python build/wheel/env/bin/python install --quiet --no-compile --no-deps build/wheel/lewa-*.whl
+	$(BIN)/uv pip install --quiet --no-deps --python build/wheel/env/bin/python build/wheel/lewa-*.whl \
+	  || $(BIN)/python -m pip --python build/wheel/env/bin/python install --quiet --no-compile --no-deps build/wheel/lewa-*.whl
 	$(BIN)/python .ci/link_core.py build/wheel/env/lib/python3*/site-packages
 	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Generator, Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -185,6 +186,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(f"{item.nodeid} is a {part} test, but its file does not say mark.{part}")
         if item.path in slow:
             item.add_marker("slow")
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A browser that all tests share."""
+    from tests.browser import started
+
+    yield from started(tmp_path_factory.mktemp("browser"))
 
 
 @pytest.fixture

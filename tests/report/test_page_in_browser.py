@@ -1,78 +1,65 @@
 """The page of a study in a real browser: what people see, on a wide screen, on a phone, in the dark and on paper."""
 
 import re
-import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.report.folders import ONE_GAME, SMALL, only_svg, reproduction, study
+from tests.browser import look, needed
+from tests.report.folders import SMALL, only_svg, study
 
 from lewa.report.study_report import write_report
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="Chromium is not installed: apt install chromium chromium-driver"
-)
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+pytestmark = needed
 MANY_LEARNERS = SMALL.replace("[100, 300, 1000]", "[30, 100, 300]") + "".join(
     f'\n[[learners]]\nname = "lewa"\nsettings = {{ eta = {eta} }}\n' for eta in (0.001, 0.01, 0.03, 0.1, 0.3)
 )
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    folder = tmp_path_factory.mktemp("pages")
+def pages(reproduced: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     with only_svg():
-        one = write_report(study(folder / "study", MANY_LEARNERS))
-        all_of_them = write_report(reproduction(folder / "all", study(folder / "small", ONE_GAME)))
-    return {"study": one.as_uri(), "reproduction": all_of_them.as_uri()}
+        one = write_report(study(tmp_path_factory.mktemp("pages") / "study", MANY_LEARNERS))
+    return {"study": one.as_uri(), "reproduction": (reproduced / "index.html").as_uri()}
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))  # told where it is, it fetches nothing
-    yield driver
-    driver.quit()
-
-
-@pytest.fixture(params=["study", "reproduction"])
-def shown(request: pytest.FixtureRequest, browser: Any, pages: dict[str, str]) -> Any:
-    """A page on a wide screen in the light, everything unfolded."""
-    seen_on(browser, 1280)
-    browser.get_log("browser")
+@pytest.fixture(scope="module", params=["study", "reproduction"])
+def page(request: pytest.FixtureRequest, browser: Any, pages: dict[str, str]) -> Iterator[Any]:
+    """A page that the tests which only look at it share."""
     browser.get(pages[request.param])
-    browser.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    return browser
+    yield browser
+    browser.get("about:blank")
 
 
-def seen_on(browser: Any, width: int, media: str = "screen", scheme: str = "light") -> None:
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media, "features": features})
+@pytest.fixture
+def shown(page: Any) -> Any:
+    """The page on a wide screen in the light, everything unfolded."""
+    return as_at_first(page)
 
 
-def test_nothing_goes_wrong_and_nothing_is_fetched(shown: Any) -> None:
-    assert shown.get_log("browser") == []
-    assert shown.execute_script("return performance.getEntriesByType('resource').length") == 0
-    assert shown.execute_script("return document.compatMode") == "CSS1Compat"
+@pytest.fixture
+def fresh(page: Any) -> Any:
+    """The same, loaded anew: its tables are not sorted."""
+    page.get_log("browser")
+    page.refresh()
+    return as_at_first(page)
+
+
+def as_at_first(page: Any) -> Any:
+    look(page, 1280)
+    page.execute_script("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    return page
+
+
+only_study = pytest.mark.parametrize("page", ["study"], indirect=True)
+only_reproduction = pytest.mark.parametrize("page", ["reproduction"], indirect=True)
+
+
+def test_nothing_goes_wrong_and_nothing_is_fetched(fresh: Any) -> None:
+    assert fresh.get_log("browser") == []
+    assert fresh.execute_script("return performance.getEntriesByType('resource').length") == 0
+    assert fresh.execute_script("return document.compatMode") == "CSS1Compat"
 
 
 def test_figures_are_there_and_can_be_seen(shown: Any) -> None:
@@ -109,18 +96,18 @@ return found;
 
 @pytest.mark.parametrize("width", [1280, 360])
 def test_words_in_figures_neither_overlap_nor_are_cut(shown: Any, width: int) -> None:
-    seen_on(shown, width)
+    look(shown, width)
     assert shown.execute_script(OVERLAPS) == []
 
 
 @pytest.mark.parametrize("width", [320, 360, 390, 768, 1024, 1280, 1500])
 def test_the_page_never_scrolls_sideways(shown: Any, width: int) -> None:
-    seen_on(shown, width)
+    look(shown, width)
     assert shown.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_it_fits_a_sheet_of_paper_and_is_printed_light(shown: Any) -> None:
-    seen_on(shown, 718, media="print", scheme="dark")
+    look(shown, 718, "dark", "print")
     assert shown.execute_script("return document.documentElement.scrollWidth") <= 718
     assert shown.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
@@ -135,15 +122,15 @@ def test_what_is_folded_is_unfolded_for_printing(shown: Any) -> None:
 
 
 def test_the_dark_has_other_colours_that_can_be_read(shown: Any) -> None:
-    look = (
+    colours = (
         "const of = (one, what) => getComputedStyle(one)[what], svg = document.querySelector('figure svg');"
         "return [of(document.body, 'backgroundColor'), of(document.body, 'color'),"
         " of(document.querySelector('td.yes'), 'color'),"
         " ...[...svg.querySelectorAll('text')].map((one) => of(one, 'fill'))]"
     )
-    light = shown.execute_script(look)
-    seen_on(shown, 1280, scheme="dark")
-    dark = shown.execute_script(look)
+    light = shown.execute_script(colours)
+    look(shown, 1280, "dark")
+    dark = shown.execute_script(colours)
     assert all(one != other for one, other in zip(light, dark, strict=True))
     for paper, *words in (light, dark):
         assert all(contrast(paper, word) >= 3.5 for word in words), (paper, words)
@@ -177,50 +164,50 @@ def column(browser: Any, name: str) -> tuple[Any, list[str], list[Any]]:
     return head, texts, values
 
 
-@pytest.mark.parametrize("shown", ["study"], indirect=True)
-def test_numbers_are_sorted_as_numbers_and_back(shown: Any) -> None:
-    head, _, before = column(shown, "regret")
+@only_study
+def test_numbers_are_sorted_as_numbers_and_back(fresh: Any) -> None:
+    head, _, before = column(fresh, "regret")
     button = head.find_element("css selector", "button")
     button.click()
-    head, texts, up = column(shown, "regret")
+    head, texts, up = column(fresh, "regret")
     assert up == sorted(before)
     assert up != before
     assert texts != sorted(texts)  # as words they would stand otherwise
     assert head.get_attribute("aria-sort") == "ascending"
     button.click()
-    head, _, down = column(shown, "regret")
+    head, _, down = column(fresh, "regret")
     assert down == sorted(before, reverse=True)
     assert head.get_attribute("aria-sort") == "descending"
 
 
-@pytest.mark.parametrize("shown", ["study"], indirect=True)
-def test_rows_stay_whole_and_only_one_column_is_sorted(shown: Any) -> None:
-    pairs = set(zip(column(shown, "learner")[1], column(shown, "regret")[1], strict=True))
+@only_study
+def test_rows_stay_whole_and_only_one_column_is_sorted(fresh: Any) -> None:
+    pairs = set(zip(column(fresh, "learner")[1], column(fresh, "regret")[1], strict=True))
     for name in ("regret", "learner"):
-        column(shown, name)[0].find_element("css selector", "button").click()
-    assert set(zip(column(shown, "learner")[1], column(shown, "regret")[1], strict=True)) == pairs
-    words = column(shown, "learner")[1]
+        column(fresh, name)[0].find_element("css selector", "button").click()
+    assert set(zip(column(fresh, "learner")[1], column(fresh, "regret")[1], strict=True)) == pairs
+    words = column(fresh, "learner")[1]
     assert words == sorted(words)
-    assert column(shown, "regret")[0].get_attribute("aria-sort") is None
+    assert column(fresh, "regret")[0].get_attribute("aria-sort") is None
 
 
-@pytest.mark.parametrize("shown", ["reproduction"], indirect=True)
-def test_what_has_no_number_stays_at_the_end(shown: Any) -> None:
-    button = column(shown, "bound")[0].find_element("css selector", "button")
-    shown.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
+@only_reproduction
+def test_what_has_no_number_stays_at_the_end(fresh: Any) -> None:
+    button = column(fresh, "bound")[0].find_element("css selector", "button")
+    fresh.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", button)
     for _ in range(2):
         button.click()
-        assert column(shown, "bound")[2] == [48.9, None]
+        assert column(fresh, "bound")[2] == [48.9, None]
 
 
-@pytest.mark.parametrize("shown", ["study"], indirect=True)
-def test_the_keyboard_sorts_too(shown: Any) -> None:
+@only_study
+def test_the_keyboard_sorts_too(fresh: Any) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    head, _, before = column(shown, "violation")
-    shown.execute_script("arguments[0].querySelector('button').focus()", head)
-    shown.switch_to.active_element.send_keys(Keys.ENTER)
-    head, _, after = column(shown, "violation")
+    head, _, before = column(fresh, "violation")
+    fresh.execute_script("arguments[0].querySelector('button').focus()", head)
+    fresh.switch_to.active_element.send_keys(Keys.ENTER)
+    head, _, after = column(fresh, "violation")
     assert after == sorted(before)
     assert head.get_attribute("aria-sort") == "ascending"
 
@@ -228,7 +215,7 @@ def test_the_keyboard_sorts_too(shown: Any) -> None:
 # Contents ----------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shown", ["reproduction"], indirect=True)
+@only_reproduction
 def test_contents_and_claims_lead_to_their_study(shown: Any) -> None:
     for link in ("nav a[href='#two']", "table a[href='#two']"):
         shown.execute_script("document.documentElement.style.scrollBehavior = 'auto'; scrollTo(0, 0)")
@@ -237,13 +224,13 @@ def test_contents_and_claims_lead_to_their_study(shown: Any) -> None:
         assert 0 <= top < 800
 
 
-@pytest.mark.parametrize("shown", ["reproduction"], indirect=True)
+@only_reproduction
 def test_contents_stand_beside_the_page_where_there_is_room(shown: Any) -> None:
-    seen_on(shown, 1500)
+    look(shown, 1500)
     shown.refresh()
     assert shown.find_element("css selector", "nav li a").is_displayed()
     right = shown.execute_script("return document.querySelector('nav').getBoundingClientRect().right")
     assert right <= shown.execute_script("return document.querySelector('main').getBoundingClientRect().left")
-    seen_on(shown, 1000)
+    look(shown, 1000)
     shown.refresh()
     assert not shown.find_element("css selector", "nav li a").is_displayed()

@@ -1,7 +1,6 @@
 """The page in a real browser: drawn live, in the light and in the dark, on a phone, with what an admin may do."""
 
 import contextlib
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,20 +10,10 @@ import pytest
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 
 from lewa.serve.demo import SETUP
+from tests.browser import look, needed
 from tests.serve.running import Server, running
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None or DRIVER is None, reason="Chromium is not installed: apt install chromium chromium-driver"
-)
-FLAGS = (
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-sync",
-)
+pytestmark = needed
 
 
 def traffic(server: Server, count: int) -> None:
@@ -44,21 +33,12 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Iterator[Any]:
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = str(CHROMIUM)
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('browser')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
-    driver.get(f"http://127.0.0.1:{server.port}/")
-    driver.add_cookie({"name": "lewa_key", "value": server.key})
-    yield driver
-    driver.quit()
+@pytest.fixture(scope="module", autouse=True)
+def signed_in(browser: Any, server: Server) -> Iterator[None]:
+    browser.get(f"http://127.0.0.1:{server.port}/")
+    browser.add_cookie({"name": "lewa_key", "value": server.key})
+    yield
+    browser.get("about:blank")  # a page that is open calls the server again and again
 
 
 def until(what: Any, seconds: float = 60) -> Any:
@@ -69,13 +49,6 @@ def until(what: Any, seconds: float = 60) -> Any:
                 return result
         assert time.monotonic() < end, what
         time.sleep(0.1)
-
-
-def look(browser: Any, width: int, scheme: str = "light") -> None:
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "screen", "features": features})
 
 
 def text(browser: Any, selector: str) -> str:
