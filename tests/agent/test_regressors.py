@@ -12,6 +12,9 @@ import numpy as np
 import pytest
 
 import lewa
+from lewa.engine.session import Session, dice_of
+from lewa.feedback import Bandit
+from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, SquareCbLewa, WidthSquareCbLewa, score_error
 from lewa.types import Vector
 
 ACTIONS = ["small", "large"]
@@ -65,6 +68,27 @@ class ByTask:
 
     def predict_one(self, row: dict[str, float]) -> float:
         return self.last.get(row["task_0"] > 0, 0.0)
+
+
+class Process(Ridge):
+    """The same with the standard deviation of its prediction, as a Gaussian process of scikit-learn has it."""
+
+    def __init__(self, bad: float | None = None) -> None:
+        super().__init__()
+        self.bad = bad
+
+    def predict(self, rows: Any, return_std: bool = False) -> Any:
+        if not return_std:
+            return super().predict(rows)
+        std = 0.3 * np.sqrt(np.einsum("ij,ij->i", rows, np.linalg.solve(self.matrix, rows.T).T))
+        return super().predict(rows), std if self.bad is None or self.sums[0] == 0.25 else np.full(len(rows), self.bad)
+
+
+class Silent(Ridge):
+    """What `Process` was before it had standard deviations."""
+
+
+Silent.__name__ = "Process"
 
 
 def make(regressor: Any = None, **settings: Any) -> lewa.Agent:
@@ -329,3 +353,113 @@ def check_with(model: Any, folder: Path) -> None:
     opened = lewa.Agent.open(folder / "j", regressor=model)  # the model itself has learned nothing
     assert opened.pull(context={"task": "code"}) == decision
     assert state(opened) == state(agent)
+
+
+def test_a_width_is_the_standard_deviation_of_a_score_in_units_of_its_error() -> None:
+    learner = WidthSquareCbLewa(**SquareCbLewa.tuned(2, 100, 0.5, features=1).parameters)
+    session = Session(learner, 2, dice_of(0))
+    session.multiplier[0] = 2.0
+    session.see(np.array([1.0, 0.6, 0.4, 0.5, 0.5, 0.03, 0.02, 0.0, 0.5]))  # the constant, predictions, deviations
+    session.play()
+    e = 0.09 + 2.0**2 * 0.25  # before any answer: (S_0 + lambda^2 S_1)/N
+    assert session.state.spread**2 * e == pytest.approx([0.03**2 + 2.0**2 * 0.02**2, 2.0**2 * 0.5**2])
+
+
+def test_a_regressor_with_deviations_has_at_least_half_of_the_weight() -> None:
+    agent, silent = make(Process()), make(Silent())
+    for each in (agent, silent):
+        for t in range(60):
+            task = ("code", "chat")[t % 2]
+            each.update(each.pull(context={"task": task, "tokens": 500 * (t % 3)}), reward=0.5, cost=0.5)
+    least = [each._state.driver.state.forecasts.weight[-1].min() for each in (agent, silent)]  # type: ignore[attr-defined]
+    assert least[0] == pytest.approx(0.5)
+    assert least[1] < 0.45
+
+
+def test_with_the_deviations_of_the_ridge_it_plays_as_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lewa.learners.squarecb_lewa.RIDGE_SHARE", 0.0)  # a regressor without deviations has no least share
+    given, dice = SquareCbLewa.tuned(3, 100, 0.5, features=2).parameters, np.random.default_rng(1)
+    plain = Session(RegressorSquareCbLewa(**given), 3, dice_of(0))
+    wide = Session(WidthSquareCbLewa(**given), 3, dice_of(0))
+
+    def see(features: Vector) -> None:
+        """Show the same to both, and to the second one the deviations that have the first one's widths."""
+        plain.see(features)
+        plain.play()
+        deviations = np.zeros((3, 2))
+        deviations[:, 0] = plain.state.spread * np.sqrt(score_error(plain.state))
+        wide.see(np.append(features, deviations))
+
+    for t in range(80):
+        features = np.append([1.0, dice.random()], dice.random(6))
+        see(features)
+        choice = plain.choose(t)
+        assert wide.choose(t).play == pytest.approx(choice.play, abs=1e-9)
+        see(features)
+        told = Bandit(choice.action, choice.propensity, dice.random(), dice.random(1), choice.play, choice.charged)
+        plain.learn(told)
+        wide.learn(told)
+        assert wide.state.totals == pytest.approx(plain.state.totals, abs=1e-9)
+
+
+@pytest.mark.parametrize("late", [0, 9])
+def test_a_decision_records_deviations_and_the_journal_brings_them_back(late: int, tmp_path: Path) -> None:
+    agent = make(Process(), journal=tmp_path / "j")
+    first = agent.pull(context={"task": "code"})
+    assert first.features[8:] == (1.0,) * 4  # the whole range, before the first answer of an action
+    agent.update(first, reward=0.7, cost=0.3)
+    records = run(agent, 60, late)
+    decision = records[-2]
+    assert len(decision.features) == 4 + 2 * 4
+    assert all(0 < width < 0.3 for width in decision.features[8:])
+    agent.stop_journal()
+    opened = lewa.Agent.open(tmp_path / "j", regressor=Process())
+    again = make(Process())
+    again.apply(first)
+    again.update(first, reward=0.7, cost=0.3)
+    again.replay(records)
+    context = {"task": "code", "tokens": 7}
+    assert state(agent) == state(opened) == state(again)
+    assert agent.pull(context=context) == opened.pull(context=context) == again.pull(context=context)
+
+
+def test_a_journal_without_deviations_is_continued_without_them(tmp_path: Path) -> None:
+    agent = make(Silent(), journal=tmp_path / "j")
+    run(agent, 30, late=4)
+    agent.stop_journal()
+    opened = lewa.Agent.open(tmp_path / "j", regressor=Process())
+    assert state(opened) == state(agent)
+    assert opened.pull(context={"task": "code"}) == agent.pull(context={"task": "code"})
+    opened.stop_journal()
+    make(Process(), journal=tmp_path / "k").stop_journal()
+    with pytest.raises(ValueError, match=r"made with a Process that returns standard deviations: .* return_std") as error:
+        lewa.Agent.open(tmp_path / "k", regressor=Silent())
+    assert len(str(error.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -0.1])
+def test_a_deviation_that_is_none_is_the_whole_range_and_named_in_the_status(bad: float) -> None:
+    agent = make(Process(bad))
+    run(agent, 20)
+    decision = agent.pull(context={"task": "code"})
+    assert decision.features[4:8] == (0.5,) * 4  # what is expected
+    assert decision.features[8:] == (1.0,) * 4
+    assert f"its expected value was used instead; last error: ValueError: its standard deviation is {bad}" in str(
+        agent.status()
+    )
+
+
+def test_a_deviation_without_measure_leaves_the_learner_finite() -> None:
+    agent = make(Process(1e300))
+    run(agent, 20)
+    assert max(agent.pull(context={"task": "code"}).features[8:]) <= 1e6
+    assert np.isfinite(agent._state.driver.memory).all()
+
+
+def test_a_regressor_whose_deviation_is_no_number_is_refused() -> None:
+    class Odd(Ridge):
+        def predict(self, rows: Any, return_std: bool = False) -> Any:
+            return super().predict(rows)
+
+    with pytest.raises(ValueError, match="predict a number, and its standard deviation with return_std=True, got Odd"):
+        make(Odd())

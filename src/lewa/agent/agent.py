@@ -161,7 +161,7 @@ class Agent(ChangeMethods, AgentCore):
         wish = setup.Wish(learner, feedback, goal, tuning, 0 if columns is None else columns.size, len(advisers))
         learner_name, tuned = setup.make_learner(wish, len(labels), rounds, items, prior)
         if model is not None:
-            tuned = for_regressor(learner_name, tuned)
+            tuned = for_regressor(learner_name, tuned, regressor)
         governed = as_governor(governor, safe)
         rule = None if governed is None else Rule(governed, labels, items, rounds)
         self._begin(

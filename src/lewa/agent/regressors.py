@@ -6,6 +6,7 @@ learner itself reads what they predict from the features of a decision, which it
 
 import warnings
 from copy import deepcopy
+from inspect import signature
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,10 +15,11 @@ from lewa.agent.records import Decision
 from lewa.agent.setup import Setup
 from lewa.learners import SquareCbLewa
 from lewa.learners.base import Learner
-from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
+from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
 from lewa.types import Matrix, Vector
 from lewa.validation import short_repr
 
+WHOLE_RANGE, WIDEST = 1.0, 1e6  # standard deviations: of an action without answers, and the largest that is used
 NEAR = 1e-6  # by which predictions may differ from those on record: other machines round otherwise
 NOT_SAVED = (
     "a fitted regressor is not saved: make the agent with a journal, and open it by "
@@ -30,6 +32,9 @@ class Model(Protocol):
 
     def predict(self, x: Vector) -> Any:
         """Return the prediction at these features."""
+
+    def predict_with_width(self, x: Vector) -> tuple[Any, Any]:
+        """Return the prediction and its standard deviation; only of a regressor that `has_widths`."""
 
     def learn(self, x: Vector, y: float) -> None:
         """Learn one answer."""
@@ -45,6 +50,11 @@ class OfRows:
         """Return the prediction at these features."""
         return self.model.predict(x.reshape(1, -1))[0]
 
+    def predict_with_width(self, x: Vector) -> tuple[Any, Any]:
+        """Return the prediction and its standard deviation."""
+        mean, deviation = self.model.predict(x.reshape(1, -1), return_std=True)
+        return mean[0], deviation[0]
+
     def learn(self, x: Vector, y: float) -> None:
         """Learn one answer."""
         self.model.partial_fit(x.reshape(1, -1), np.array([y]))
@@ -59,6 +69,10 @@ class OfNames:
     def predict(self, x: Vector) -> Any:
         """Return the prediction at these features."""
         return self.model.predict_one(dict(zip(self.names, x.tolist(), strict=True)))
+
+    def predict_with_width(self, x: Vector) -> tuple[Any, Any]:
+        """Raise TypeError: a distribution of river is one of answers, with their noise."""
+        raise TypeError("river has no standard deviation of a prediction without the noise of an answer")
 
     def learn(self, x: Vector, y: float) -> None:
         """Learn one answer."""
@@ -78,8 +92,8 @@ class Regressors:
         assert context is not None
         self._prior: Matrix = learner.prior
         self._actions, self._fields, self._inputs = setup.actions, setup.fields, context.size
-        names = context.feature_names
-        _try(_as_model(_copy(regressor), names), context.size, regressor)
+        self._wide, names = isinstance(learner, WidthSquareCbLewa), context.feature_names
+        _try(_as_model(_copy(regressor), names), context.size, regressor, self._wide)
         self._models = [[_as_model(_copy(regressor), names) for _ in setup.fields] for _ in setup.actions]
         self._answered = [False] * len(setup.actions)
         self._failures: dict[tuple[int, int], tuple[int, str]] = {}  # by action and quantity: how many, and the last
@@ -88,24 +102,27 @@ class Regressors:
         self._interrupt: BaseException | None = None  # such as KeyboardInterrupt, of an answer that had been taken
 
     def look(self, x: Vector) -> Vector:
-        """Return the features of a decision: those of its context, and the predictions at them."""
+        """Return the features of a decision: those of its context, the predictions at them, and perhaps their widths."""
         targets, K = self._prior.shape
-        predictions = [self._predict(k, o, x) for k in range(K) for o in range(targets)]
-        return np.concatenate([x, predictions])
+        pairs = np.array([self._predict(k, o, x) for k in range(K) for o in range(targets)])
+        return np.concatenate([x, pairs[:, 0], pairs[:, 1]] if self._wide else [x, pairs[:, 0]])
 
-    def _predict(self, k: int, o: int, x: Vector) -> float:
-        expected = float(self._prior[o, k])
+    def _predict(self, k: int, o: int, x: Vector) -> tuple[float, float]:
+        """Return a prediction and its standard deviation; that is the whole range where nothing is known."""
+        expected, width, model = float(self._prior[o, k]), WHOLE_RANGE, self._models[k][o]
         if not self._answered[k]:
-            return expected
+            return expected, width
         try:
-            y = expected + float(self._models[k][o].predict(x))
+            mean, deviation = model.predict_with_width(x) if self._wide else (model.predict(x), width)
+            y, width = expected + float(mean), float(deviation)
         except Exception as error:
             self._fail(k, o, error)
-            return expected
-        if not np.isfinite(y):
-            self._fail(k, o, ValueError(f"it predicts {y}"))
-            return expected
-        return min(max(y, 0.0), 1.0) if o == 0 else max(y, 0.0)  # a cost may be above its range
+            return expected, WHOLE_RANGE
+        if not (np.isfinite(y) and np.isfinite(width) and width >= 0):
+            bad = f"its standard deviation is {width}" if np.isfinite(y) else f"it predicts {y}"
+            self._fail(k, o, ValueError(bad))
+            return expected, WHOLE_RANGE
+        return min(max(y, 0.0), 1.0) if o == 0 else max(y, 0.0), min(width, WIDEST)  # a cost may be above its range
 
     def learn(self, features: Vector, k: int, units: Vector) -> None:
         """Learn the answer to a decision with these features, in units of [0, 1]: the reward, then the constraints.
@@ -167,11 +184,19 @@ def as_regressor_name(regressor: object, contextual: bool) -> str | None:
     return type(regressor).__name__
 
 
-def for_regressor(name: str, learner: Learner) -> Learner:
+def has_widths(regressor: object) -> bool:
+    """Return whether a regressor says how sure it is of a prediction, by the argument that scikit-learn has for it."""
+    try:
+        return "return_std" in signature(regressor.predict).parameters  # type: ignore[attr-defined]
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def for_regressor(name: str, learner: Learner, regressor: object) -> Learner:
     """Return the learner with room for what regressors predict; refuse one that has no ridge in whose place they stand."""
     if not isinstance(learner, SquareCbLewa):
         raise ValueError(f"a regressor replaces the ridge of squarecb-lewa and needs that learner, got learner={name!r}")
-    return RegressorSquareCbLewa(**learner.parameters)
+    return (WidthSquareCbLewa if has_widths(regressor) else RegressorSquareCbLewa)(**learner.parameters)
 
 
 def bind(setup: Setup, regressor: object) -> Regressors | None:
@@ -184,6 +209,11 @@ def bind(setup: Setup, regressor: object) -> Regressors | None:
         raise ValueError(f"this agent was made with a {setup.regressor}: {NOT_SAVED}")
     if (name := as_regressor_name(regressor, contextual=True)) != setup.regressor:
         raise ValueError(f"this agent was made with a {setup.regressor}: pass a regressor of that class, got a {name}")
+    if isinstance(setup.learner, WidthSquareCbLewa) and not has_widths(regressor):
+        raise ValueError(
+            f"this agent was made with a {setup.regressor} that returns standard deviations: pass a regressor whose predict "
+            f"takes return_std, got {short_repr(regressor)}"
+        )
     return Regressors(regressor, setup)
 
 
@@ -199,15 +229,17 @@ def _as_model(regressor: Any, names: list[str]) -> Model:
     )
 
 
-def _try(model: Model, features: int, regressor: object) -> None:
+def _try(model: Model, features: int, regressor: object, wide: bool) -> None:
     """Refuse a regressor that cannot learn one answer, or predicts no number then."""
     try:
         model.learn(np.ones(features), 0.25)
-        predicted = model.predict(np.ones(features))
-        float(predicted)
+        for number in model.predict_with_width(np.ones(features)) if wide else (model.predict(np.ones(features)),):
+            float(number)
     except Exception as error:
+        width = ", and its standard deviation with return_std=True" if wide else ""
         raise ValueError(
-            f"a regressor must learn single answers and predict a number, got {type(regressor).__name__}: {_in_words(error)}"
+            f"a regressor must learn single answers and predict a number{width}, got {type(regressor).__name__}: "
+            f"{_in_words(error)}"
         ) from error
 
 

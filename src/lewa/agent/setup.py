@@ -30,7 +30,7 @@ from lewa.kernels import dump, load, pack
 from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.known_constraints import all_learned
-from lewa.learners.squarecb_lewa import RegressorSquareCbLewa
+from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
 from lewa.measures import best_fixed_play
 from lewa.plugins import LEARNERS, source_stamp
 from lewa.types import Matrix
@@ -137,6 +137,8 @@ class Setup:
                 del plain[name]
         if not plain["sources"]:
             del plain["sources"]
+        if isinstance(self.learner, WidthSquareCbLewa):
+            plain["widths"] = True
         return {**plain, "learner": dump(self.learner)}
 
 
@@ -146,7 +148,8 @@ def from_plain(plain: Plain) -> Setup:
     columns = as_context(plain["context"], most=LARGEST_WHOLE) if "context" in plain else None
     constraints = as_constraints([constraints_.from_plain(**line) for line in plain["lines"]], columns)
     names, policy = field_names(constraints), plain["unanswered"]
-    kind = find(plain["name"]) if plain.get("regressor") is None else RegressorSquareCbLewa
+    by_regressor = WidthSquareCbLewa if plain.get("widths") is True else RegressorSquareCbLewa
+    kind = find(plain["name"]) if plain.get("regressor") is None else by_regressor
     learner = load(kind, all_learned(kind, plain["learner"], len(actions)))
     check_floor(learner, constraints)
     return Setup(

@@ -235,7 +235,7 @@ class SquareCbLewa(Learner):
             by_features = regress(self.prior, s, o, i)
             weigh_memories(s.forecasts, o, i, y - self.prior[o, i], price * price / (2 * e), by_features)
         keep_shares(s.forecasts, i, s.totals[CLOCK])
-        if 0 < s.features.size == x.size:
+        if 0 < s.features.size == x.size or s.features.size > x.size + self.prior.size:
             hold_share(s.forecasts, i, RIDGE_SHARE)
         count_answer(s.forecasts, self.memories, i)
         for o in range(targets):
@@ -289,6 +289,20 @@ class RegressorSquareCbLewa(SquareCbLewa):
         return state._replace(features=np.append(state.features, self.prior.T))
 
 
+@dataclass(frozen=True)
+class WidthSquareCbLewa(RegressorSquareCbLewa):
+    """The same with regressors that say how sure they are.
+
+    The predictions are followed by their standard deviations d, in the same order. The width of an action is beta times
+    the standard deviation of its score: w_k = (d_{0,k}^2 + sum_j lambda_j^2 d_{j,k}^2)/e. As the ridge regression, these
+    regressors have at least half of the weight beside the memories: their widths are those of their predictions alone.
+    """
+
+    def start(self, actions: int) -> SquareCbLewaState:
+        state = RegressorSquareCbLewa.start(self, actions)
+        return state._replace(features=np.append(state.features, np.ones(self.prior.size)))
+
+
 @rule
 def score_error(s: SquareCbLewaState) -> float:
     """e = (S_0 + sum_j lambda_j^2 S_j)/N: the mean squared error of a score at the current prices"""
@@ -323,10 +337,24 @@ def look(prior: Matrix, s: SquareCbLewaState, k: int) -> None:
 
     Without features both are those after the last answer, and a play does not change the state.
     """
+    d = s.ridge.whitened.shape[1]
     if s.features.size > 0:
-        s.spread[k] = sqrt(whiten(s.ridge, s.features[: s.ridge.whitened.shape[1]], k))
+        if s.features.size > d + prior.size:
+            s.spread[k] = deviation(prior, s, k)
+        else:
+            s.spread[k] = sqrt(whiten(s.ridge, s.features[:d], k))
         for o in range(prior.shape[0]):
             stand_beside(s.forecasts, o, k, regress(prior, s, o, k))
+
+
+@rule
+def deviation(prior: Matrix, s: SquareCbLewaState, k: int) -> float:
+    """sqrt((d_0^2 + sum_j lambda_j^2 d_j^2)/e), of the standard deviations d that the features contain for action k"""
+    first = s.ridge.whitened.shape[1] + prior.size + k * prior.shape[0]
+    square = s.features[first] ** 2
+    for j in range(s.multiplier.size):
+        square += (s.multiplier[j] * s.features[first + 1 + j]) ** 2
+    return sqrt(square / score_error(s))
 
 
 @rule

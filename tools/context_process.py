@@ -1,0 +1,91 @@
+"""A Gaussian process for the digits of docs/contexts.md: a regressor that an agent can have in place of its ridge."""
+
+from typing import Any
+
+import numpy as np
+
+from lewa.types import Matrix, Vector
+
+NOISE, GUESS, GUESSES = 0.01, 0.3, 10  # of an answer, in units of the scale; the scale before any answer, and its weight
+
+
+class GaussianProcess:
+    """An exact Gaussian process that learns one answer at a time, by the verbs of scikit-learn.
+
+    Its kernel is scale^2 (1 + exp(-gamma |x - y|^2)), its noise NOISE scale^2, where scale^2 is the mean of GUESS^2, which
+    counts GUESSES times, and of the squared error, in units of its variance, of each input that is new. Answers to the same
+    input are merged. It holds the inverse of the covariance matrix: with n inputs, an answer and a prediction at a new input
+    take time of order n^2.
+    """
+
+    def __init__(self, gamma: float) -> None:
+        self.gamma, self.size, self.places = gamma, 0, dict[bytes, int]()
+        self.inputs, self.inverse = np.zeros((0, 0)), np.zeros((0, 0))  # with room for more than `size`
+        self.counts, self.means, self.weights = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.squares, self.news = GUESSES * GUESS**2, GUESSES
+
+    def _kernel(self, x: Vector) -> Vector:
+        """Return 1 + exp(-gamma |x - y|^2) for each input y."""
+        y = self.inputs[: self.size]
+        gaps = np.maximum(np.einsum("ij,ij->i", y, y) - 2 * (y @ x) + x @ x, 0)
+        kernel: Vector = 1 + np.exp(-self.gamma * gaps)
+        return kernel
+
+    def predict(self, rows: Matrix, return_std: bool = False) -> Any:
+        """Return the means at the rows, and on request the standard deviations of these means."""
+        results = [self._at(np.asarray(row, dtype=np.float64)) for row in rows]
+        means, variances = (np.array(column) for column in zip(*results, strict=True))
+        scale = self.squares / self.news
+        return (means, np.sqrt(scale * np.maximum(variances, 0))) if return_std else means
+
+    def _at(self, x: Vector) -> tuple[float, float]:
+        """Return the mean and the variance at x; those at an input follow from its answers alone."""
+        if (place := self.places.get(x.tobytes())) is not None:
+            noise = NOISE / self.counts[place]
+            return float(self.means[place] - noise * self.weights[place]), float(
+                noise - noise**2 * self.inverse[place, place]
+            )
+        if self.size == 0:
+            return 0.0, 2.0
+        kernel = self._kernel(x)
+        return float(kernel @ self.weights), 2.0 - float(kernel @ (self.inverse[: self.size, : self.size] @ kernel))
+
+    def partial_fit(self, rows: Matrix, targets: Vector) -> "GaussianProcess":
+        """Learn the rows, one after the other."""
+        for row, target in zip(rows, targets, strict=True):
+            x = np.array(row, dtype=np.float64)
+            if (place := self.places.get(x.tobytes())) is None:
+                self._append(x, float(target))
+            else:
+                self._repeat(place, float(target))
+            n = self.size
+            self.weights = self.inverse[:n, :n] @ self.means[:n]
+        return self
+
+    def _append(self, x: Vector, target: float) -> None:
+        n, (mean, variance) = self.size, self._at(x)
+        self.squares += (target - mean) ** 2 / (variance + NOISE)
+        self.news += 1
+        if n == len(self.counts):
+            self._grow(max(2 * n, 64), x.size)
+        solved = self.inverse[:n, :n] @ self._kernel(x)
+        self.inverse[:n, :n] += np.outer(solved / (variance + NOISE), solved)
+        self.inverse[n, :n] = self.inverse[:n, n] = -solved / (variance + NOISE)
+        self.inverse[n, n] = 1 / (variance + NOISE)
+        self.inputs[n], self.counts[n], self.means[n], self.places[x.tobytes()] = x, 1, target, n
+        self.size += 1
+
+    def _repeat(self, place: int, target: float) -> None:
+        """Lower the noise of an input from NOISE/n to NOISE/(n + 1), by the formula of Sherman and Morrison."""
+        n, count = self.size, self.counts[place]
+        column, less = self.inverse[:n, place].copy(), NOISE / (count + 1) - NOISE / count
+        self.inverse[:n, :n] -= np.outer(column * (less / (1 + less * column[place])), column)
+        self.counts[place] += 1
+        self.means[place] += (target - self.means[place]) / self.counts[place]
+
+    def _grow(self, room: int, features: int) -> None:
+        n, old = self.size, (self.inputs, self.inverse, self.counts, self.means)
+        self.inputs, self.inverse = np.zeros((room, features)), np.zeros((room, room))
+        self.counts, self.means = np.zeros(room), np.zeros(room)
+        if n:
+            self.inputs[:n], self.inverse[:n, :n], self.counts[:n], self.means[:n] = old
