@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lewa.agent.statistics import Statistics, add_action
-from lewa.kernels import exp, lots, plain_exp, plain_uniform, toss, uniform
+from lewa.kernels import exp, lots, plain_exp, plain_uniform, tilting, toss, uniform
 from lewa.units import Scale
 
 DICE = np.random.default_rng(3)
@@ -17,6 +17,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered")  # NumPy'
 def rule_of(function: Any) -> Any:
     """Return the function that is compiled elsewhere."""
     return function.py_func
+
+
+def both(function: Any) -> tuple[Any, Any]:
+    """Return what Python runs, and what is compiled elsewhere."""
+    return function, rule_of(function)
 
 
 def test_exponentials() -> None:
@@ -46,6 +51,18 @@ def test_blocks_of_random_numbers() -> None:
     np.testing.assert_array_equal(*constraints)
 
 
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_passes_of_a_projection(K: int) -> None:
+    for _ in range(200):
+        log, c, least, theta = DICE.normal(0, 30, K), DICE.random(K), DICE.random(), np.float64(DICE.exponential(20))
+        c[0] = least if DICE.random() < 0.3 else c[0]
+        values = np.exp(np.array([log, log]) - log.max())
+        assert tilting._balance(values[0], c, least) == rule_of(tilting._balance)(values[1], c, least)
+        sums = [tilted(log, v, log.max(), theta, c, least) for tilted, v in zip(both(tilting._tilted), values, strict=True)]
+        assert sums[0] == sums[1]
+        assert values[0].tobytes() == values[1].tobytes()
+
+
 @pytest.mark.parametrize("unbounded", [False, True])
 def test_statistics_of_an_answer(unbounded: bool) -> None:
     scales = [Scale(0.0, 1.0), Scale(10.0, -20.0)]
@@ -56,7 +73,7 @@ def test_statistics_of_an_answer(unbounded: bool) -> None:
         values = DICE.normal(0.5, 0.6), np.nan if n % 5 == 0 else DICE.normal(0, 20)
         arguments = multiplier, int(DICE.integers(3)), float(DICE.uniform(0.01, 1)), unbounded, n % 3 > 0
         due = []
-        for add, table, recent, desk in zip((add_action, rule_of(add_action)), tables, recents, desks, strict=True):
+        for add, table, recent, desk in zip(both(add_action), tables, recents, desks, strict=True):
             desk[0] = values
             due.append(bool(add(table, recent, desk, *arguments)))
         assert due[0] == due[1]

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.kernels.exponential import exp
-from lewa.kernels.jit import exact, routine, rule
+from lewa.kernels.jit import exact, or_plain, routine, rule
 from lewa.kernels.records import comparable
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
 from lewa.types import Matrix, Vector
@@ -82,6 +82,19 @@ def _tilt(exponent: float, theta: float, d: float) -> float:
     return exponent + theta * d
 
 
+def _plain_balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
+    a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    for d, v in zip((c - least).tolist(), value.tolist(), strict=True):
+        if d > 0:
+            up = v * d
+            a, a1, a2 = a + up, a1 + up * d, a2 + up * d * d
+        else:
+            down = v * -d
+            b, b1, b2 = b + down, b1 + down * d, b2 + down * d * d
+    return a, a1, a2, b, b1, b2
+
+
+@or_plain(_plain_balance)
 @rule
 def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
     """Return A and B with their first two derivatives by the tilt."""
@@ -98,6 +111,15 @@ def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, floa
     return a, a1, a2, b, b1, b2
 
 
+def _plain_tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
+    z, theta, anchor = 0.0, float(theta), float(anchor)
+    for i, (x, d) in enumerate(zip(exponent.tolist(), (c - least).tolist(), strict=True)):
+        value[i] = v = exp(x + theta * d - anchor)
+        z += v
+    return z
+
+
+@or_plain(_plain_tilted)
 @rule
 def _tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
     """v <- exp(exponent + theta d - anchor), and their sum."""
