@@ -19,6 +19,7 @@ FLAGS = (
     "--no-first-run",
     "--disable-background-networking",
     "--disable-component-update",
+    "--disable-features=PreloadTopChromeWebUI,InitialWebUI",
     "--disable-sync",
 )
 

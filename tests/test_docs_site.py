@@ -34,7 +34,7 @@ def modules() -> Iterator[ModuleType]:
             yield importlib.import_module(info.name)
 
 
-SITE = "from mkdocs.__main__ import cli; cli(prog_name='mkdocs')"
+SITE = "import gc; from mkdocs.__main__ import cli; gc.set_threshold(50_000, 20, 100); cli(prog_name='mkdocs')"
 
 
 def test_the_site_is_built_without_a_warning_and_holds_every_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,15 +48,15 @@ class Process:
 
     def __init__(self, *arguments: Any) -> None:
         self._process = forks.process(_serve, *arguments)
-        assert self._process.pid is not None
-        self.pid = self._process.pid
+        self.pid: int = self._process.pid
 
     def poll(self) -> int | None:
-        return self._process.exitcode
+        code: int | None = self._process.exitcode
+        return code
 
     def wait(self, seconds: float | None = None) -> int:
         self._process.join(seconds)
-        code = self._process.exitcode
+        code: int | None = self._process.exitcode
         assert code is not None, f"the server still runs after {seconds} seconds"
         return code
 

@@ -1,7 +1,9 @@
 """The games that learners are played against. `ALL` is the one registry: a new game is one file and one line there."""
 
 import dataclasses
-from inspect import signature
+from collections.abc import Mapping
+from functools import cache
+from inspect import Parameter, signature
 from typing import Any
 
 from lewa.game import Game
@@ -138,7 +140,7 @@ def settings_of(name: str) -> list[str] | None:
     """Return the parameters of a game and its twists; None if it accepts any parameter."""
     inside, around = split_twists(name)
     kind = find(inside)
-    parameters = signature(kind).parameters.values()
+    parameters = _parameters(kind).values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     preset = {"floor", "rounds"} if _depends_on_problem(kind) else set()  # `for_problem` sets them
@@ -148,6 +150,12 @@ def settings_of(name: str) -> list[str] | None:
         if parameter.kind is not parameter.VAR_POSITIONAL and parameter.name not in preset
     ]
     return names + [key for twist in around for key in sorted(_fields(twist)) if key not in names]
+
+
+@cache
+def _parameters(kind: Any) -> Mapping[str, Parameter]:
+    """Return the parameters of a game, cached: reading them takes longer than making the game."""
+    return signature(kind).parameters
 
 
 def _fields(twist: type[Twist]) -> set[str]:

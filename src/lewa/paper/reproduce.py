@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from functools import cache
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -36,8 +37,9 @@ LEAGUE = 4_000, 2  # rounds and seeds of the league
 # The studies -------------------------------------------------------------------------------------------------------------
 
 
+@cache
 def built_in(name: str) -> Study:
-    """Return the study of that name."""
+    """Return the study of that name, cached: reading it builds every learner and game."""
     file = files("lewa.paper").joinpath("studies", f"{name}.toml")
     return parse(file.read_text(encoding="utf-8"), f"{name}.toml")
 
