@@ -73,6 +73,12 @@ def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
         "| squarecb-lewa, 9 kernel features | 97.0% | 1.000 | 96.9% | 1.000 | 9.0 |\n| linear, full information, in",
     )
     assert "; linear in hindsight: 96 %; 9 kernel features: 97 % and 96.9 %)" in goals(other)[0]
+    assert goals(other)[1].endswith("where there is one. **Missed**: set, limit 8 (97 % and 96.9 %).")
+    process = "| squarecb-lewa, Gaussian process | 97.0% | 1.000 | 97.1% | {} | 9.0 |\n| linear, full information, in"
+    for used, met in (("1.005", True), ("1.006", False)):
+        best = other.replace("| linear, full information, in", process.format(used))
+        assert "; Gaussian process: 97 % and 97.1 %)" in goals(best)[0]
+        assert goals(best)[1].endswith("Met.") == met
     early = REFERENCES.replace("3 features.", "3 features. The best policy earns 1, the best fixed mixture 20.0% of that.")
     assert "set, limit 8 (6.7 %; 4.0 % by the rounds before the first answer)" in goals(early)[4]
 

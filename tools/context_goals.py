@@ -15,7 +15,7 @@ LATE = 1000  # rounds
 LOSS = 1.0  # per cent that late answers, or a useless context, may cost
 AGENT_TIME, ROUND_TIME = 60.0, 15.0  # microseconds
 IN_HINDSIGHT, WITH_DELAY = "linear, full information, in hindsight", "linear, full information, 1,000 late"
-KERNEL = "kernel features"  # a row of the learner with other features
+KERNEL, PROCESS = "kernel features", "Gaussian process"  # rows of the learner with other features, or a regressor
 SPEECH, SPEECH_SHARE, SPEECH_LATE = "context_speech_command", 97.5, 98.0
 
 
@@ -92,6 +92,7 @@ def goals(page: str) -> list[str]:
                 if min(t.results[DEFAULT].rewards) < SHARE
             ],
         ),
+        *_other_rows(long),
         _goal(
             f"It spends at most {USED:g} of the limit.",
             [f"{table.title} ({used:.3f})" for table, used in spent if used > USED],
@@ -133,11 +134,26 @@ def goals(page: str) -> list[str]:
     ]
 
 
+def _other_rows(tables: list[Section]) -> list[str]:
+    """Return the first goal for the best row of each table that has other features or a regressor; nothing without one."""
+    best = [(t, max(rows, key=lambda row: min(row.rewards))) for t in tables if (rows := list(_wider(t).values()))]
+    missed = [f"{t.title} ({row.text()})" for t, row in best if min(row.rewards) < SHARE or max(row.used) > USED]
+    return (
+        [_goal("The same for the best row with other features or a `regressor`, where there is one.", missed)]
+        if best
+        else []
+    )
+
+
+def _wider(table: Section) -> dict[str, Result]:
+    return {name: result for name, result in table.results.items() if name.endswith((KERNEL, PROCESS))}
+
+
 def _ceiling(table: Section) -> str:
     """Return what linear functions of the features can earn, and the learner with other features, if the table has them."""
     best = table.results.get(IN_HINDSIGHT)
     text = "" if best is None else f"; linear in hindsight: {max(best.rewards):g} %"
-    wider = [(name, result) for name, result in table.results.items() if name.endswith(KERNEL)]
+    wider = _wider(table).items()
     return text + "".join(f"; {name.removeprefix(f'{DEFAULT}, ')}: {result.text()}" for name, result in wider)
 
 

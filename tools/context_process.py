@@ -6,7 +6,7 @@ import numpy as np
 
 from lewa.types import Matrix, Vector
 
-NOISE, GUESS, GUESSES = 0.01, 0.3, 10  # of an answer, in units of the scale; the scale before any answer, and its weight
+NOISE, GUESS, GUESSES = 0.01, 0.5, 30  # of an answer, in units of the scale; the scale before any answer, and its weight
 
 
 class GaussianProcess:

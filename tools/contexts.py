@@ -34,8 +34,9 @@ from lewa.learners import (
 )
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector
-from tools.context_goals import IN_HINDSIGHT, WITH_DELAY, with_goals
+from tools.context_goals import IN_HINDSIGHT, PROCESS, WITH_DELAY, with_goals
 from tools.context_kernel import CENTRES, GAMMA, Kernel
+from tools.context_process import GUESS, GUESSES, NOISE, GaussianProcess
 from tools.context_references import Reference, in_hindsight, with_delay
 
 PAGE = Path(__file__).parent.parent / "docs" / "contexts.md"
@@ -76,10 +77,14 @@ take the action with the largest prediction of a ridge regression, less the pric
 shows what linear functions of these features can earn. The other fits it to the rounds that are at least 1,000 rounds old,
 discounted as `squarecb-lewa` does, and shows what the delay costs a learner that is told everything.
 
-The digits have two further rows. Random Fourier features are a fixed map of the pixels. Kernel features are the likeness of
-an image to {centres} centres of clusters of the images, exp(-{gamma:g} |x - centre|^2), made orthogonal by the method of
+The digits have three further rows. Random Fourier features are a fixed map of the pixels. Kernel features are the likeness
+of an image to {centres} centres of clusters of the images, exp(-{gamma:g} |x - centre|^2), made orthogonal by the method of
 Nystroem. The centres come from the images without their digits. Their number, the width, `ridge=0.1` in place of 1, and
-the expected reward 1/10 of every action were chosen with knowledge of this set.
+the expected reward 1/10 of every action were chosen with knowledge of this set. In the third row an agent has an exact
+Gaussian process as its `regressor` (`tools/context_process.py`), with the kernel 1 + exp(-|x - y|^2/median of these
+distances) times a scale that it learns, and pixels as its features. Its standard deviations are the widths of the learner.
+The noise {noise:g}, the first guess {guess:g}^2 of the scale and its weight {guesses} were chosen among a few values that
+were tried on this set. Its time is that of an agent in Python.
 
 With shuffled contexts every feature is noise: this shows what a context costs that says nothing.
 
@@ -165,6 +170,26 @@ def play_kernel(problem: Problem, kernel: Kernel, learner: Learner) -> Indices:
     return play(problem, learner, context.encode_rows({"kernel": list(kernel.features(problem.contexts[:, 1:]))}))
 
 
+def play_process(problem: Problem, gamma: float) -> Indices:
+    """Return the actions of an agent whose regressors are Gaussian processes: one for each action and quantity."""
+    K, actions = problem.rewards.shape[1], np.zeros(len(problem.rewards), dtype=np.int64)
+    limit = lewa.at_most("cost", problem.limit, range=(0, problem.unit))
+    column, expected = lewa.vector("image", problem.contexts.shape[1] - 1), {"reward": [1 / K] * K}
+    agent = lewa.Agent(list(range(K)), limit, context=column, expected=expected, regressor=GaussianProcess(gamma))
+    for t, (image, rewards) in enumerate(zip(problem.contexts[:, 1:], problem.rewards, strict=True)):
+        decision = agent.pull(context={"image": image})
+        actions[t] = k = int(str(decision.action))
+        agent.update(decision, reward=float(rewards[k]), cost=float(problem.price[k]))
+    return actions
+
+
+def inverse_median(points: Matrix) -> float:
+    """Return gamma of a kernel: 1 over the median of the squared distances between different points."""
+    points = np.unique(points, axis=0)
+    squares = (points**2).sum(axis=1)
+    return 1 / float(np.median(squares[:, None] + squares - 2 * points @ points.T))
+
+
 def play_by_group(problem: Problem) -> Indices:
     """Return the actions of one `squarecb-lewa` without context for each group; each keeps the limit by itself.
 
@@ -184,6 +209,7 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
     (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.contexts.shape[1]
     policies = problem.advice.shape[1] // K
     kernel = None if policies else Kernel.of(problem.contexts[:, 1:])
+    gamma = 0.0 if policies else inverse_median(problem.contexts[:, 1:])
     return {
         "squarecb-lewa": lambda p: play(p, SquareCbLewa.tuned(K, T, floor, features=d), p.contexts),
         "squarecb-lewa, without context": lambda p: play(p, SquareCbLewa.tuned(K, T, floor), None),
@@ -203,6 +229,7 @@ def makers(problem: Problem) -> dict[str, Callable[[Problem], Indices]]:
             {
                 f"squarecb-lewa, {WAVES} random Fourier features": lambda p: play_waves(p, _wide(K, T, floor)),
                 f"squarecb-lewa, {CENTRES} kernel features": lambda p: play_kernel(p, kernel, _sharp(K, T, floor)),
+                f"squarecb-lewa, {PROCESS}": lambda p: play_process(p, gamma),
             }
             if kernel is not None
             else {}
@@ -366,7 +393,11 @@ def write(folder: Path, page: str, words: Sequence[str]) -> str:
     before = re.search(r"take (\d+) us", " ".join(page.split()))
     keeps = before is not None and not any(word in "agent" for word in words)
     agent = float(before[1]) if before is not None and keeps else 1e6 * time_of_agent()
-    lines = [INTRO.format(agent=agent, shuffles=len(SHUFFLES), centres=CENTRES, gamma=GAMMA)]
+    lines = [
+        INTRO.format(
+            agent=agent, shuffles=len(SHUFFLES), centres=CENTRES, gamma=GAMMA, noise=NOISE, guess=GUESS, guesses=GUESSES
+        )
+    ]
     for name, problem in problems(folder):
         lines += table(name, problem, page, words)
     return with_goals("\n".join(lines))

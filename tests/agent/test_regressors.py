@@ -371,7 +371,7 @@ def test_a_regressor_with_deviations_has_at_least_half_of_the_weight() -> None:
         for t in range(60):
             task = ("code", "chat")[t % 2]
             each.update(each.pull(context={"task": task, "tokens": 500 * (t % 3)}), reward=0.5, cost=0.5)
-    least = [each._state.driver.state.forecasts.weight[-1].min() for each in (agent, silent)]  # type: ignore[attr-defined]
+    least = [each._state.driver.state.forecasts.weight[-1].min() for each in (agent, silent)]
     assert least[0] == pytest.approx(0.5)
     assert least[1] < 0.45
 

@@ -80,6 +80,7 @@ class Agent(ChangeMethods, AgentCore):
     regressor : regressor, optional
         Predicts rewards and costs in place of the ridge of `squarecb-lewa`: an unfitted regressor of scikit-learn
         (`partial_fit`) or river (`learn_one`). A copy per action and quantity learns with the agent; `open` needs it again.
+        If its `predict` takes `return_std`, its standard deviations set where the agent explores.
     keep_context : bool
         Whether decisions record the context itself, for audits. By default they record only its features.
     safe : label, optional
