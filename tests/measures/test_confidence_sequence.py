@@ -30,16 +30,16 @@ def runs(kind: str, seeds: int, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Values (seeds, length) and the mean that each had given the past."""
     rng = np.random.default_rng(20)
     u = rng.random((seeds, length))
-    x, mean = np.empty((seeds, length)), np.empty((seeds, length))
+    x, mean, behind = np.empty((seeds, length)), np.empty((seeds, length)), np.zeros(seeds)
     for t in range(length):
         if kind == "fair coins":
             mean[:, t] = 0.5
         elif kind == "rare costs":
             mean[:, t] = 0.02
         else:  # "an adversary": the mean leans on what came before
-            behind = (x[:, :t] - mean[:, :t]).sum(axis=1)
             mean[:, t] = np.where(behind > 0, 0.1, 0.9)
         x[:, t] = u[:, t] < mean[:, t]
+        behind += x[:, t] - mean[:, t]
     return x, mean
 
 
