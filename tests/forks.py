@@ -52,7 +52,7 @@ class Ended(NamedTuple):
 def run(folder: Path, words: list[str], program: str = "", **environment: str) -> Ended:
     """Run `lewa` with these words, or a program as `python -c` does; its output is written into the folder."""
     files = folder / "stdout", folder / "stderr"
-    child = process(_run, *files, words, program, environment, Path.cwd())
+    child = process(_run, *files, words, program, environment, Path.cwd(), daemon=False)  # so that it may start others
     child.join(120)
     assert child.exitcode is not None, f"{words} still runs"
     return Ended(child.exitcode, *(file.read_text() for file in files))

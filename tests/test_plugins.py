@@ -3,9 +3,7 @@
 import importlib
 import importlib.util
 import json
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -226,22 +224,15 @@ def test_the_laws_hold_for_a_rule_in_python(folder: Path) -> None:
     assert not [r for r in lewa.checks.check(lewa.games.find("mine_checked:Seasons")) if r.sentence]
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `lewa` in a folder that is not on its path."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(lewa.__file__).parents[1]), "NUMBA_DISABLE_JIT": "1"}
-    line = [sys.executable, "-P", "-m", "lewa", *arguments]
-    return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
-
-
 def test_every_command_finds_modules_in_its_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_module(tmp_path, "mine_here")
     (tmp_path / "csv.py").write_text("raise SystemExit('a file here hides a library')")
     (tmp_path / "study.toml").write_text(STUDY.format(module="mine_here"))
-    ran = command(tmp_path, "run", "study.toml", "--workers", "1", "--out", "results")
-    assert ran.returncode == 0, ran.stderr
     monkeypatch.chdir(tmp_path)
+    ran = forks.run(tmp_path, ["run", "study.toml", "--workers", "1", "--out", "results"])  # its worker is spawned
+    assert ran.code == 0, ran.err
     words = "play mine_here:Seasons --learner mine_here:Solver --floor 0.5 --rounds 40 --set period=20 --set bonus=2"
     played = forks.run(tmp_path, [*words.split(), "--seeds", "1", "--json"])
     assert played.code == 0, played.err

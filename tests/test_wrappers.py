@@ -265,7 +265,8 @@ def traces(names: list[str]) -> dict[str, Any]:
 def test_they_play_the_same_compiled_and_as_plain_python(tmp_path: Path) -> None:
     names, file = ["lewa+doubling", "bandit-lewa+doubling", "lewa+tightened"], tmp_path / "plain.npz"
     environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    subprocess.run([sys.executable, __file__, str(file), *names], env=environment, check=True)
+    command = [sys.executable, "-m", "tests.test_wrappers", str(file), *names]
+    subprocess.run(command, cwd=Path(__file__).parent.parent, env=environment, check=True)
     with np.load(file) as plain:
         for key, values in traces(names).items():
             np.testing.assert_allclose(plain[key], values, rtol=0, atol=1e-12, err_msg=key)

@@ -139,7 +139,7 @@ STAND_IN = Bernoulli()  # what a twist is made around first: it says which floor
 def settings_of(name: str) -> list[str] | None:
     """Return the parameters of a game and its twists; None if it accepts any parameter."""
     inside, around = split_twists(name)
-    kind = find(inside)
+    kind: Any = find(inside)  # mypy takes the class for something that cannot be cached
     parameters = _parameters(kind).values()
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
