@@ -25,7 +25,8 @@ GAMES: dict[str, Any] = {
 }
 
 
-# These take 100,000 rounds, or 1,000 draws, which are played compiled; all others are said of plain Python.
+# These take many rounds (20,000 here, 100,000 in `make falsify`), or 1,000 draws, which are played compiled; all others are
+# said of plain Python.
 LONG = [
     *(learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap),
     learners.actions_are_drawn_from_the_play,
@@ -72,8 +73,8 @@ def test_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", lewa.learners.ALL)
 def test_many_rounds_of_a_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name in LONG_ROUNDS and not HUNT:
-        monkeypatch.setattr(sequences, "MANY", 2_000)
+    if not HUNT:
+        monkeypatch.setattr(sequences, "MANY", 2_000 if name in LONG_ROUNDS else 20_000)
     for learner, actions in lewa.learners.ALL[name].examples():
         for law in LONG:
             law(learner, actions)
