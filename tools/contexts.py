@@ -86,7 +86,7 @@ distances) times a scale that it learns, and pixels as its features. Its standar
 The noise {noise:g}, the first guess {guess:g}^2 of the scale and its weight {guesses} are the last of about
 twenty settings of such a process that were tried on these same rounds, and so is the least weight of a regressor with
 standard deviations: its figures are those of a choice in hindsight. Single runs of similar settings
-earned 92% to 98%: an action that failed in its first few rounds may be given up. Its time is that of an agent in Python.
+earned 90% to 98%: an action that failed in its first few rounds may be given up. Its time is that of an agent in Python.
 
 With shuffled contexts every feature is noise: this shows what a context costs that says nothing.
 
