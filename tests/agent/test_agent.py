@@ -129,7 +129,9 @@ def test_an_expected_value_outside_its_range_is_refused() -> None:
     agent = Agent(["small", "large"], [line], expected={"cost": [0.1, 0.7]})  # the ends belong to the range
     with pytest.raises(ValueError, match=outside + "'huge'"):
         agent.add_action("huge", expected={"cost": 3.0})
-    assert agent.add_action("huge", expected={"cost": 0.6}).name == "huge"
+    change = agent.add_action("huge", expected={"cost": 0.6})
+    earlier = change._replace(name="older", value={"expected": {"cost": 3.0}})  # a record of when it was not refused
+    assert agent.replay([earlier]).setup.actions == ("small", "large", "huge", "older")
 
 
 # The learner's moves -----------------------------------------------------------------------------------------------------

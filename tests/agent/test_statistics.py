@@ -1,8 +1,11 @@
 """The statistics of answers with one value per action, against those of single values."""
 
-import numpy as np
+from typing import Any
 
-from lewa.agent.statistics import PER_ACTION, WINDOW, Statistics, add_action, add_all
+import numpy as np
+import pytest
+
+from lewa.agent.statistics import PER_ACTION, WINDOW, Statistics, _add_values, add_action, add_all
 from lewa.units import Scale
 
 K, RECENT = 3, WINDOW + 2
@@ -47,3 +50,17 @@ def test_units_are_raw_for_a_learner_that_takes_them_so() -> None:
     add_all(statistics.table[0], recent[0], np.array([4.5, 0.5, -1.5]), np.array([0.5, 0.25, 0.25]), units, True)
     assert units.tolist() == [2.0, 0.0, -1.0]
     assert (statistics.unit_sum[0], statistics.total[0]) == (0.5, 2.0)
+
+
+@pytest.mark.compiled
+def test_compiled_sums_are_those_of_plain_python_but_for_fused_products() -> None:
+    plain: Any = getattr(_add_values, "py_func", _add_values)
+    rng, actions = np.random.default_rng(5), 13
+    first, second = (Statistics.empty([Scale(0.5, 2.0)], actions).table[0] for _ in range(2))
+    recent, same_recent = np.zeros(RECENT), np.zeros(RECENT)
+    for _ in range(60):
+        values, play, units, same = rng.uniform(0, 3, actions), rng.dirichlet(np.ones(actions)), *np.zeros((2, actions))
+        assert add_all(first, recent, values, play, units, False) == plain(second, same_recent, values, play, same, False)
+        assert units.tobytes() == same.tobytes()
+    np.testing.assert_allclose(first, second, rtol=1e-13)
+    np.testing.assert_allclose(recent, same_recent, rtol=1e-13)

@@ -186,8 +186,10 @@ def test_the_set_up_after_a_retirement_makes_an_agent_again(web: Client) -> None
     setup, other = {**SETUP, "name": "other", "answers": {"expected": {"cost": [0.1, 0.3, 0.8]}}}, "/v1/agents/other"
     assert web.call("POST", "/v1/agents", setup)[0] == 201
     assert web.call("PATCH", other, {"retire": ["medium"]}, If_Match='"1"')[0] == 200
+    narrow = {"lines": [{"name": "cost", "range": [0, 0.6]}]}
+    assert web.call("PATCH", other, narrow, If_Match='"2"')[0] == 200
     current = web.call("GET", other)[1]["setup"]
-    assert current["answers"]["expected"] == {"cost": [0.1, 0.8]}
+    assert current["answers"]["expected"] == {"cost": [0.1, 0.6]}
     assert web.call("POST", "/v1/agents", {**current, "name": "again"})[0] == 201
 
 

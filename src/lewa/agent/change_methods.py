@@ -1,13 +1,22 @@
 """The methods that change an agent while it runs. Each returns the record of the change; changes.py applies it."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lewa.agent.governor import Governor, as_governor
 from lewa.agent.records import Change, Label
+from lewa.agent.setup import Setup, field_index, refuse_outside
+from lewa.units import as_number
 
 
 class ChangeMethods:
     """The part of `Agent` that changes limits, ranges, actions and the mode."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def setup(self) -> Setup:
+            """Its current set-up, which an agent has."""
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
         """Apply a change and return its record."""
@@ -70,6 +79,9 @@ class ChangeMethods:
         who, why : str
             Who makes the change, and why: they are part of the record.
         """
+        for name, value in expected.items() if isinstance(expected, Mapping) else ():  # not in a replay of earlier records
+            scale = self.setup.scales[field_index(self.setup, name)]
+            refuse_outside(name, action, as_number(f"the expected {name}", value), scale)
         options = {"like": like, "expected": dict(expected) if isinstance(expected, Mapping) else expected, "share": share}
         return self._make("add", action, {k: v for k, v in options.items() if v is not None}, who, why)
 

@@ -13,7 +13,7 @@ from lewa.agent.current_guarantee import begin_segment, cut
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
 from lewa.agent.records import Change
-from lewa.agent.setup import Setup, clipped_unit, field_index, refuse_infeasible, refuse_outside
+from lewa.agent.setup import Setup, clipped_unit, field_index, refuse_infeasible
 from lewa.engine.extend import extend
 from lewa.units import as_number, as_range
 from lewa.validation import nearest, short_repr
@@ -130,8 +130,6 @@ def _add(state: "AgentState", change: Change) -> None:
         raise ValueError(f"expected must map names to values, got {short_repr(expected)}")
     column = {name: as_number(f"the expected {name}", value) for name, value in expected.items()}
     places = {name: field_index(setup, name) for name in column}
-    for name, f in places.items():
-        refuse_outside(name, label, column[name], setup.scales[f])
     guess = {f: clipped_unit(setup.scales[f], column[name]) for name, f in places.items()}
     learner = state.driver.learner.extended(like, guess)
     share = min(ENTRY_SHARE, 1 / (K + 1)) if options.get("share") is None else as_number("share", options["share"])

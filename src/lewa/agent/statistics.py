@@ -268,6 +268,12 @@ def _add_value(row: Vector, recent: Vector, d: float, action: int, propensity: f
 
 
 def _add_all(row: Vector, recent: Vector, values: Vector, play: Vector, units: Vector, raw: bool) -> bool:
+    """Add one value per action, see `_add_values`."""
+    return _add_values(row, recent, values, play, units, raw)
+
+
+@exact
+def _add_values(row: Vector, recent: Vector, values: Vector, play: Vector, units: Vector, raw: bool) -> bool:
     """Add one value per action to the row of their quantity, for the play that they answer, and write their units.
 
     Units are clipped unless they are to be raw. Return whether the answers of an action are to be compared with those

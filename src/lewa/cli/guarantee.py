@@ -110,12 +110,13 @@ def _print(report: schema.GuaranteeReport, about: list[str]) -> None:
     size = f"{report['actions']} actions, {report['rounds']:,} rounds, floor {numbers(report['floor'])}"
     columns = ("kind", "regret at most", "violation at most", "source (docs/theory.md)")
     out.print(table(f"{report['learner']}: {size}\n{parameters}", *columns, rows=list(dict.fromkeys(rows))))
-    silent: set[str] = set()  # theorems that give no bound: one reason each is enough
+    silent: set[tuple[str, str]] = set()  # theorems that give no bound: reasons that differ in numbers are one
     for statement, text in zip(report["statements"], about, strict=True):
         source, reason = statement["source"], statement["reason"] or "assumes: " + "; ".join(statement["assumptions"])
-        if statement["regret"] is None and source in silent:
+        kind_of_reason = (source, reason.partition(": its bounds are")[0])
+        if statement["regret"] is None and kind_of_reason in silent:
             continue
-        silent |= {source} if statement["regret"] is None else set()
+        silent |= {kind_of_reason} if statement["regret"] is None else set()
         note(f"{reason}." if reason.startswith(source) else f"{source}: {reason}.")
         if text:
             note(f"  {text[0].upper()}{text[1:]}.")

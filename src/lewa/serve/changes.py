@@ -113,7 +113,11 @@ def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
     setup.lines, setup.safety = lines, safety
     active = [i for i in range(len(labels)) if i not in exposure.retired]
     setup.actions = [labels[i] for i in active]
-    setup.answers.expected = {name: [values[i] for i in active] for name, values in agent.setup.expected.items()}
+    ends = {"reward": agent.setup.reward_range, **{line.name: line.range for line in lines if line.range}}
+    setup.answers.expected = {  # a range may have become narrower
+        name: [min(max(values[i], ends[name][0]), ends[name][1]) for i in active]
+        for name, values in agent.setup.expected.items()
+    }
     return setup
 
 
