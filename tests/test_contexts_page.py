@@ -83,6 +83,20 @@ def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
     assert "set, limit 8 (6.7 %; 4.0 % by the rounds before the first answer)" in goals(early)[4]
 
 
+CURVED_ROWS = """| squarecb-lewa, curved confidence | 98.9% | 1.000 | 98.9% | 1.000 | 9.0 |
+| squarecb-lewa, curved confidence, answers 1,000 late | LATE% | 1.000 | 90.0% | 1.000 | 9.0 |
+| linear, full information, in"""
+
+
+def test_a_curved_confidence_has_goals_of_its_own_in_random_order() -> None:
+    place = goals(REFERENCES).index(goals(REFERENCES)[-2])  # behind the speech set
+    for title in ("set", "context_speech_command"):
+        page = REFERENCES.replace("### set", f"### {title}").replace("| linear, full information, in", CURVED_ROWS)
+        for late, met in (("98.0", True), ("97.9", False)):
+            lines = goals(page.replace("LATE", late))[place : place + 2]
+            assert [line.endswith("Met.") for line in lines] == [met, met or title == "set"]
+
+
 def test_a_linear_policy_with_the_best_price_spends_the_limit() -> None:
     rewards, price = np.array([[1.0, 0.0], [1.0, 1.0]] * 300), np.array([1.0, 0.0])
     contexts = np.array([[1.0, 1.0], [1.0, -1.0]] * 300)

@@ -16,6 +16,7 @@ LOSS = 1.0  # per cent that late answers, or a useless context, may cost
 AGENT_TIME, ROUND_TIME = 60.0, 15.0  # microseconds
 IN_HINDSIGHT, WITH_DELAY = "linear, full information, in hindsight", "linear, full information, 1,000 late"
 KERNEL, PROCESS = "kernel features", "Gaussian process"  # rows of the learner with other features, or a regressor
+CURVED = "curved confidence"  # another one, on the services
 SPEECH, SPEECH_SHARE, SPEECH_LATE = "context_speech_command", 97.5, 98.0
 
 
@@ -123,6 +124,7 @@ def goals(page: str) -> list[str]:
                 if table in speech and min(table.results[name].rewards) < SPEECH_LATE
             ],
         ),
+        *_curved_goals(tables),
         _goal(
             f"A round of the speech set, with 4 actions and 33 features, takes less than {ROUND_TIME:g} us.",
             [f"{t.title} ({t.results[DEFAULT].time:g} us)" for t in speech if t.results[DEFAULT].time >= ROUND_TIME],
@@ -177,6 +179,26 @@ def _late_goals(tables: list[Section], late: list[tuple[Section, str]]) -> list[
         text = f"Late answers earn at least {SHARE:g} % of `{WITH_DELAY}`, which is told the reward of every action."
         lines.append(_goal(text, missed))
     return lines
+
+
+def _curved_goals(tables: list[Section]) -> list[str]:
+    """Return the goals of late answers for the rows with a curved confidence, in random order; nothing without such rows."""
+    name = f"{DEFAULT}, {CURVED}"
+    pairs = [(t, late) for t in tables for late in t.results if late.startswith(f"{name}, answers")]
+    if not pairs:
+        return []
+    lost = [(t, t.results[late].losses(t.results[name])[0]) for t, late in pairs]
+    speech = [(t, t.results[late].rewards[0]) for t, late in pairs if t.title.startswith(SPEECH)]
+    return [
+        _goal(
+            f"With a curved confidence, answers that are late cost at most {LOSS:g} % in random order.",
+            [f"{t.title} ({loss:.1f} %)" for t, loss in lost if loss > LOSS],
+        ),
+        _goal(
+            f"On the speech set it then earns at least {SPEECH_LATE:g} % with late answers in random order.",
+            [f"{t.title} ({reward:g} %)" for t, reward in speech if reward < SPEECH_LATE],
+        ),
+    ]
 
 
 def _goal(text: str, missed: list[str]) -> str:
