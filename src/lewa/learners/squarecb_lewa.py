@@ -306,8 +306,9 @@ class WidthSquareCbLewa(RegressorSquareCbLewa):
 
     where V is the sum over the answers of v of their actions, at most 1 + |lambda|^2 each, discounted by 1 - 1/5000. It is
     what the regressors expect as their squared errors, in place of e H: e is small if most rounds are predicted well,
-    also if an action has never been taken where it is good. As the ridge regression, these regressors have at least half
-    of the weight beside the memories: their widths are those of their predictions alone.
+    also if an action has never been taken where it is good. A score that is too high is corrected by taking its action, so
+    only the upper ends have a width. As the ridge regression, these regressors have at least half of the weight beside the
+    memories: their widths are those of their predictions alone.
     """
 
     def start(self, actions: int) -> SquareCbLewaState:
