@@ -14,7 +14,8 @@ import pytest
 import lewa
 from lewa.engine.session import Session, dice_of
 from lewa.feedback import Bandit
-from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, SquareCbLewa, WidthSquareCbLewa, score_error
+from lewa.kernels import forecast
+from lewa.learners.squarecb_lewa import SquareCbLewa, WidthSquareCbLewa, score_error
 from lewa.types import Vector
 
 ACTIONS = ["small", "large"]
@@ -376,30 +377,46 @@ def test_a_regressor_with_deviations_has_at_least_half_of_the_weight() -> None:
     assert least[1] < 0.45
 
 
-def test_with_the_deviations_of_the_ridge_it_plays_as_without_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lewa.learners.squarecb_lewa.RIDGE_SHARE", 0.0)  # a regressor without deviations has no least share
-    given, dice = SquareCbLewa.tuned(3, 100, 0.5, features=2).parameters, np.random.default_rng(1)
-    plain = Session(RegressorSquareCbLewa(**given), 3, dice_of(0))
-    wide = Session(WidthSquareCbLewa(**given), 3, dice_of(0))
-
-    def see(features: Vector) -> None:
-        """Show the same to both, and to the second one the deviations that have the first one's widths."""
-        plain.see(features)
-        plain.play()
-        deviations = np.zeros((3, 2))
-        deviations[:, 0] = plain.state.spread * np.sqrt(score_error(plain.state))
-        wide.see(np.append(features, deviations))
-
+def test_with_deviations_the_play_is_that_of_the_formula() -> None:
+    learner = WidthSquareCbLewa(**SquareCbLewa.tuned(3, 100, 0.5, features=2).parameters)
+    session, dice, doubt, left_out = Session(learner, 3, dice_of(0)), np.random.default_rng(1), 0.0, 0
     for t in range(80):
-        features = np.append([1.0, dice.random()], dice.random(6))
-        see(features)
-        choice = plain.choose(t)
-        assert wide.choose(t).play == pytest.approx(choice.play, abs=1e-9)
-        see(features)
+        deviations = dice.random((3, 2)) / (10 if t else 0.1)  # more than the whole range at first
+        features = np.concatenate([[1.0, dice.random()], dice.random(6), deviations.ravel()])
+        session.see(features)
+        play, price = session.play(), float(session.multiplier[0])
+        r, z = ([forecast(session.state.forecasts, learner.prior, o, k) for k in range(3)] for o in range(2))
+        scores = np.array(r) - price * np.array(z)
+        inside = scores + 2 * np.sqrt(deviations**2 @ [1, price**2]) >= scores.max()
+        gaps = 8 * np.sqrt(2 * max(t, 1) / max(doubt, 1e-12)) * (scores.max() - scores)
+        nu = max((1 / share - gap for share, gap in zip(play, gaps, strict=True) if share > 0), default=0.0)
+        assert play == pytest.approx(np.where(inside, 1 / (nu + gaps), 0), abs=1e-9)
+        left_out += int((~inside).sum())
+        choice = session.choose(t)
+        session.see(features)
+        price = float(session.multiplier[0])
         told = Bandit(choice.action, choice.propensity, dice.random(), dice.random(1), choice.play, choice.charged)
-        plain.learn(told)
-        wide.learn(told)
-        assert wide.state.totals == pytest.approx(plain.state.totals, abs=1e-9)
+        session.learn(told)
+        doubt = (1 - 1 / 5000) * doubt + min(deviations[choice.action] ** 2 @ [1, price**2], 1 + price**2)
+    assert 0 < left_out < 160
+
+
+def test_an_action_in_doubt_keeps_its_share_where_all_others_are_predicted_exactly() -> None:
+    """By the errors of all rounds its share would fall to nothing: it might never be taken where it is good."""
+    learner = WidthSquareCbLewa(**SquareCbLewa.tuned(2, 1000, 0.5, rewards=[0.5, 0.4], features=1).parameters)
+    session = Session(learner, 2, dice_of(0))
+    features = np.array([1.0, 0.5, 0.5, 0.4, 0.5, 0.02, 0.0, 0.3, 0.0])  # both cost the limit, so the price stays at 0
+    for _ in range(1000):
+        session.see(features)
+        charged = session.charge(0)
+        session.see(features)
+        session.learn(Bandit(0, 1.0, 0.5, np.array([0.5]), np.array([1.0, 0.0]), charged))
+    session.see(features)
+    share = session.play()[1]
+    discount = (1 - 1 / 5000) ** 1000
+    sharpness = 8 * np.sqrt(1000 / (0.02**2 * 5000 * (1 - discount)))
+    assert score_error(session.state) < 1e-3
+    assert share == pytest.approx(1 / (1 + 0.1 * sharpness), rel=0.03)  # nu is hardly above 1
 
 
 @pytest.mark.parametrize("late", [0, 9])

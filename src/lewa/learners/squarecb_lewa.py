@@ -57,7 +57,7 @@ class SquareCbLewaState(NamedTuple):
     debt: Vector  # (m,)    D: what was spent beyond the limits, open answers at what they were charged
     forecasts: Forecasts  # r, z
     squares: Vector  # (1+m,)  S, squared errors of each target, discounted
-    totals: Vector  # (3,)    t; N, answers, discounted; H, leverages, discounted
+    totals: Vector  # (3,)    t; N, answers, discounted; H, leverages, discounted (V of regressors that have widths)
     available: Vector  # (K,)    1, or 0 for an action that cannot be drawn now
     charged: Vector  # (m,)    at the last draw
     features: Vector  # (d,)    x, of the round at hand: of the draw, then of the answer
@@ -194,7 +194,8 @@ class SquareCbLewa(Learner):
 
     def play(self, s: SquareCbLewaState, p: Vector) -> None:
         e, low, n = score_error(s), -inf, 0
-        width = self.beta * sqrt(e)
+        width, wide = self.beta * sqrt(e), has_widths(self.prior, s)
+        margin = 0.0 if wide else width
         look_at_all(self.prior, s)
         for k in range(p.size):
             p[k] = forecast(s.forecasts, self.prior, 0, k)
@@ -203,13 +204,14 @@ class SquareCbLewa(Learner):
                 p[k] -= s.multiplier[j] * forecast(s.forecasts, self.prior, 1 + j, k)
         for k in range(p.size):
             if s.available[k] > 0:
-                low = max(low, p[k] - width * s.spread[k])
+                low = max(low, p[k] - margin * s.spread[k])
                 n += 1
         for k in range(p.size):
             if s.available[k] == 0 or p[k] + width * s.spread[k] < low:
                 p[k] = -inf
         t = max(min(s.totals[CLOCK], STALE), 1.0)
-        weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(e * s.totals[LEVERAGE], 1e-12)))
+        doubt = s.totals[LEVERAGE] if wide else e * s.totals[LEVERAGE]
+        weigh_gaps(p, 2 * self.kappa * sqrt((n - 1) * t / max(doubt, 1e-12)))
 
     def charge(self, s: SquareCbLewaState, action: int) -> None:
         s.totals[CLOCK] += 1
@@ -224,18 +226,19 @@ class SquareCbLewa(Learner):
     def learn(self, s: SquareCbLewaState, seen: Bandit) -> None:
         i, targets, e, x = seen.action, self.prior.shape[0], score_error(s), s.features[: self.ridge.size]
         look(self.prior, s, i)
-        leverage = s.spread[i] ** 2 / (1 + s.spread[i] ** 2)
+        leverage, most = s.spread[i] ** 2 / (1 + s.spread[i] ** 2), 0.0
         for j in range(self.floor.size):
             s.debt[j] += (1 - seen.constraints[j]) - seen.charged[j]
         for o in range(targets):
             y = seen.reward if o == 0 else 1 - seen.constraints[o - 1]
             price = 1.0 if o == 0 else s.multiplier[o - 1]
+            most += price * price
             off = y - forecast(s.forecasts, self.prior, o, i)
             s.squares[o] = (1 - 1 / STALE) * s.squares[o] + off * off * (1 - leverage)
             by_features = regress(self.prior, s, o, i)
             weigh_memories(s.forecasts, o, i, y - self.prior[o, i], price * price / (2 * e), by_features)
         keep_shares(s.forecasts, i, s.totals[CLOCK])
-        if 0 < s.features.size == x.size or s.features.size > x.size + self.prior.size:
+        if 0 < s.features.size == x.size or has_widths(self.prior, s):
             hold_share(s.forecasts, i, RIDGE_SHARE)
         count_answer(s.forecasts, self.memories, i)
         for o in range(targets):
@@ -245,8 +248,9 @@ class SquareCbLewa(Learner):
         if x.size > 0:
             add_features(s.ridge, x, i, targets)
             fade(s.ridge, self.ridge, targets, STALE)
+        added = min(e * s.spread[i] ** 2, most) if has_widths(self.prior, s) else leverage
         s.totals[ANSWERS] = (1 - 1 / STALE) * s.totals[ANSWERS] + 1
-        s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + leverage
+        s.totals[LEVERAGE] = (1 - 1 / STALE) * s.totals[LEVERAGE] + added
         try_action(s, i)
 
     def relabelled(self, order: Sequence[int]) -> Self:
@@ -293,9 +297,18 @@ class RegressorSquareCbLewa(SquareCbLewa):
 class WidthSquareCbLewa(RegressorSquareCbLewa):
     """The same with regressors that say how sure they are.
 
-    The predictions are followed by their standard deviations d, in the same order. The width of an action is beta times
-    the standard deviation of its score: w_k = (d_{0,k}^2 + sum_j lambda_j^2 d_{j,k}^2)/e. As the ridge regression, these
-    regressors have at least half of the weight beside the memories: their widths are those of their predictions alone.
+    The predictions are followed by their standard deviations d, in the same order. The variance of a score is v_k =
+    d_{0,k}^2 + sum_j lambda_j^2 d_{j,k}^2, and in the rule of `squarecb-lewa`::
+
+        h_k = beta sqrt(v_k)
+        A   = the available actions with s_k + h_k >= max_i s_i
+        g   = 2 kappa sqrt((K - 1) min(t, 5000)/V)
+
+    where V is the sum over the answers of v of their actions, at most 1 + |lambda|^2 each, discounted by 1 - 1/5000. It is
+    what the regressors expect as their squared errors, in place of e H: e is small if most rounds are predicted well,
+    also if an action has never been taken where it is good. A score that is too high is corrected by taking its action, so
+    only the upper ends have a width. As the ridge regression, these regressors have at least half of the weight beside the
+    memories: their widths are those of their predictions alone.
     """
 
     def start(self, actions: int) -> SquareCbLewaState:
@@ -339,12 +352,18 @@ def look(prior: Matrix, s: SquareCbLewaState, k: int) -> None:
     """
     d = s.ridge.whitened.shape[1]
     if s.features.size > 0:
-        if s.features.size > d + prior.size:
+        if has_widths(prior, s):
             s.spread[k] = deviation(prior, s, k)
         else:
             s.spread[k] = sqrt(whiten(s.ridge, s.features[:d], k))
         for o in range(prior.shape[0]):
             stand_beside(s.forecasts, o, k, regress(prior, s, o, k))
+
+
+@rule
+def has_widths(prior: Matrix, s: SquareCbLewaState) -> bool:
+    """Whether the features contain standard deviations, behind predictions"""
+    return bool(s.features.size > s.ridge.whitened.shape[1] + prior.size)
 
 
 @rule
