@@ -13,7 +13,7 @@ from lewa.engine.session import Session
 from lewa.game import Game
 from lewa.kernels import DICE, keys
 from lewa.learners.base import Learner
-from lewa.simulate.nature import LazyNature, Nature, nature_of
+from lewa.simulate.nature import LazyNature, Nature, ReactingNature, nature_of
 from lewa.simulate.python_loop import PythonLoop
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import plain
@@ -71,15 +71,16 @@ class Recorder:
     def add(self, mark: int, block: Block) -> None:
         """Add up the rounds of a block."""
         if self.rewards is not None and self.constraints is not None:
-            self.rewards[mark] += block.rewards.sum(axis=0)
-            self.constraints[mark] += block.constraints.sum(axis=0)
+            single = len(block.rewards) == 1
+            self.rewards[mark] += block.rewards[0] if single else block.rewards.sum(axis=0)
+            self.constraints[mark] += block.constraints[0] if single else block.constraints.sum(axis=0)
 
     def read(self, mark: int) -> None:
-        """Record the sums, the multiplier and the play at a mark."""
-        for name, total in self.record.sums._asdict().items():
-            self.at_marks[name][mark] = total
+        """Record the sums, the multiplier and the play at a mark, which the loop has just written."""
+        for rows, total in zip(self.at_marks.values(), self.record.sums, strict=True):
+            rows[mark] = total
         self.multiplier[mark] = self.session.multiplier
-        self.session.steps.play(self.session.memory, self.play[mark])
+        self.play[mark] = self.record.play
 
     def result(self) -> SeedResult:
         """Return the result of the run."""
@@ -127,7 +128,10 @@ def run_seed(
     nature = nature_of(game, key, session, every_round)
     loop = _loop(session, nature)
     recorder = Recorder(session, game, marks, every_round, laid_out=not isinstance(nature, LazyNature))
-    start = 0
+    start, reacts = 0, isinstance(nature, ReactingNature) and not isinstance(loop, PythonLoop)
+    if isinstance(nature, ReactingNature) and reacts:
+        loop(session.memory, no_rounds(game), Window(0, 0, dice, 1), recorder.part(0, 0))
+        nature.ahead = recorder.record.play
     for mark, end in enumerate(marks.tolist()):
         while start < end:
             if stop_now.is_set():
@@ -136,12 +140,18 @@ def run_seed(
             rounds = nature.rounds(start, stop)
             if isinstance(rounds, Block):
                 recorder.add(mark, rounds)
-            loop(session.memory, rounds, Window(start, stop - start, dice), recorder.part(start, stop))
+            window = Window(start, stop - start, dice, int(reacts or stop == end))
+            loop(session.memory, rounds, window, recorder.part(start, stop))
             if progress is not None:
                 progress(stop - start)
             start = stop
         recorder.read(mark)
     return recorder.result()
+
+
+def no_rounds(game: Game) -> Block:
+    """Return a block of the game without rounds."""
+    return Block(np.zeros((0, game.actions)), np.zeros((0, game.constraints, game.actions)))
 
 
 def _loop(session: Session, nature: Nature) -> Loop:
