@@ -20,13 +20,14 @@ from lewa.validation import in_unit, short_repr
 Array = TypeVar("Array", Vector, Matrix)
 Means: TypeAlias = tuple[Vector, Matrix]  # of rewards (K,) and of constraints (m, K)
 CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is added up
+SMALL = 1 << 16  # numbers of a seed's sums that are stored
 
 
 class TraceCache:
     """What was computed of a trace, by seeds: to lay a lazily drawn nature out takes longer than to play it."""
 
     def __init__(self) -> None:
-        self.means: dict[str, list[Means]] = {}
+        self.totals: dict[int, tuple[Matrix, Cube]] = {}
         self.values: dict[str, Vector] = {}
         self.plays: dict[tuple[str, float], tuple[Hindsight, ...]] = {}
 
@@ -125,11 +126,7 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
 
 def _last_means(trace: Trace, constraint: str) -> list[Means]:
     """Return the means of each seed over all of its rounds."""
-    means = CACHE.setdefault(trace, TraceCache()).means
-    if constraint not in means:
-        last = [len(trace.marks) - 1]
-        means[constraint] = [_means(trace, s, constraint, last)[0] for s in range(len(trace.seeds))]
-    return means[constraint]
+    return [_means(trace, s, constraint, [len(trace.marks) - 1])[0] for s in range(len(trace.seeds))]
 
 
 def _means(trace: Trace, s: int, constraint: str, marks: Iterable[int]) -> list[Means]:
@@ -149,12 +146,18 @@ def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
     """Return the sums of r_t (n, K) and c_t (n, m, K) up to each mark; rounds that were drawn lazily are computed again."""
     if trace.reward_sums is not None and trace.constraint_sums is not None:
         return trace.reward_sums[s], trace.constraint_sums[s]
+    cache = CACHE.setdefault(trace, TraceCache()).totals
+    if s in cache:
+        return cache[s]
     K, m = trace.game.actions, trace.game.constraints
     rewards, constraints = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
     for n, block in _nature(trace, s):
         rewards[n] += block.rewards.sum(axis=0)
         constraints[n] += block.constraints.sum(axis=0)
-    return np.cumsum(rewards, axis=0), np.cumsum(constraints, axis=0)
+    sums = np.cumsum(rewards, axis=0), np.cumsum(constraints, axis=0)
+    if rewards.size + constraints.size <= SMALL:
+        cache[s] = sums
+    return sums
 
 
 def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:

@@ -1,8 +1,9 @@
 """Run one seed, from mark to mark and block by block."""
 
+import math
 from collections.abc import Callable
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from lewa.engine.loops import Loop
 from lewa.engine.records import Record, RoundHistory, Window, new_record
 from lewa.engine.session import Session
 from lewa.game import Game
-from lewa.kernels import DICE, keys
+from lewa.kernels import DICE, keys, sum_rows
 from lewa.learners.base import Learner
 from lewa.simulate.nature import LazyNature, Nature, ReactingNature, nature_of
 from lewa.simulate.python_loop import PythonLoop
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import plain
+
+Array = TypeVar("Array", Matrix, Cube)
 
 
 class SeedResult(NamedTuple):
@@ -71,9 +74,8 @@ class Recorder:
     def add(self, mark: int, block: Block) -> None:
         """Add up the rounds of a block."""
         if self.rewards is not None and self.constraints is not None:
-            single = len(block.rewards) == 1
-            self.rewards[mark] += block.rewards[0] if single else block.rewards.sum(axis=0)
-            self.constraints[mark] += block.constraints[0] if single else block.constraints.sum(axis=0)
+            self.rewards[mark] += sum_rounds(block.rewards)
+            self.constraints[mark] += sum_rounds(block.constraints)
 
     def read(self, mark: int) -> None:
         """Record the sums, the multiplier and the play at a mark, which the loop has just written."""
@@ -147,6 +149,17 @@ def run_seed(
             start = stop
         recorder.read(mark)
     return recorder.result()
+
+
+def sum_rounds(rounds: Array) -> Array:
+    """Return the sum over the first axis; NumPy takes as long for it as a learner takes to play the rounds."""
+    shape = rounds.shape[1:]
+    columns = math.prod(shape)
+    if columns == 1:  # NumPy adds a single column up in another order
+        return rounds.sum(axis=0)
+    sums = np.empty(columns)
+    sum_rows(rounds.reshape(len(rounds), columns), sums)
+    return sums.reshape(shape)
 
 
 def no_rounds(game: Game) -> Block:
