@@ -58,6 +58,11 @@ def run(folder: Path, words: list[str], program: str = "", **environment: str) -
     return Ended(child.exitcode, *(file.read_text() for file in files))
 
 
+def run_here(out: Path, err: Path, words: list[str]) -> None:
+    """Run `lewa` with these words in this process, which was forked for it; its output goes to the files."""
+    _run(out, err, words, "", {}, Path.cwd())
+
+
 def run_study(study: Path, out: Path) -> None:
     """Run a study by two workers that are forked too."""
     from lewa.lab import places, run

@@ -34,6 +34,12 @@ def routed(
 COSTS, REWARDS = {"small": 0.001, "large": 0.004}, {"small": 0.4, "large": 0.9}
 
 
+@pytest.fixture(scope="module")
+def routed_long() -> dict[str, Any]:
+    """The snapshot of an agent whose bound says something: after 20,000 rounds."""
+    return routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-bandit-lewa").snapshot()
+
+
 def test_a_line_stands_with_its_average_its_band_and_its_price() -> None:
     agent = routed(5000, COSTS, REWARDS, line=0.0025)
     status = agent.status()
@@ -100,8 +106,8 @@ def test_a_learner_without_a_dual_step_has_no_certificate() -> None:
     )
 
 
-def test_the_guarantee_is_the_learners_for_the_rounds_so_far_and_in_the_users_units() -> None:
-    agent = routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-bandit-lewa")
+def test_the_guarantee_is_the_learners_for_the_rounds_so_far_and_in_the_users_units(routed_long: dict[str, Any]) -> None:
+    agent = Agent.restore(routed_long)
     status = agent.status()
     proved = lewa.guarantee(agent.setup.learner, 2, 20_000)
     assert status.guarantee == proved
@@ -139,8 +145,10 @@ def spoil(agent: Agent, how: str) -> None:
         ("open", "1 are open besides the last one"),
     ],
 )
-def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(how: str, said: str) -> None:
-    agent = routed(20_000, COSTS, REWARDS, line=0.0025, learner="anytime-bandit-lewa")
+def test_no_guarantee_is_claimed_for_rounds_that_are_not_the_theorems(
+    routed_long: dict[str, Any], how: str, said: str
+) -> None:
+    agent = Agent.restore(routed_long)
     assert agent.status().guarantee.regret is not None
     spoil(agent, how)
     status = agent.status()

@@ -266,21 +266,21 @@ def test_s8_a_doubling_of_prices_is_seen_in_a_window_long_before_the_verdict() -
 def test_s8_a_running_agent_reports_a_doubling_within_a_few_hundred_queries(actions: int) -> None:
     """After 50,000 quiet queries: 300 more."""
     dice = np.random.default_rng(0)
-    price, quality = np.linspace(0.05, 0.9, actions), np.linspace(0.4, 0.7, actions)
+    price, quality = np.linspace(0.05, 0.9, actions).tolist(), np.linspace(0.4, 0.7, actions).tolist()
     agent = Agent(range(actions), [at_most("cost", 0.4, range=(0, 2))], seed=0)
 
     def answer(factor: float) -> None:
         answers = []
-        for decision in agent.pull_many(10):
+        lengths, luck = dice.random((2, 20)).tolist()
+        for decision, x, u in zip(agent.pull_many(20), lengths, luck, strict=True):
             k = int(decision.action)
-            cost = float(factor * price[k] * (0.5 + dice.random()))
-            answers.append((decision, {"reward": float(dice.random() < quality[k]), "cost": cost}))
+            answers.append((decision, {"reward": float(u < quality[k]), "cost": factor * price[k] * (0.5 + x)}))
         agent.update_many(answers)
 
-    for _ in range(5000):
+    for _ in range(2500):
         answer(1.0)
     assert "shift" not in [warning.code for warning in agent.status().warnings]
-    for _ in range(30):
+    for _ in range(15):
         answer(2.0)
     assert "shift" in [warning.code for warning in agent.status().warnings]
 

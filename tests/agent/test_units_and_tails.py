@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 
 import lewa
 
@@ -25,7 +26,7 @@ def heavy_tailed(high: float, rounds: int = ROUNDS, seed: int = 0) -> tuple[floa
     return spent / rounds, agent.status()
 
 
-@pytest.mark.parametrize("high", [1, 4, 20, 80, 1000])
+@pytest.mark.parametrize("high", [1, 4, 20, 80, 1000] if HUNT else [1, 20, 1000])
 def test_the_average_cost_ends_within_5_percent_of_the_limit_whatever_the_range(high: float) -> None:
     average, status = heavy_tailed(high)
     assert average == pytest.approx(0.4, rel=0.05)
@@ -51,9 +52,11 @@ RANGES = [
     (POWER, uniform, (-100, 100), "full"),
     (REVENUE, pareto, (0, 90), "full"),
 ]
+# Both directions, both kinds of noise, the narrowest and the widest range, and full information.
+SOME = [RANGES[n] for n in (0, 4, 7, 8, 10, 11, 13, 14)]
 
 
-@pytest.mark.parametrize(("limit", "noise", "values", "feedback"), RANGES)
+@pytest.mark.parametrize(("limit", "noise", "values", "feedback"), RANGES if HUNT else SOME)
 def test_the_average_ends_near_the_limit_in_both_directions(
     limit: Any, noise: Any, values: tuple[float, float], feedback: str
 ) -> None:

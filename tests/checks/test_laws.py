@@ -25,7 +25,7 @@ GAMES: dict[str, Any] = {
 }
 
 
-# These take many rounds (20,000 here, 100,000 in `make falsify`), or 1,000 draws, which are played compiled; all others are
+# These take many rounds (10,000 here, 100,000 in `make falsify`), or 1,000 draws, which are played compiled; all others are
 # said of plain Python.
 LONG = [
     *(learners.extreme_rounds_leave_no_nan, learners.multiplier_stays_between_zero_and_its_cap),
@@ -74,7 +74,7 @@ def test_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", lewa.learners.ALL)
 def test_many_rounds_of_a_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not HUNT:
-        monkeypatch.setattr(sequences, "MANY", 2_000 if name in LONG_ROUNDS else 20_000)
+        monkeypatch.setattr(sequences, "MANY", 2_000 if name in LONG_ROUNDS else 10_000)
     for learner, actions in lewa.learners.ALL[name].examples():
         for law in LONG:
             law(learner, actions)

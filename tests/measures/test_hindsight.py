@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lewa.measures.best_play import best_fixed_play, best_play_every_round, by_linear_program, one_constraint
+from lewa.measures.best_play import (
+    best_fixed_play,
+    best_play_every_round,
+    best_value,
+    by_linear_program,
+    feasible_play,
+    one_constraint,
+)
 
 unit = st.floats(0, 1, width=32)
 quick = settings(max_examples=200, deadline=None, derandomize=True)
@@ -122,3 +129,16 @@ def test_meeting_the_floor_every_round_is_harder_than_on_average() -> None:
 def test_wrong_shapes_are_refused_with_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"constraints must have the shape \(1, 2\)"):
         best_fixed_play(np.array([0.9, 0.1]), np.array([[0.6, 0.5, 0.4]]), np.array([0.5]))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_the_value_alone_and_a_feasible_play_alone_are_those_of_the_best_play(m: int) -> None:
+    rng, met = np.random.default_rng(m), 0
+    for _ in range(30):
+        r, c, floor = rng.random(4).round(1), rng.random((m, 4)).round(1), 0.8 * rng.random(m)
+        best, any_play = best_fixed_play(r, c, floor), feasible_play(c, floor)
+        assert best_value(r, c, floor) == pytest.approx(best.value, abs=1e-12)
+        assert any_play.feasible == best.feasible
+        assert any_play.reachable == pytest.approx(best_fixed_play(np.zeros(4), c, floor).reachable, abs=1e-12)
+        met += best.feasible
+    assert 5 < met < 30

@@ -33,9 +33,10 @@ def play_against(liar: Liar, learner: BanditOpEwa, seed: int) -> tuple[float, fl
     player, left, reward, short = lewa.Player(learner, K, seed), C, 0.0, 0.0
     for t in range(T):
         p = player.play()
-        lie = liar(t, p)
-        lie = np.clip(lie, np.maximum(TRUTH - left, 0), np.minimum(TRUTH + left, 1))
-        left = max(left - float(abs(lie - TRUTH).max()), 0.0)
+        lie = TRUTH
+        if left > 0:
+            lie = np.clip(liar(t, p), np.maximum(TRUTH - left, 0), np.minimum(TRUTH + left, 1))
+            left = max(left - float(abs(lie - TRUTH).max()), 0.0)
         action, propensity = player.choose()
         player.learn(action, propensity, float(REWARDS[action]), float(lie[action]), p)
         reward += REWARDS[action]

@@ -31,7 +31,7 @@ from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.known_constraints import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
-from lewa.measures import best_fixed_play
+from lewa.measures.best_play import feasible_play
 from lewa.plugins import LEARNERS, source_stamp
 from lewa.types import Matrix
 from lewa.units import Scale, as_range
@@ -344,7 +344,7 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
     if not known:
         return
     units = [[clipped_unit(constraint.scale, value) for value in expected[constraint.name]] for constraint in known]
-    best = best_fixed_play(np.zeros(len(units[0])), units, [constraint.floor for constraint in known])
+    best = feasible_play(units, [constraint.floor for constraint in known])
     if not best.feasible:
         pairs = zip(known, best.reachable.tolist(), strict=True)
         reachable = [str(constraint._replace(limit=constraint.scale.to_user(unit))) for constraint, unit in pairs]

@@ -5,6 +5,9 @@ methods by it; parameters and state are in one buffer (see kernels/packing.py).
 
 A loop writes to its record only through the rules of outcomes.py. Numba inlines `unpack` and then removes assignments that
 it takes for dead code: it does not see that an array inside of a nested record belongs to the caller.
+
+A window may ask for the play of the round after its last one. The loop then begins that round and stops after the play, so
+that the play is compiled once.
 """
 
 from collections.abc import Callable
@@ -47,10 +50,12 @@ def full_loop(learner: type[Learner]) -> Loop:
         sums, history, p, met = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         charged = s.charged if charging else p[:0]
-        for t in range(window.rounds):
-            if contextual:
+        for t in range(window.rounds + window.ahead):
+            if contextual and t < window.rounds:
                 see_context(s, nature, t)
             play(self, s, p)
+            if t == window.rounds:
+                break
             if priced:
                 add_multiplier(s.multiplier, t, sums, history)
             if charging:
@@ -77,11 +82,13 @@ def bandit_loop(learner: type[Learner]) -> Loop:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         nothing = p[:0]
-        for t in range(window.rounds):
-            if contextual:
+        for t in range(window.rounds + window.ahead):
+            if contextual and t < window.rounds:
                 see_context(s, nature, t)
-            if history.actions.size > 0:
+            if history.actions.size > 0 or t == window.rounds:
                 play(self, s, p)
+                if t == window.rounds:
+                    break
                 write_play(history, t, p)
             i, propensity = choose(self, s, uniform(window.dice[0], window.start + t))
             if priced:
@@ -104,10 +111,12 @@ def dense_loop(learner: type[Learner]) -> Loop:
         sums, history, p, c = record.sums, record.history, record.play, record.met
         self, s = unpack(learner, memory)
         charged = s.charged if charging else p[:0]
-        for t in range(window.rounds):
-            if contextual:
+        for t in range(window.rounds + window.ahead):
+            if contextual and t < window.rounds:
                 see_context(s, nature, t)
             play(self, s, p)
+            if t == window.rounds:
+                break
             i = pick(p, uniform(window.dice[0], window.start + t))
             if priced:
                 add_multiplier(s.multiplier, t, sums, history)

@@ -13,6 +13,7 @@ class Window(NamedTuple):
     start: int  # the first round, counted from 0
     rounds: int
     dice: Words  # (1,)  the key of the stream
+    ahead: int = 0  # 1 to write the play of the round after them to the record, else 0
 
 
 class RunningSums(NamedTuple):

@@ -59,6 +59,7 @@ from lewa.kernels.projection import (
 from lewa.kernels.random_streams import DICE, NATURE, keys, lots, place, plain_uniform, toss, uniform
 from lewa.kernels.records import comparable, field_types, flat, leaves, state_type
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
+from lewa.kernels.row_sums import sum_rows
 from lewa.kernels.serialize import dump, load
 from lewa.kernels.tilting import EMPTY, Tilt, no_tilt, rest
 from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge
@@ -216,6 +217,7 @@ __all__ = [
     "stand_beside",
     "state_type",
     "stitched",
+    "sum_rows",
     "temper",
     "toss",
     "total",

@@ -354,11 +354,11 @@ def check_feasible(floor: Vector, means: object, actions: int) -> None:
     """Raise ValueError for a floor that no play can meet, if the mean constraints are known."""
     if means is None:
         return
-    from lewa.measures.best_play import best_fixed_play  # scipy: only where it is needed
+    from lewa.measures.best_play import feasible_play  # scipy: only where it is needed
 
     constraints, shape = np.atleast_2d(in_unit("means", means)), (floor.size, actions)
     require(constraints.shape == shape, f"means must have the shape (m, K) = {shape}", means=constraints.shape)
-    best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
+    best = feasible_play(constraints, floor)
     require(
         best.feasible,
         f"some play must meet the floor; the nearest feasible floor is {best.reachable.tolist()}",

@@ -4,23 +4,35 @@ Regret is the reward of the best fixed play under the floors minus the reward ea
 below the floors.
 """
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from lewa.blocks import Block
 from lewa.kernels import NATURE, keys
-from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round
+from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round, best_value
 from lewa.measures.trace import Trace, check_trace
 from lewa.types import Cube, Matrix, Vector
 from lewa.validation import in_unit, short_repr
 
-# The best plays of a trace: to lay a lazily drawn nature out takes longer than to play it.
 Array = TypeVar("Array", Vector, Matrix)
-CACHE: WeakKeyDictionary[Trace, dict[tuple[str, float], tuple[Hindsight, ...]]] = WeakKeyDictionary()
+Means: TypeAlias = tuple[Vector, Matrix]  # of rewards (K,) and of constraints (m, K)
 CHUNK = 1 << 20  # numbers laid out at a time when a lazily drawn nature is added up
+SMALL = 1 << 16  # numbers of a seed's sums that are stored
+
+
+class TraceCache:
+    """What was computed of a trace, by seeds: to lay a lazily drawn nature out takes longer than to play it."""
+
+    def __init__(self) -> None:
+        self.totals: dict[int, tuple[Matrix, Cube]] = {}
+        self.values: dict[str, Vector] = {}
+        self.plays: dict[tuple[str, float], tuple[Hindsight, ...]] = {}
+
+
+CACHE: WeakKeyDictionary[Trace, TraceCache] = WeakKeyDictionary()
 
 
 def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tuple[Hindsight, ...]:
@@ -30,15 +42,14 @@ def hindsight(trace: Trace, constraint: str = "auto", raised: float = 0.0) -> tu
     of that seed ("trace"), the constraints of every round ("every round"), or "auto": the true means if the game knows them,
     otherwise those of the trace. The floors are those of the trace; floors other than 0 are raised by `raised`.
     """
-    cache = CACHE.setdefault(check_trace(trace), {})
-    if (constraint, raised) not in cache:
+    plays = CACHE.setdefault(check_trace(trace), TraceCache()).plays
+    if (constraint, raised) not in plays:
         floor = raise_floor(trace.floor, raised)
         if constraint == "every round":
-            cache[constraint, raised] = tuple(_every_round(trace, s, floor) for s in range(len(trace.seeds)))
+            plays[constraint, raised] = tuple(_every_round(trace, s, floor) for s in range(len(trace.seeds)))
         else:
-            rows = _hindsights(trace, constraint, floor, last_only=True)
-            cache[constraint, raised] = tuple(row[-1] for row in rows)
-    return cache[constraint, raised]
+            plays[constraint, raised] = tuple(best_fixed_play(r, c, floor) for r, c in _last_means(trace, constraint))
+    return plays[constraint, raised]
 
 
 def raise_floor(floor: Vector, raised: float) -> Vector:
@@ -66,15 +77,21 @@ def conditions(trace: Trace, s: int, constraint: str) -> tuple[Vector, Matrix, V
 
 def regret(trace: Trace, constraint: str = "auto") -> Vector:
     """Return the regret of each seed after the last round, (S,)."""
-    best = np.array([h.value for h in hindsight(trace, constraint)])
-    total: Vector = best * trace.rounds - trace.reward[:, -1]
+    values = CACHE.setdefault(check_trace(trace), TraceCache()).values
+    if constraint not in values:
+        if constraint == "every round":
+            values[constraint] = np.array([h.value for h in hindsight(trace, constraint)])
+        else:
+            values[constraint] = np.array([best_value(r, c, trace.floor) for r, c in _last_means(trace, constraint)])
+    total: Vector = values[constraint] * trace.rounds - trace.reward[:, -1]
     return total
 
 
 def regret_curve(trace: Trace, constraint: str = "auto") -> Matrix:
     """Return the regret of each seed at each mark, (S, n), against the best fixed play for the rounds up to the mark."""
-    rows = _hindsights(check_trace(trace), constraint, trace.floor, last_only=False)
-    values = np.array([[h.value for h in row] for row in rows])
+    check_trace(trace)
+    each = (_means(trace, s, constraint, range(len(trace.marks))) for s in range(len(trace.seeds)))
+    values = np.array([[best_value(r, c, trace.floor) for r, c in means] for means in each])
     curve: Matrix = values * trace.marks - trace.reward
     return curve
 
@@ -107,33 +124,40 @@ def regret_certificate(trace: Trace, play: Vector) -> Vector:
     return bounds
 
 
-def _hindsights(trace: Trace, constraint: str, floor: Vector, last_only: bool) -> list[list[Hindsight]]:
+def _last_means(trace: Trace, constraint: str) -> list[Means]:
+    """Return the means of each seed over all of its rounds."""
+    return [_means(trace, s, constraint, [len(trace.marks) - 1])[0] for s in range(len(trace.seeds))]
+
+
+def _means(trace: Trace, s: int, constraint: str, marks: Iterable[int]) -> list[Means]:
+    """Return the means of a seed over the rounds up to each of these marks."""
     if not isinstance(constraint, str) or constraint not in ("auto", "known", "trace"):
         raise ValueError(f"constraint must be 'auto', 'known', 'trace' or 'every round', got {short_repr(constraint)}")
     mean_constraints = trace.game.mean_constraints
     if constraint == "known" and mean_constraints is None:
         raise ValueError("the game does not know its mean constraint: use 'trace'")
     known = None if constraint == "trace" else mean_constraints
-    marks = [len(trace.marks) - 1] if last_only else range(len(trace.marks))
-    plays = []
-    for s in range(len(trace.seeds)):
-        rewards, constraints = totals(trace, s)
-        means = [constraints[n] / trace.marks[n] if known is None else known for n in marks]
-        each = [rewards[n] / trace.marks[n] for n in marks]
-        plays.append([best_fixed_play(r, c, floor) for r, c in zip(each, means, strict=True)])
-    return plays
+    rewards, constraints = totals(trace, s)
+    at = trace.marks
+    return [(rewards[n] / at[n], constraints[n] / at[n] if known is None else known) for n in marks]
 
 
 def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
     """Return the sums of r_t (n, K) and c_t (n, m, K) up to each mark; rounds that were drawn lazily are computed again."""
     if trace.reward_sums is not None and trace.constraint_sums is not None:
         return trace.reward_sums[s], trace.constraint_sums[s]
+    cache = CACHE.setdefault(trace, TraceCache()).totals
+    if s in cache:
+        return cache[s]
     K, m = trace.game.actions, trace.game.constraints
     rewards, constraints = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
     for n, block in _nature(trace, s):
         rewards[n] += block.rewards.sum(axis=0)
         constraints[n] += block.constraints.sum(axis=0)
-    return np.cumsum(rewards, axis=0), np.cumsum(constraints, axis=0)
+    sums = np.cumsum(rewards, axis=0), np.cumsum(constraints, axis=0)
+    if rewards.size + constraints.size <= SMALL:
+        cache[s] = sums
+    return sums
 
 
 def _nature(trace: Trace, s: int) -> Iterator[tuple[int, Block]]:

@@ -83,6 +83,7 @@ class ReactingNature:
 
     def __init__(self, game: Game, key: Words, session: Session) -> None:
         self.game, self.key, self.session, self.most = deepcopy(game), key, session, 1
+        self.ahead: Vector | None = None  # where a compiled loop writes the play of the next round
         self._trusted = is_ours(game)
 
     def rounds(self, start: int, stop: int) -> Block:
@@ -101,6 +102,8 @@ class ReactingNature:
 
     def _play(self, t: int) -> Vector:
         """Return the play that the action of round t is drawn from: over the actions that are there."""
+        if self.ahead is not None:
+            return self.ahead.copy()
         there = self.game.available(self.key, t, t + 1)[0] if self.game.missing_actions else None
         return self.session.play() if there is None or there.all() else self.session.play_among(there)
 

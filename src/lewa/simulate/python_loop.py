@@ -44,6 +44,8 @@ class PythonLoop:
                 gone = () if made.available is None else np.flatnonzero((made.available == 0) & (self.answers == 0)).tolist()
                 session.learn(seen, made.available, gone)
         add_up(session, nature, record, history)
+        if window.ahead:
+            session.steps.play(memory, record.play)
 
 
 def add_up(session: Session, nature: Block, record: Record, history: RoundHistory) -> None:

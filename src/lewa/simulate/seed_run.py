@@ -1,8 +1,9 @@
 """Run one seed, from mark to mark and block by block."""
 
+import math
 from collections.abc import Callable
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -11,12 +12,14 @@ from lewa.engine.loops import Loop
 from lewa.engine.records import Record, RoundHistory, Window, new_record
 from lewa.engine.session import Session
 from lewa.game import Game
-from lewa.kernels import DICE, keys
+from lewa.kernels import DICE, keys, sum_rows
 from lewa.learners.base import Learner
-from lewa.simulate.nature import LazyNature, Nature, nature_of
+from lewa.simulate.nature import LazyNature, Nature, ReactingNature, nature_of
 from lewa.simulate.python_loop import PythonLoop
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import plain
+
+Array = TypeVar("Array", Matrix, Cube)
 
 
 class SeedResult(NamedTuple):
@@ -71,15 +74,15 @@ class Recorder:
     def add(self, mark: int, block: Block) -> None:
         """Add up the rounds of a block."""
         if self.rewards is not None and self.constraints is not None:
-            self.rewards[mark] += block.rewards.sum(axis=0)
-            self.constraints[mark] += block.constraints.sum(axis=0)
+            self.rewards[mark] += sum_rounds(block.rewards)
+            self.constraints[mark] += sum_rounds(block.constraints)
 
     def read(self, mark: int) -> None:
-        """Record the sums, the multiplier and the play at a mark."""
-        for name, total in self.record.sums._asdict().items():
-            self.at_marks[name][mark] = total
+        """Record the sums, the multiplier and the play at a mark, which the loop has just written."""
+        for rows, total in zip(self.at_marks.values(), self.record.sums, strict=True):
+            rows[mark] = total
         self.multiplier[mark] = self.session.multiplier
-        self.session.steps.play(self.session.memory, self.play[mark])
+        self.play[mark] = self.record.play
 
     def result(self) -> SeedResult:
         """Return the result of the run."""
@@ -127,7 +130,10 @@ def run_seed(
     nature = nature_of(game, key, session, every_round)
     loop = _loop(session, nature)
     recorder = Recorder(session, game, marks, every_round, laid_out=not isinstance(nature, LazyNature))
-    start = 0
+    start, reacts = 0, isinstance(nature, ReactingNature) and not isinstance(loop, PythonLoop)
+    if isinstance(nature, ReactingNature) and reacts:
+        loop(session.memory, no_rounds(game), Window(0, 0, dice, 1), recorder.part(0, 0))
+        nature.ahead = recorder.record.play
     for mark, end in enumerate(marks.tolist()):
         while start < end:
             if stop_now.is_set():
@@ -136,12 +142,29 @@ def run_seed(
             rounds = nature.rounds(start, stop)
             if isinstance(rounds, Block):
                 recorder.add(mark, rounds)
-            loop(session.memory, rounds, Window(start, stop - start, dice), recorder.part(start, stop))
+            window = Window(start, stop - start, dice, int(reacts or stop == end))
+            loop(session.memory, rounds, window, recorder.part(start, stop))
             if progress is not None:
                 progress(stop - start)
             start = stop
         recorder.read(mark)
     return recorder.result()
+
+
+def sum_rounds(rounds: Array) -> Array:
+    """Return the sum over the first axis; NumPy takes as long for it as a learner takes to play the rounds."""
+    shape = rounds.shape[1:]
+    columns = math.prod(shape)
+    if columns == 1:  # NumPy adds a single column up in another order
+        return rounds.sum(axis=0)
+    sums = np.empty(columns)
+    sum_rows(rounds.reshape(len(rounds), columns), sums)
+    return sums.reshape(shape)
+
+
+def no_rounds(game: Game) -> Block:
+    """Return a block of the game without rounds."""
+    return Block(np.zeros((0, game.actions)), np.zeros((0, game.constraints, game.actions)))
 
 
 def _loop(session: Session, nature: Nature) -> Loop:
