@@ -16,7 +16,10 @@ SERVER = [
     "lewa.serve.sqlite", "lewa.serve.postgres",
     "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl",
 ]  # fmt: skip
-WORKERS = ["lewa.lab.execute", "lewa.report.charts", "matplotlib.backends.backend_svg", "distributed.nanny"]
+WORKERS = [
+    "lewa.lab.execute", "lewa.report.charts", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_agg", "scipy.optimize", "distributed.nanny",
+]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload([*SERVER, *WORKERS, "lewa.cli", "tests.serve.running", "tests.preloaded", __name__])
 # Dask reads it when it is imported; what it would preload itself is too late then, as the server runs already.
