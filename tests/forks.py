@@ -18,7 +18,7 @@ SERVER = [
 ]  # fmt: skip
 WORKERS = [
     "lewa.lab.execute", "lewa.report.charts", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf",
-    "matplotlib.backends.backend_agg", "scipy.optimize", "distributed.nanny",
+    "matplotlib.backends.backend_agg", "scipy.optimize", "pandas", "pyarrow.parquet", "distributed.nanny",
 ]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload([*SERVER, *WORKERS, "lewa.cli", "tests.serve.running", "tests.preloaded", __name__])
