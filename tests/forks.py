@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Callable
@@ -15,7 +16,10 @@ SERVER = [
     "lewa.serve.sqlite", "lewa.serve.postgres",
     "uvicorn.lifespan.on", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl",
 ]  # fmt: skip
-WORKERS = ["lewa.lab.execute", "lewa.report.charts", "matplotlib.backends.backend_svg", "distributed.nanny"]
+WORKERS = [
+    "lewa.lab.execute", "lewa.report.charts", "matplotlib.backends.backend_svg", "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_agg", "scipy.optimize", "pandas", "pyarrow.parquet", "distributed.nanny",
+]  # fmt: skip
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload([*SERVER, *WORKERS, "lewa.cli", "tests.serve.running", "tests.preloaded", __name__])
 # Dask reads it when it is imported; what it would preload itself is too late then, as the server runs already.
@@ -69,6 +73,17 @@ def run_study(study: Path, out: Path) -> None:
     from lewa.lab import study as studies
 
     setattr(places, "get_context", context)  # noqa: B010 (mypy takes a function for a constant)
+    run.run_study(studies.read(study), out, workers=2)
+
+
+def run_study_by_spawned_workers(study: Path, out: Path, err: Path) -> None:
+    """Run a study by two workers that are spawned, in a process group of its own that Ctrl-C interrupts."""
+    from lewa.lab import run
+    from lewa.lab import study as studies
+
+    os.setsid()
+    os.dup2(os.open(err, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 2)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background lets it be ignored
     run.run_study(studies.read(study), out, workers=2)
 
 

@@ -122,7 +122,7 @@ def main() -> None:
     for name, (cost, good) in served.items():
         halves = [f"${1000 * half.mean():.2f}" for half in np.array_split(cost, 2)]
         print(f"{name!r}: {' then '.join(halves)} per 1,000 requests; good answers {good.mean():.1%}")
-    drawn = draw(panels({name: cost for name, (cost, _) in served.items()}), "price-shock", files=False)
+    drawn = draw(panels({name: cost for name, (cost, _) in served.items()}), "price-shock", ["svg"])
     PICTURE.write_text(with_colours(drawn.svg))
 
 

@@ -2,13 +2,20 @@
 
 import ast
 import hashlib
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 DOOR = "lewa"  # the package's own __init__ offers everything and computes nothing
 INSTALLED = ("site-packages", "dist-packages")  # folders whose packages have nothing to do with each other
+# Lines that hold nothing but a statement that imports; besides, examples and comments, in which nothing is imported.
+SIMPLE = re.compile(
+    rb"^[ \t]*(?:((?:from[ \t]+[\w.]+[ \t]+)?import[ \t]+(?:\([^()]*\)|[^\n(;\\#]+)[ \t]*)(?:#.*)?|>>>.*|#.*)$", re.MULTILINE
+)
+HARD = re.compile(rb"\bimport\b|\\\r?\n")  # any other use of the word, or a line that goes on
 
 
 def sources(module: str, root: Path) -> list[Path]:
@@ -51,13 +58,23 @@ def _file(root: Path, module: str) -> Path | None:
 
 def _imports(file: Path, package: str) -> Iterator[str]:
     """Yield the names that a file of this package imports, of which some are modules."""
-    for node in _statements(ast.parse(file.read_bytes())):
+    for node in _import_statements(file.read_bytes()):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             parents = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
             name = ".".join([*parents, *([node.module] if node.module else [])])
             yield from (f"{name}.{alias.name}" for alias in node.names)
+
+
+def _import_statements(source: bytes) -> Iterator[ast.AST]:
+    """Yield the statements of a file that import, and perhaps others; most files need not be parsed as a whole."""
+    if not HARD.search(SIMPLE.sub(b"", source)):
+        simple = b"\n".join(match.strip() for match in SIMPLE.findall(source) if match)
+        with suppress(SyntaxError):  # words of a docstring
+            yield from ast.parse(simple).body
+            return
+    yield from _statements(ast.parse(source))
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:

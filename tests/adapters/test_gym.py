@@ -1,14 +1,14 @@
 """A game as an environment, against gymnasium and Safety-Gymnasium."""
 
-import subprocess
-import sys
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests import forks
 
 import lewa
 
@@ -211,19 +211,22 @@ def test_an_action_that_is_none_is_refused(action: Any) -> None:
         env.step(action)
 
 
-def test_a_missing_library_is_named_with_the_extra_that_brings_it_and_lewa_needs_none() -> None:
+def test_a_missing_library_is_named_with_the_extra_that_brings_it_and_lewa_needs_none(tmp_path: Path) -> None:
     program = """
 import sys
+import lewa, lewa.cli, lewa.serve.run  # a forked process has imported all of it already
+assert not {"gymnasium", "river", "obp"} & set(sys.modules)
 sys.modules.update(gymnasium=None, river=None, obp=None)
-import lewa, lewa.adapters.obp
+import lewa.adapters.obp
 for name in ("gym", "river"):
     try:
         __import__(f"lewa.adapters.{name}")
     except ImportError as missing:
         print(missing)
 """
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
-    assert said.splitlines() == [
+    code, out, err = forks.run(tmp_path, [], program)
+    assert code == 0, err
+    assert out.splitlines() == [
         "lewa.adapters.gym needs gymnasium: pip install -e '.[gym]' in a clone of lewa",
         "lewa.adapters.river needs river: pip install -e '.[river]' in a clone of lewa",
     ]

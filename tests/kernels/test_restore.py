@@ -20,7 +20,7 @@ def record(x: float) -> Part:
     return Part(ones(700, drawn=True), np.full(1, x), np.arange(6.0).reshape(2, 3) * x)
 
 
-@numba.njit
+@numba.njit  # type: ignore[untyped-decorator]
 def compiled(part: Any, saved: Any) -> None:
     restore(part, saved)
 
@@ -37,7 +37,7 @@ def test_what_was_taken_from_a_record_is_written_into_another(how: Any) -> None:
 
 
 def test_row_e_of_vectors_and_of_matrices_makes_a_tuple() -> None:
-    @numba.njit
+    @numba.njit  # type: ignore[untyped-decorator]
     def read(x: Any, e: int) -> Any:
         number, vector = rows((x.clock, x.table), e)
         return number + vector[2], rows(x[:0], e)

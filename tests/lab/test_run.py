@@ -4,7 +4,6 @@ import importlib.util
 import json
 import os
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -314,29 +313,19 @@ def test_rounds_that_react_count_for_more(tmp_path: Path) -> None:
 # Processes ---------------------------------------------------------------------------------------------------------------
 
 
-SCRIPT = """
-import signal
-import sys
-from lewa.lab.run import run_study
-from lewa.lab.study import read
-signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background lets it be ignored
-run_study(read(sys.argv[1]), sys.argv[2], workers=2)
-"""
-
-
 def interrupt(study: Path, out: Path, worlds: Path) -> None:
     """Run a study in a process that spawns its workers, as users do, and press Ctrl-C."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    command = [sys.executable, "-c", SCRIPT, str(study), str(out)]
-    with subprocess.Popen(command, env=environment, start_new_session=True, stderr=subprocess.PIPE, text=True) as process:
-        until(lambda: half_is_done(out, worlds))
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
-        try:
-            printed = process.communicate(timeout=20)[1]
-        finally:
-            process.kill()
-        assert process.returncode != 0
-        assert "SpawnProcess" not in printed  # no worker complains
+    printed = out.with_name("stderr")
+    process = forks.process(forks.run_study_by_spawned_workers, study, out, printed, daemon=False)
+    until(lambda: half_is_done(out, worlds))
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does: the workers get it too
+    try:
+        process.join(20)
+        assert process.exitcode
+    finally:
+        process.kill()
+    assert "KeyboardInterrupt" in printed.read_text()
+    assert "SpawnProcess" not in printed.read_text()  # no worker complains
 
 
 def kill(study: Path, out: Path, worlds: Path) -> None:

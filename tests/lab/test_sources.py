@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,7 @@ for name, module in sys.modules.items():
 """
 
 
+@cache
 def decides() -> set[Path]:
     return set(sources.sources(EXECUTES, ROOT.parent))
 
@@ -55,6 +57,30 @@ def test_what_only_shows_results_is_not_in_the_versions() -> None:
     assert {"engine", "games", "kernels", "lab", "learners", "measures", "simulate", "theory"} <= rooms
     assert not {"agent", "bench", "cli", "paper", "report", "__init__"} & rooms
     assert ROOT / "simulate" / "python_loop.py" in decides()  # it plays what is late or masked
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import package.second",
+        "x = 1; import package.second",
+        "if True: import package.second",
+        "import \\\n    package.second",
+        "from . \\\n    import second",
+        "from . import (  # a remark)\n    second,\n)",
+        "from . import second; x = 1",
+        "def f():\n    from package import second as other  # a remark",
+        '"""Words\nimport this module.\n"""\nimport package.second',
+        "try:\n    from package.second import x\nexcept ImportError:\n    pass",
+    ],
+)
+def test_an_import_is_found_however_it_is_written(text: str, tmp_path: Path) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "second.py").write_text("x = 2\n")
+    (package / "first.py").write_text(f"{text}\n")
+    assert package / "second.py" in sources.sources("package.first", tmp_path)
 
 
 def test_an_edit_of_any_of_them_is_noticed(tmp_path: Path) -> None:

@@ -98,7 +98,7 @@ def test_growth_figures_have_error_bars_and_name_their_scale() -> None:
         "Regret", (Point("<lewa>", **points, intervals=((0.5, 1.5), (2.0, 4.0), (-1.0, 19.0))),), "regret at T"
     )
     without = Growths("Regret", (Point("<lewa>", **points),), "regret at T")
-    bars, plain = (draw([panel], "growth", files=False).svg for panel in (with_bars, without))
+    bars, plain = (draw([panel], "growth", ["svg"]).svg for panel in (with_bars, without))
     assert "regret at T" in words(bars)
     assert "LineCollection" in bars
     assert "LineCollection" not in plain
@@ -108,5 +108,5 @@ def test_growth_figures_have_error_bars_and_name_their_scale() -> None:
 def test_growth_figures_say_that_a_number_is_a_slope() -> None:
     fit = fit_rate([10, 100, 1000], [1.0, 3.0, 9.0])
     point = Point("mine", "#107f5b", (10, 100, 1000), (1.0, 3.0, 9.0), fit, "(proved 0.50)")
-    drawn = draw([Growths("Regret", (point,), "regret at T")], "growth", files=False).svg
+    drawn = draw([Growths("Regret", (point,), "regret at T")], "growth", ["svg"]).svg
     assert "slope 0.48 (proved 0.50)" in words(drawn)

@@ -4,8 +4,6 @@ import asyncio
 import json
 import sqlite3
 import stat
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -29,6 +27,7 @@ from lewa.serve.service import Service
 from lewa.serve.sqlite import SQLiteStore
 from lewa.serve.store import BusyError, Store, StoreError, open_store
 from lewa.serve.writer import Writer
+from tests import forks
 from tests.serve.postgres import Cluster
 from tests.serve.running import SETUP, running
 
@@ -190,11 +189,10 @@ def test_a_second_server_process_is_refused_in_one_sentence(tmp_path: Path) -> N
         assert stat.S_IMODE(server.key_file.stat().st_mode) == 0o600
         events = [json.loads(line) for line in server.log.read_text().splitlines()]
         assert {"the first admin key was written", "ready"} <= {event["event"] for event in events}
-        command = [sys.executable, "-m", "lewa", "serve", "--store", url, "--port", "0"]
-        second = subprocess.run(command, capture_output=True, text=True)
-        assert second.returncode == 2
-        assert second.stderr.strip().count("\n") == 0
-        assert "another server has" in second.stderr
+        second = forks.run(tmp_path, ["serve", "--store", url, "--port", "0"])
+        assert second.code == 2
+        assert second.err.strip().count("\n") == 0
+        assert "another server has" in second.err
         assert server.stop() == 0
 
 

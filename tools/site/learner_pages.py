@@ -293,7 +293,7 @@ def panels_drawn(drawing: list[charts.Panel], name: str) -> list[str]:
     kinds = tuple((type(panel), panel.title, bool(getattr(panel, "levels", ()))) for panel in drawing)
     if SHARED is not None and kinds in SHARED:
         return SHARED[kinds]
-    pieces = list(page.inline(charts.draw(drawing, name, files=False), [panel.title for panel in drawing]))
+    pieces = list(page.inline(charts.draw(drawing, name, ["svg"]), [panel.title for panel in drawing]))
     if SHARED is not None:
         SHARED[kinds] = pieces
     return pieces

@@ -13,7 +13,7 @@ twice as long to compile, and no less time to run.
 from copy import copy
 from typing import Any
 
-from numba import _dynfunc, config  # type: ignore[attr-defined]
+from numba import _dynfunc, config
 from numba.core import codegen, compiler, compiler_machinery, registry, typed_passes
 
 _functions: Any = _dynfunc

@@ -6,13 +6,14 @@ The files do not depend on the date, the machine's settings or its fonts: the sa
 
 import io
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from lewa.formatting import figure_text, printable_text
+from lewa.types import Vector
 
 if TYPE_CHECKING:  # it is an extra
     from matplotlib.axes import Axes
@@ -97,15 +98,25 @@ def apart(wanted: Sequence[float], heights: Sequence[float], low: float, high: f
     low, high
         The ends of the axis.
     """
-    from scipy.optimize import isotonic_regression
-
     order = np.argsort(wanted, kind="stable")
     sizes = np.asarray(heights, dtype=np.float64)[order]
     offsets = np.cumsum(sizes) - sizes / 2
-    starts = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - offsets).x
+    starts = _increasing((np.asarray(wanted, dtype=np.float64)[order] - offsets).tolist())
     middles = np.empty(len(order))
     middles[order] = np.clip(starts, low, max(low, high - float(sizes.sum()))) + offsets
     return [float(y) for y in middles]
+
+
+def _increasing(values: Sequence[float]) -> Vector:
+    """Return the increasing sequence that is nearest to the values: where they decrease, it is their mean."""
+    steps: list[tuple[float, int]] = []  # the sum of values that have the same place, and their number
+    for value in values:
+        total, count = value, 1
+        while steps and steps[-1][0] * count >= total * steps[-1][1]:
+            total, count = total + steps[-1][0], count + steps[-1][1]
+            steps.pop()
+        steps.append((total, count))
+    return np.repeat([total / count for total, count in steps], [count for _, count in steps])
 
 
 def bend(sizes: Sequence[float]) -> float | None:
@@ -205,6 +216,15 @@ def label_ends(axes: "Axes", labels: list[Label], size: tuple[float, float]) -> 
 # The figure --------------------------------------------------------------------------------------------------------------
 
 
+KINDS = ("svg", "png", "pdf")  # formats of figures, in the order in which they are drawn
+# Nothing that differs from day to day.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "svg": {"metadata": dict.fromkeys(("Date", "Creator", "Format", "Type"))},
+    "png": {"metadata": {"Software": None}, "dpi": 220},
+    "pdf": {"metadata": dict.fromkeys(("CreationDate", "Creator", "Producer"))},
+}
+
+
 class Drawing(NamedTuple):
     """A figure in three formats, and the position of its panels in the SVG: left, top, width, height."""
 
@@ -214,7 +234,7 @@ class Drawing(NamedTuple):
     boxes: tuple[tuple[float, float, float, float], ...]
 
 
-def draw(panels: Sequence[Panel], name: str, files: bool = True, title: str = "") -> Drawing:
+def draw(panels: Sequence[Panel], name: str, kinds: Collection[str] = KINDS, title: str = "") -> Drawing:
     """Draw the panels in two columns.
 
     Parameters
@@ -223,13 +243,13 @@ def draw(panels: Sequence[Panel], name: str, files: bool = True, title: str = ""
         The panels.
     name
         A prefix that makes the names inside the SVG unique, so that one page can have several figures.
-    files
-        Whether to draw the PNG and the PDF too, which take longest; otherwise they are empty.
+    kinds
+        The formats, of "svg", "png" and "pdf"; the others are empty. A PDF takes longest.
     title
         A title above all panels.
     """
     with _settings(name):
-        return _draw(panels, files, title)
+        return _draw(panels, kinds, title)
 
 
 @contextmanager
@@ -274,7 +294,7 @@ def _settings(name: str) -> Iterator[None]:
         yield
 
 
-def _draw(panels: Sequence[Panel], files: bool, title: str = "") -> Drawing:
+def _draw(panels: Sequence[Panel], kinds: Collection[str], title: str = "") -> Drawing:
     from matplotlib.figure import Figure
 
     rows = [panels[start : start + 2] for start in range(0, len(panels), 2)]
@@ -298,14 +318,12 @@ def _draw(panels: Sequence[Panel], files: bool, title: str = "") -> Drawing:
             panel.draw(axes, size)
             boxes.append((across, down, WIDTH, high))
         down += high
-    nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    svg = _saved(figure, "svg", metadata=nothing).decode()
-    if not files:
-        return Drawing(svg, b"", b"", tuple(boxes))
-    figure.patch.set(visible=True, facecolor="white")
-    png = _saved(figure, "png", dpi=220, metadata={"Software": None})
-    pdf = _saved(figure, "pdf", metadata={"CreationDate": None, "Creator": None, "Producer": None})
-    return Drawing(svg, png, pdf, tuple(boxes))
+    files = dict.fromkeys(KINDS, b"")
+    for kind, options in OPTIONS.items():
+        if kind in kinds:
+            files[kind] = _saved(figure, kind, **options)
+        figure.patch.set(visible=True, facecolor="white")  # on a page, it is the page that has a colour
+    return Drawing(files["svg"].decode(), files["png"], files["pdf"], tuple(boxes))
 
 
 def _saved(figure: "Figure", kind: str, **options: Any) -> bytes:

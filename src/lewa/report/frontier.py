@@ -73,7 +73,7 @@ def write_frontier(frontier: Frontier, path: Path) -> None:
     elif path.suffix == ".csv":
         path.write_text(spreadsheet(frontier))
     else:
-        figure = draw(panels(frontier), "frontier", files=path.suffix != ".svg", title=figure_title(frontier))
+        figure = draw(panels(frontier), "frontier", [path.suffix[1:]], figure_title(frontier))
         path.write_bytes({".svg": figure.svg.encode(), ".png": figure.png, ".pdf": figure.pdf}[path.suffix])
 
 

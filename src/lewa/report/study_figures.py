@@ -1,11 +1,12 @@
 """The figures of a report: the panels for each group of results."""
 
 from collections.abc import Iterator, Sequence
+from math import sqrt
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from lewa.measures.rate_fit import fit_rate
+from lewa.measures.rate_fit import fit_rate, student
 from lewa.paper.rules import fraction
 from lewa.paper.verdicts import VerdictLine
 from lewa.report import captions
@@ -135,15 +136,13 @@ def _differences(strands: Sequence[Strand]) -> list[Panel]:
 
 
 def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0) -> Difference:
-    from scipy.stats import t
-
     mine, theirs = (
         {row["seed"]: row[measure] if measure == "regret" else row[measure][constraint] for row in each.results[-1].rows}
         for each in (strand, other)
     )
     gaps = np.array([mine[seed] - theirs[seed] for seed in mine])
     mean = float(gaps.mean())
-    reach = float(t.ppf((1 + LEVEL) / 2, len(gaps) - 1) * gaps.std(ddof=1) / np.sqrt(len(gaps)))
+    reach = student(len(gaps) - 1, LEVEL) * float(gaps.std(ddof=1)) / sqrt(len(gaps))
     return Difference(strand.name, strand.colour, mean, mean - reach, mean + reach)
 
 

@@ -5,16 +5,16 @@ every special character, and a spreadsheet takes no cell for a formula.
 """
 
 from collections.abc import Sequence
-from math import log10
+from math import log10, sqrt
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import t as student
 
 from lewa.formatting import csv_table as csv_lines
 from lewa.formatting import printable_text
 from lewa.lab.names import short
 from lewa.lab.storage import write
+from lewa.measures.rate_fit import student
 from lewa.report.results import Array, Result
 
 LEVEL = 0.95
@@ -90,7 +90,7 @@ def interval(values: Array | None) -> tuple[float | None, float | None, float | 
     mean = float(values.mean())
     if values.size < 2:
         return mean, None, None
-    half = float(student.ppf((1 + LEVEL) / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    half = student(values.size - 1, LEVEL) * float(values.std(ddof=1)) / sqrt(values.size)
     return mean, mean - half, mean + half
 
 
