@@ -84,8 +84,8 @@ class Learner:
         return {name: getattr(self, name) for name in field_types(type(self))}
 
     @cached_property
-    def state_sizes(self) -> dict[int, list[int]]:
-        """The sizes of the arrays of its state by numbers of actions, as far as sessions asked for them."""
+    def layouts(self) -> dict[int, tuple[list[tuple[int, ...]], Vector]]:
+        """By numbers of actions the shapes of its state's arrays, and what a session's buffer begins with; filled by sessions."""
         return {}
 
     def replace(self, **changes: object) -> Self:
