@@ -17,7 +17,9 @@ within COARSE. Where logarithms of weights are beyond 1e8, so that their last di
 its line by as much.
 """
 
+from functools import reduce
 from math import inf, log, sqrt
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -82,19 +84,6 @@ def _tilt(exponent: float, theta: float, d: float) -> float:
     return exponent + theta * d
 
 
-def _plain_balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
-    a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for d, v in zip((c - least).tolist(), value.tolist(), strict=True):
-        if d > 0:
-            up = v * d
-            a, a1, a2 = a + up, a1 + up * d, a2 + up * d * d
-        else:
-            down = v * -d
-            b, b1, b2 = b + down, b1 + down * d, b2 + down * d * d
-    return a, a1, a2, b, b1, b2
-
-
-@or_plain(_plain_balance)
 @rule
 def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
     """Return A and B with their first two derivatives by the tilt."""
@@ -111,15 +100,6 @@ def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, floa
     return a, a1, a2, b, b1, b2
 
 
-def _plain_tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
-    z, theta, anchor = 0.0, float(theta), float(anchor)
-    for i, (x, d) in enumerate(zip(exponent.tolist(), (c - least).tolist(), strict=True)):
-        value[i] = v = exp(x + theta * d - anchor)
-        z += v
-    return z
-
-
-@or_plain(_plain_tilted)
 @rule
 def _tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
     """v <- exp(exponent + theta d - anchor), and their sum."""
@@ -160,6 +140,40 @@ def _middle(low: float, high: float) -> float:
     return sqrt(max(low, 1.0)) * sqrt(high) if high > 4 * max(low, 1.0) else low + (high - low) / 2
 
 
+def _plain_root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
+    xs, ds, vs, n, theta, below, above = exponent.tolist(), (c - least).tolist(), value.tolist(), -1, 0.0, 0.0, inf
+    anchor, z = float(head[ANCHOR]), float(head[SUM])
+    while (n := n + 1) < STEPS:
+        a = a1 = a2 = b = b1 = b2 = 0.0
+        for d, v in zip(ds, vs, strict=True):
+            if d > 0:
+                a, a1, a2 = a + (up := v * d), a1 + up * d, a2 + up * d * d
+            else:
+                b, b1, b2 = b + (down := v * -d), b1 + down * d, b2 + down * d * d
+        below, above = (below, theta) if a >= b else (theta, above)
+        if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * z):
+            return theta, 0.0
+        step = inf
+        if a > FAINT and b > FAINT:
+            h, p, q = log(a / b), a1 / a, b1 / b
+            slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
+            step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
+        lost = not below < (theta := theta + step) < above
+        if theta < 1 and abs(step) < SHORT and not lost:
+            return theta, step
+        if lost or n >= FIRST:
+            above = float(_enough(exponent, c, least)) if above == inf else above
+            if above == HUGE:
+                return EMPTY, 0.0
+            theta = _middle(below, above) if lost or n % 2 == 0 else theta
+        n, theta = (n, theta) if below < theta < above else (STEPS, above)
+        top = anchor if theta < 1 else max([x + theta * d for x, d in zip(xs, ds, strict=True)])
+        value[:] = vs = [exp(x + theta * d - top) for x, d in zip(xs, ds, strict=True)]
+        head[ANCHOR], head[SUM], head[FRESH] = top, (z := reduce(add, vs)), z
+    return theta, 0.0
+
+
+@or_plain(_plain_root)
 @routine
 def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
     """Return the least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most.

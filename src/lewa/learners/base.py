@@ -85,7 +85,7 @@ class Learner:
 
     @cached_property
     def layouts(self) -> dict[int, tuple[list[tuple[int, ...]], Vector]]:
-        """By numbers of actions the shapes of its state's arrays, and what a session's buffer begins with; filled by sessions."""
+        """The shapes of its state's arrays and the beginning of a session's buffer, by numbers of actions, for sessions."""
         return {}
 
     def replace(self, **changes: object) -> Self:

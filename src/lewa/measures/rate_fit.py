@@ -1,6 +1,7 @@
 """Fit a growth rate: the slope of a straight line through values by rounds on a log-log scale."""
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -36,9 +37,11 @@ def fit_rate(rounds: Sequence[float], values: Sequence[float], level: float = 0.
         raise ValueError(f"level must lie in (0, 1), got {short_repr(level)}")
     if len(set(T.tolist())) < 3 or not (np.isfinite(value) & (value > 0)).all():
         return None
-    from scipy.stats import linregress, t  # imported here: it takes longer than everything else together
+    from scipy.special import stdtrit  # Student's quantile; imported here, as it takes long
 
-    line = linregress(np.log(T), np.log(value))
-    reach = float(t.ppf((1 + level) / 2, T.size - 2)) * float(line.stderr)
-    slope = float(line.slope)
-    return RateFit(slope, slope - reach, slope + reach, float(np.exp(line.intercept)))
+    x, y = np.log(T), np.log(value)
+    spread, joint, _, scatter = np.cov(x, y, bias=True).ravel().tolist()
+    slope, correlation = joint / spread, joint / sqrt(spread * scatter) if scatter > 0 else 1.0
+    error = sqrt(max(1 - correlation * correlation, 0.0) * scatter / spread / (T.size - 2))
+    reach = float(stdtrit(T.size - 2, (1 + level) / 2)) * error
+    return RateFit(slope, slope - reach, slope + reach, float(np.exp(y.mean() - slope * x.mean())))

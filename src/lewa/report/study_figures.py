@@ -135,7 +135,7 @@ def _differences(strands: Sequence[Strand]) -> list[Panel]:
 
 
 def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0) -> Difference:
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     mine, theirs = (
         {row["seed"]: row[measure] if measure == "regret" else row[measure][constraint] for row in each.results[-1].rows}
@@ -143,7 +143,7 @@ def _difference(strand: Strand, other: Strand, measure: str, constraint: int = 0
     )
     gaps = np.array([mine[seed] - theirs[seed] for seed in mine])
     mean = float(gaps.mean())
-    reach = float(t.ppf((1 + LEVEL) / 2, len(gaps) - 1) * gaps.std(ddof=1) / np.sqrt(len(gaps)))
+    reach = float(stdtrit(len(gaps) - 1, (1 + LEVEL) / 2) * gaps.std(ddof=1) / np.sqrt(len(gaps)))
     return Difference(strand.name, strand.colour, mean, mean - reach, mean + reach)
 
 

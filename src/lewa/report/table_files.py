@@ -9,7 +9,7 @@ from math import log10
 from pathlib import Path
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from lewa.formatting import csv_table as csv_lines
 from lewa.formatting import printable_text
@@ -90,7 +90,7 @@ def interval(values: Array | None) -> tuple[float | None, float | None, float | 
     mean = float(values.mean())
     if values.size < 2:
         return mean, None, None
-    half = float(student.ppf((1 + LEVEL) / 2, values.size - 1) * values.std(ddof=1) / np.sqrt(values.size))
+    half = float(stdtrit(values.size - 1, (1 + LEVEL) / 2) * values.std(ddof=1) / np.sqrt(values.size))
     return mean, mean - half, mean + half
 
 
