@@ -354,16 +354,13 @@ def check_feasible(floor: Vector, means: object, actions: int) -> None:
     """Raise ValueError for a floor that no play can meet, if the mean constraints are known."""
     if means is None:
         return
-    from lewa.measures.best_play import best_fixed_play  # scipy: only where it is needed
+    from lewa.measures.best_play import nearest_floors  # scipy: only where it is needed
 
     constraints, shape = np.atleast_2d(in_unit("means", means)), (floor.size, actions)
     require(constraints.shape == shape, f"means must have the shape (m, K) = {shape}", means=constraints.shape)
-    best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
-    require(
-        best.feasible,
-        f"some play must meet the floor; the nearest feasible floor is {best.reachable.tolist()}",
-        floor=floor.tolist(),
-    )
+    if (nearest := nearest_floors(constraints, floor)) is not None:
+        sentence = f"some play must meet the floor; the nearest feasible floor is {nearest.tolist()}"
+        require(False, sentence, floor=floor.tolist())
 
 
 def per_constraint(name: str, values: object, floor: Vector) -> Vector:

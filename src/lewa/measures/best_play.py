@@ -48,6 +48,14 @@ def best_fixed_play(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike
     return best._replace(price=np.array(price))
 
 
+def nearest_floors(constraints: Matrix, floor: Vector) -> Vector | None:
+    """Return the nearest floors that some play meets, for mean constraints (m, K), or None if some play meets these."""
+    if (constraints >= floor[:, np.newaxis]).all(axis=0).any():  # one action is a play
+        return None
+    best = best_fixed_play(np.zeros(constraints.shape[1]), constraints, floor)
+    return None if best.feasible else best.reachable
+
+
 def one_constraint(r: Vector, c: Vector, c0: float) -> Hindsight:
     """Read the upper hull of the points (c_i, r_i) at c0: a mixture of at most two actions."""
     order = np.lexsort((-r, c))  # from the smallest constraint on; of equals the best reward first
