@@ -131,7 +131,6 @@ class OnePart:
         named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
         return True if collection_path not in named and part not in parts_of(collection_path) else None
 
-
     @pytest.hookimpl(wrapper=True)
     def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
         """Look for examples where the text has one: to look into every module takes long, and imports it."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lewa.agent.statistics import Statistics, add_action
-from lewa.kernels import exp, lots, plain_exp, plain_uniform, tilting, toss, uniform
+from lewa.kernels import exp, lots, no_tilt, one_line, ones, pack, plain_exp, plain_uniform, tilting, toss, uniform
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM
 from lewa.units import Scale
 
@@ -58,13 +58,27 @@ def test_the_tilt_for_one_line(K: int) -> None:
         log, c, least = DICE.normal(0, 10.0 ** (n % 8 - 1), K), DICE.random(K), DICE.random()
         c[0] = least if DICE.random() < 0.3 else c[0]
         values, heads, tilts = np.array([log, log]), np.zeros((2, 3)), []
-        for root, value, head in zip(both(tilting._root), values, heads, strict=True):
+        for root, value, head in zip(both(one_line.root), values, heads, strict=True):
             value[:] = [exp(x) for x in log - log.max()]
             head[ANCHOR], head[SUM], head[FRESH] = log.max(), value.sum(), 1 + value.sum()
             tilts.append(root(log, value, head, c, least))
         assert tilts[0] == tilts[1]
         assert heads[0].tobytes() == heads[1].tobytes()
         assert values[0].tobytes() == values[1].tobytes()
+
+
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_a_look_at_the_tilt_for_several_lines(K: int) -> None:
+    for n in range(300):
+        m = 1 + n % 4
+        c, least, log = DICE.random((m, K)), DICE.random(m), DICE.normal(0, 10.0 ** (n % 6 - 1), K)
+        records = [(ones(K), no_tilt(K, m)._replace(actions=np.zeros((2, K)))) for _ in range(2)]
+        results, theta = [], DICE.exponential(10.0 ** (n % 5 - 2), m) * (DICE.random(m) < 0.8)
+        for look, (weights, tilt) in zip(both(tilting._look), records, strict=True):
+            weights.log[:], tilt.theta[:] = log, theta
+            results.append(look(weights, c, least, tilt))
+        assert results[0] == results[1]
+        assert pack(*records[0]).tobytes() == pack(*records[1]).tobytes()
 
 
 @pytest.mark.parametrize("unbounded", [False, True])
