@@ -62,7 +62,8 @@ compiled: $(VENV)/tested
 # itself; agents and laws; and the rest. Each imports its own tests only, and a page or a server that the tests of a file share is
 # made once.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
-  tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_frontier.py tests/test_frontier_context.py \
+  src/lewa/adapters tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_docstrings.py \
+  tests/test_frontier.py tests/test_frontier_context.py \
   tests/test_named_modules.py tests/test_notebook.py tests/test_plugins.py tests/test_wrappers.py
 AGENTS = tests/agent tests/checks
 PLAIN = NUMBA_DISABLE_JIT=1 $(1) $(BIN)/python -m pytest -p no:xdist -m plain

@@ -131,6 +131,14 @@ class OnePart:
         named = {Path(argument.partition("::")[0]).resolve() for argument in config.args}
         return True if collection_path not in named and part not in parts_of(collection_path) else None
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        """Look for examples where the text has one: to look into every module takes long, and imports it."""
+        collectors = yield
+        if len(collectors) == 0 or ">>>" in file_path.read_text():
+            return collectors
+        return [collector for collector in collectors if type(collector).__name__ != "DoctestModule"]
+
 
 def lay_out_rounds() -> None:
     """Let games lay out their rounds for all learners that are not in LAZY."""

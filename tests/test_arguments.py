@@ -2,8 +2,9 @@
 
 import inspect
 import json
+import linecache
+import os
 import pickle
-import traceback
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -224,6 +225,14 @@ def cases() -> Iterator[tuple[str, str]]:
     return ((name, argument) for name, (_, right) in RIGHT.items() for argument in right)
 
 
+def raised_at(error: BaseException) -> tuple[str, int]:
+    """Return the file and the line where an error was raised; `traceback` would read the lines of all callers too."""
+    place: Any = error.__traceback__
+    while place.tb_next is not None:
+        place = place.tb_next
+    return place.tb_frame.f_code.co_filename, place.tb_lineno
+
+
 def complaint(call: Callable[[], object]) -> str | None:
     """Return why a call is not answered well; None if it is refused in one sentence of this package, or returns."""
     try:
@@ -231,13 +240,13 @@ def complaint(call: Callable[[], object]) -> str | None:
     except OSError as error:  # a path that is not there
         return f"several lines: {error}" if "\n" in str(error) else None
     except (ValueError, TypeError) as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        if not Path(last.filename).is_relative_to(PACKAGE) or not (last.line or "").startswith("raise "):
-            return f"{Path(last.filename).name}:{last.lineno} {type(error).__name__}: {error}"
+        file, number = raised_at(error)
+        if not file.startswith(f"{PACKAGE}{os.sep}") or not linecache.getline(file, number).lstrip().startswith("raise "):
+            return f"{Path(file).name}:{number} {type(error).__name__}: {error}"
         return f"several lines: {error}" if "\n" in str(error) else None
     except Exception as error:
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return f"{Path(last.filename).name}:{last.lineno} {type(error).__name__}: {error}"
+        file, number = raised_at(error)
+        return f"{Path(file).name}:{number} {type(error).__name__}: {error}"
     return None
 
 

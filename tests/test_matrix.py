@@ -1,8 +1,8 @@
 """Learners on games, small: nothing is NaN, and every measure is what plain NumPy makes of the rounds.
 
-Each learner plays every fifth game, and each game meets every fifth learner; `make falsify` plays every pair. They run
+Each learner plays every tenth game, and each game meets every tenth learner; `make falsify` plays every pair. They run
 as plain Python: `test_without_jit.py` shows of each learner that it plays alike compiled. Here one of each kind of feedback
-is compiled.
+is compiled, and plays every fifth game.
 """
 
 import warnings
@@ -23,7 +23,7 @@ from tests.theorems.instances import HUNT
 T = 40
 TWISTED = ["switching+noise", "shortest-path+scale", "anti-leader+noise", "radio+delay", "experts+dropping"]
 TWISTED += ["anti-leader+dropping+delay", "ads+delay+dropping"]
-PARTS, TURNS = 4, 1 if HUNT else 5
+PARTS, TURNS, COMPILED_TURNS = 4, 1 if HUNT else 10, 1 if HUNT else 5
 
 
 def played(name: str, title: str, rounds: int = T) -> Any:
@@ -88,16 +88,15 @@ def check(trace: Any) -> None:
     assert lewa.judge(trace).holds is not False
 
 
-def shift(name: str) -> int:
-    """Where the games of a learner begin: neighbours in the list take turns, so that each game meets every fifth learner."""
-    return list(lewa.learners.ALL).index(name) % TURNS
+def failures(names: list[str], turns: int) -> list[str]:
+    """What went wrong, with the learner and the game.
 
-
-def failures(names: list[str]) -> list[str]:
-    """What went wrong, with the learner and the game."""
+    Neighbours in the list of learners take turns, so that each game meets as many.
+    """
     found = []
     for name in names:
-        for title in (*ALL, *TWISTED)[shift(name) :: TURNS]:
+        first = list(lewa.learners.ALL).index(name) % turns
+        for title in (*ALL, *TWISTED)[first::turns]:
             try:
                 check(played(name, title))
             except Exception as error:
@@ -107,11 +106,11 @@ def failures(names: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_learner_on_its_games(part: int) -> None:
-    assert failures(list(lewa.learners.ALL)[part::PARTS]) == []
+    assert failures(list(lewa.learners.ALL)[part::PARTS], TURNS) == []
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ["lewa", "bandit-lewa"])
 def test_a_compiled_learner_on_every_game(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Bernoulli, "means", lambda self: None)  # laid out in blocks too: nothing more to compile
-    assert failures([name]) == []
+    assert failures([name], COMPILED_TURNS) == []

@@ -95,6 +95,8 @@ def as_floats(name: str, values: object, what: str = "numbers") -> np.ndarray[An
     """Return the values as float64; raise ValueError unless they are an array of numbers without a mask."""
     if type(values) is np.ndarray and values.dtype is _DOUBLE:
         return values
+    if type(values) is float:
+        return np.array(values)
     try:
         if np.ma.is_masked(values):
             raise ValueError

@@ -52,14 +52,17 @@ STEPS = ["lewa", "bandit-lewa", "hp-bandit-lewa", "op-ewa", "exp4-lewa", "square
 
 
 def put_to(laws: list[Any], kind: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Test a class of learners: the laws look at 13 rounds.
+    """Test a class of learners: the laws look at 13 rounds, and leave out the first example where another is like it.
 
-    In `make falsify`, `lewa check` and test_laws_bite they look at all 30. After 12 rounds an epoch of doubling would end,
-    and the order of two answers would change its length.
+    In `make falsify`, `lewa check` and test_laws_bite they look at all 30 and at every example. After 12 rounds an epoch of
+    doubling would end, and the order of two answers would change its length.
     """
     if not HUNT:
         monkeypatch.setattr(sequences, "FEW", 13)
         sequences.steps.cache_clear()
+        first, *others = kind.examples()
+        if any(actions > 1 and learner.floor.size == first[0].floor.size for learner, actions in others):
+            monkeypatch.setattr(kind, "examples", lambda: others)
     return learners.check(kind, laws)
 
 

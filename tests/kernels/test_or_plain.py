@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from lewa.agent.statistics import Statistics, add_action
-from lewa.kernels import exp, lots, plain_exp, plain_uniform, tilting, toss, uniform
+from lewa.kernels import exp, lots, no_tilt, one_line, ones, pack, plain_exp, plain_uniform, tilting, toss, uniform
+from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM
 from lewa.units import Scale
 
 DICE = np.random.default_rng(3)
@@ -52,15 +53,32 @@ def test_blocks_of_random_numbers() -> None:
 
 
 @pytest.mark.parametrize("K", [1, 2, 7])
-def test_passes_of_a_projection(K: int) -> None:
-    for _ in range(200):
-        log, c, least, theta = DICE.normal(0, 30, K), DICE.random(K), DICE.random(), np.float64(DICE.exponential(20))
+def test_the_tilt_for_one_line(K: int) -> None:
+    for n in range(300):
+        log, c, least = DICE.normal(0, 10.0 ** (n % 8 - 1), K), DICE.random(K), DICE.random()
         c[0] = least if DICE.random() < 0.3 else c[0]
-        values = np.exp(np.array([log, log]) - log.max())
-        assert tilting._balance(values[0], c, least) == rule_of(tilting._balance)(values[1], c, least)
-        sums = [tilted(log, v, log.max(), theta, c, least) for tilted, v in zip(both(tilting._tilted), values, strict=True)]
-        assert sums[0] == sums[1]
+        values, heads, tilts = np.array([log, log]), np.zeros((2, 3)), []
+        for root, value, head in zip(both(one_line.root), values, heads, strict=True):
+            value[:] = [exp(x) for x in log - log.max()]
+            head[ANCHOR], head[SUM], head[FRESH] = log.max(), value.sum(), 1 + value.sum()
+            tilts.append(root(log, value, head, c, least))
+        assert tilts[0] == tilts[1]
+        assert heads[0].tobytes() == heads[1].tobytes()
         assert values[0].tobytes() == values[1].tobytes()
+
+
+@pytest.mark.parametrize("K", [1, 2, 7])
+def test_a_look_at_the_tilt_for_several_lines(K: int) -> None:
+    for n in range(300):
+        m = 1 + n % 4
+        c, least, log = DICE.random((m, K)), DICE.random(m), DICE.normal(0, 10.0 ** (n % 6 - 1), K)
+        records = [(ones(K), no_tilt(K, m)._replace(actions=np.zeros((2, K)))) for _ in range(2)]
+        results, theta = [], DICE.exponential(10.0 ** (n % 5 - 2), m) * (DICE.random(m) < 0.8)
+        for look, (weights, tilt) in zip(both(tilting._look), records, strict=True):
+            weights.log[:], tilt.theta[:] = log, theta
+            results.append(look(weights, c, least, tilt))
+        assert results[0] == results[1]
+        assert pack(*records[0]).tobytes() == pack(*records[1]).tobytes()
 
 
 @pytest.mark.parametrize("unbounded", [False, True])

@@ -10,7 +10,7 @@ from lewa.agent.recent import Shift
 from lewa.agent.setup import mixed_sources
 from lewa.agent.state import AgentState
 from lewa.learners import settings_of
-from lewa.measures.best_play import feasible_play
+from lewa.measures.best_play import nearest_floors
 from lewa.measures.confidence_sequence import interval
 from lewa.types import Matrix
 
@@ -113,7 +113,7 @@ def _infeasible_among(state: AgentState) -> list[str]:
         return []
     live = [i for i in range(len(state.setup.actions)) if i not in retired]
     upper = _upper_ends(state)[:, live]
-    if feasible_play(upper, state.setup.learner.floor).feasible:
+    if nearest_floors(upper, state.setup.learner.floor) is None:
         return []
     wishes = " and ".join(map(str, state.setup.constraints))
     return [f"no mixture of the active actions seems to meet {wishes}"]
@@ -133,10 +133,10 @@ def _infeasible_now(state: AgentState) -> list[str]:
         if constraint.name not in setup.expected:
             guess[j] = 1.0
     means = np.clip(np.where(count > 0, total / np.maximum(count, 1), guess), 0, 1)[:, live]
-    best = feasible_play(means, setup.learner.floor)
-    if best.feasible:
+    reachable = nearest_floors(means, setup.learner.floor)
+    if reachable is None:
         return []
-    pairs = zip(setup.constraints, best.reachable.tolist(), strict=True)
+    pairs = zip(setup.constraints, reachable.tolist(), strict=True)
     nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.to_user(unit):.3g}"))) for c, unit in pairs)
     names = ", ".join(str(setup.actions[i]) for i in live)
     wishes = " and ".join(map(str, setup.constraints))
@@ -147,10 +147,10 @@ def _infeasible_now(state: AgentState) -> list[str]:
 def _infeasible(state: AgentState) -> list[str]:
     """Check that some play can meet the constraints, by the upper end of the interval of each action."""
     constraints = state.setup.constraints
-    best = feasible_play(_upper_ends(state), state.setup.learner.floor)
-    if best.feasible:
+    reachable = nearest_floors(_upper_ends(state), state.setup.learner.floor)
+    if reachable is None:
         return []
-    pairs = zip(constraints, best.reachable.tolist(), strict=True)
+    pairs = zip(constraints, reachable.tolist(), strict=True)
     nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.to_user(unit):.3g}"))) for c, unit in pairs)
     wishes = " and ".join(map(str, constraints))
     return [f"no mixture of the actions seems to meet {wishes}; at best, with {LEVEL:.0%} confidence, {nearest}"]

@@ -31,7 +31,7 @@ from lewa.learners import find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.known_constraints import all_learned
 from lewa.learners.squarecb_lewa import RegressorSquareCbLewa, WidthSquareCbLewa
-from lewa.measures.best_play import feasible_play
+from lewa.measures.best_play import nearest_floors
 from lewa.plugins import LEARNERS, source_stamp
 from lewa.types import Matrix
 from lewa.units import Scale, as_range
@@ -344,9 +344,9 @@ def refuse_infeasible(constraints: Sequence[Constraint], expected: Mapping[str, 
     if not known:
         return
     units = [[clipped_unit(constraint.scale, value) for value in expected[constraint.name]] for constraint in known]
-    best = feasible_play(units, [constraint.floor for constraint in known])
-    if not best.feasible:
-        pairs = zip(known, best.reachable.tolist(), strict=True)
+    nearest = nearest_floors(np.array(units), np.array([constraint.floor for constraint in known]))
+    if nearest is not None:
+        pairs = zip(known, nearest.tolist(), strict=True)
         reachable = [str(constraint._replace(limit=constraint.scale.to_user(unit))) for constraint, unit in pairs]
         raise ValueError(
             f"some mixture of actions must meet {' and '.join(map(str, known))}; the nearest is {' and '.join(reachable)}"

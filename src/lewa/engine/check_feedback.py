@@ -67,6 +67,8 @@ def check_distribution(play: object) -> Vector:
 def check_charged(learner: Learner, actions: int, charged: object) -> Vector:
     """Return the values charged at the draw; raise ValueError for another shape than the state's or infinite values."""
     charges = "charged" in field_types(state_type(type(learner)))
+    if charged is NOTHING and not charges:
+        return NOTHING
     expected: Vector = learner.start(actions).charged if charges else NOTHING
     values = as_floats("charged", charged)
     if values.shape != expected.shape or not np.isfinite(values).all():

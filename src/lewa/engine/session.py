@@ -1,6 +1,7 @@
 """A session: a running learner. Simulations, replays and applications each use one."""
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -46,18 +47,8 @@ class Session:
     def _begin(self, learner: Learner, actions: int, state: object) -> None:
         self.learner, self.actions = learner, actions
         kind = type(self.learner)
-        sizes = self.learner.state_sizes
-        if state is None or actions not in sizes:
-            first = self.learner.start(self.actions)  # also refuses parameters that break a law
-            sizes[actions] = [np.size(leaf) for leaf in leaves(first)]
-        values = pack(self.learner, first if state is None else state)
-        if state is not None and [np.size(leaf) for leaf in leaves(state)] != sizes[actions]:
-            raise ValueError(
-                f"state must belong to {kind.__name__} with {self.actions} actions and {self.learner.floor.size} "
-                f"constraints, got {short_repr(state)}"
-            )
+        self.memory: Vector = _buffer(learner, actions, state)
         self.feedback, self.steps = feedback_kind(kind), compile_learner(kind)
-        self.memory: Vector = np.concatenate((values, SPARE))  # and a spare number, for `steps.learn_one`
         self.state: State = unpack(kind, self.memory)[1]
         multiplier: Vector | None = getattr(self.state, "multiplier", None)
         self.multiplier: Vector = np.zeros(self.learner.floor.size) if multiplier is None else multiplier
@@ -203,6 +194,33 @@ class Session:
             self._former = memory, unpack(type(self.learner), memory)[1]
         self._former[0][:] = self.memory
         return self._former[1]
+
+
+def _buffer(learner: Learner, actions: int, state: object) -> Vector:
+    """Return a buffer of the learner, its first state or a copy of this one, and a spare number, for `steps.learn_one`.
+
+    All buffers of a learner begin alike, with the header and the parameters, which are read-only.
+    """
+    layouts = learner.layouts
+    if state is None or actions not in layouts:
+        first = learner.start(actions)  # also refuses parameters that break a law
+        parts = _arrays(first)
+        packed = pack(learner, first)
+        layouts[actions] = [part.shape for part in parts], packed[: packed.size - sum(part.size for part in parts)]
+    parts = _arrays(first if state is None else state)
+    shapes, beginning = layouts[actions]
+    if [part.shape for part in parts] == shapes:
+        return np.concatenate([beginning, *[part.ravel() for part in parts], SPARE])
+    if [part.size for part in parts] != [prod(shape) for shape in shapes]:
+        raise ValueError(
+            f"state must belong to {type(learner).__name__} with {actions} actions and {learner.floor.size} "
+            f"constraints, got {short_repr(state)}"
+        )
+    return np.concatenate((pack(learner, state), SPARE))
+
+
+def _arrays(state: object) -> list[Vector | Matrix]:
+    return [np.asarray(leaf, dtype=np.float64) for leaf in leaves(state)]
 
 
 def dice_of(seed: int) -> Words:

@@ -41,6 +41,7 @@ from lewa.kernels.governing import book, calls_for_safety, exceeds, play_one
 from lewa.kernels.inverse_gap import weigh_gaps
 from lewa.kernels.jit import exact, or_plain, program, routine, rule
 from lewa.kernels.linear_program import Program, no_program, solve_program
+from lewa.kernels.one_line import EMPTY
 from lewa.kernels.pacing import limit_now, measure_unit, pace, pace_by_average
 from lewa.kernels.packing import compiled_form, pack, restore, unpack
 from lewa.kernels.posterior import chances_to_be_largest, sample_mean
@@ -61,7 +62,7 @@ from lewa.kernels.records import comparable, field_types, flat, leaves, state_ty
 from lewa.kernels.ridge import Ridge, add_features, add_target, fade, no_ridge, ridge_mean, whiten
 from lewa.kernels.row_sums import sum_rows
 from lewa.kernels.serialize import dump, load
-from lewa.kernels.tilting import EMPTY, Tilt, no_tilt, rest
+from lewa.kernels.tilting import Tilt, no_tilt, rest
 from lewa.kernels.weights.adahedge import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge
 from lewa.kernels.weights.fixed_share import (
     FixedShareWeights,

@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from lewa.kernels.jit import routine
+from lewa.kernels.one_line import EMPTY
 from lewa.kernels.projection import project
 from lewa.kernels.records import comparable
-from lewa.kernels.tilting import EMPTY, Tilt, no_tilt
+from lewa.kernels.tilting import Tilt, no_tilt
 from lewa.kernels.weights.hedge import Weights, normalize, ones, refresh, set_one, set_weights
 from lewa.types import Matrix, Vector
 

@@ -113,7 +113,7 @@ def unpack(learner: type, memory: Vector) -> tuple[Any, Any]:
         return last.records
     place = _place_of_state(form)
     end = int(memory[place]) if place < memory[0] else memory.size  # a state may be empty
-    records = _reader(form)(form, memory)
+    records = _reader(form)(memory)
     if len(_unpacked) >= MOST:
         _unpacked.clear()
     _unpacked[id(memory)] = _Unpacked(form, memory, memory[:end].tobytes(), end, records)
@@ -220,36 +220,32 @@ def dimensions(kind: object) -> int:
 
 
 @cache
-def _reader(form: Any) -> Callable[[type, Vector], tuple[Any, Any]]:
-    """Return a function that rebuilds (learner, state), written out as one expression: plain Python calls it every round."""
-    names: dict[str, object] = {"scalar": _scalar, "vector": _vector, "matrix": _matrix}
-    count = itertools.count()
+def _reader(form: Any) -> Callable[[Vector], tuple[Any, Any]]:
+    """Return a function that rebuilds (learner, state), written out as one expression: plain Python calls it often.
+
+    A scalar is NumPy's, which divides like compiled code.
+    """
+    names: dict[str, object] = {}
+    count = itertools.count(step=3)
 
     def build(kind: type) -> str:
-        if kind is float:
-            return f"scalar(memory, {next(count)})"
         if is_record(kind):
             name = f"{kind.__name__}_{len(names)}"
             names[name] = kind
             return f"{name}({', '.join(map(build, field_types(kind).values()))})"
-        return f"{('vector', 'matrix')[dimensions(kind) - 1]}(memory, {next(count)})"
+        start, rows, columns = _places(next(count))
+        if kind is float:
+            return f"memory[{start}]"
+        if dimensions(kind) == 1:
+            return f"memory[{start} : {start} + {columns}]"
+        return f"memory[{start} : {start} + {rows} * {columns}].reshape(({rows}, {columns}))"
 
-    reader: Callable[[type, Vector], tuple[Any, Any]] = eval(
-        f"lambda learner, memory: ({build(form)}, {build(state_type(form))})", names
-    )
-    return reader
-
-
-def _scalar(memory: Vector, n: int) -> float:
-    x: float = memory[int(memory[3 * n])]  # NumPy's, which divides like compiled code
-    return x
-
-
-def _vector(memory: Vector, n: int) -> Vector:
-    start = int(memory[3 * n])
-    return memory[start : start + int(memory[3 * n + 2])]
+    records = f"({build(form)}, {build(state_type(form))})"
+    read: Callable[[Vector, list[int]], tuple[Any, Any]] = eval(f"lambda memory, at: {records}", names)
+    size = next(count)
+    return lambda memory: read(memory, memory[:size].astype(np.int64).tolist())
 
 
-def _matrix(memory: Vector, n: int) -> Matrix:
-    start, rows, columns = int(memory[3 * n]), int(memory[3 * n + 1]), int(memory[3 * n + 2])
-    return memory[start : start + rows * columns].reshape((rows, columns))
+def _places(n: int) -> tuple[str, str, str]:
+    """Return where the start, the rows and the columns of a leaf stand in the header `at`."""
+    return f"at[{n}]", f"at[{n + 1}]", f"at[{n + 2}]"

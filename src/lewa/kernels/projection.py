@@ -4,7 +4,8 @@ from math import ceil, log, sqrt
 
 from lewa.kernels.estimates import confidence_bounds
 from lewa.kernels.jit import rule
-from lewa.kernels.tilting import EMPTY, Tilt, tilt_many, tilt_one
+from lewa.kernels.one_line import EMPTY, tilt_one
+from lewa.kernels.tilting import Tilt, tilt_many
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights, refresh
 from lewa.types import Matrix, Vector
 

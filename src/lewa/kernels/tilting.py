@@ -17,25 +17,21 @@ within COARSE. Where logarithms of weights are beyond 1e8, so that their last di
 its line by as much.
 """
 
+from functools import reduce
 from math import inf, log, sqrt
+from operator import add, mul
 from typing import NamedTuple
 
 import numpy as np
 
 from lewa.kernels.exponential import exp
-from lewa.kernels.jit import exact, or_plain, routine, rule
+from lewa.kernels.jit import or_plain, routine, rule
+from lewa.kernels.one_line import COARSE, EMPTY, EXACT, NEAR, root, tilt_exponent
 from lewa.kernels.records import comparable
 from lewa.kernels.weights.hedge import ANCHOR, FRESH, SUM, Weights
 from lewa.types import Matrix, Vector
 
-EMPTY = -1.0  # no play is above the lines
-NEAR = 1e-15
-EXACT, COARSE = 4e-15, 1e-12  # what rounding leaves of p.c - least: at a small tilt, and the most that is left as it is
-HUGE = 1e306  # no tilt is larger
-FAINT = 1e-200  # below it a quotient may overflow
 FAR = 1e18  # a tilt beside which all others are small
-SHORT = 5e-6  # the exponential of a step that is shorter is a parabola, and Halley's next one would be rounding
-FIRST, STEPS = 8, 200  # Halley's steps before others are tried too, and steps in all
 ROUNDS = 100  # of Newton's method
 ULP = 2.0**-52  # of 1
 DAMP = 1e-15  # beside the largest covariance, a thousand times more whenever a step does not help
@@ -69,153 +65,6 @@ def rest(tilt: Tilt) -> tuple[float, float]:
     return (float(tilt.lines[SPREAD, m - 1]), float(tilt.lines[SPREAD + m, m - 1])) if m > 1 else (0.0, 0.0)
 
 
-# One line ----------------------------------------------------------------------------------------------------------------
-#
-# With d = c - least and v the tilted weights, sum v d = 0 where A = sum [v d]+, from actions above the line, balances
-# B = sum [-v d]+. As a function of the tilt ln(A/B) is nearly straight (straight, where two actions are left), so Halley's
-# steps find its root in two or three passes, also where the weights differ by a hundred orders of magnitude.
-
-
-@exact
-def _tilt(exponent: float, theta: float, d: float) -> float:
-    """exponent + theta d, rounded in the same way wherever it stands: large ones differ by less than their last digit."""
-    return exponent + theta * d
-
-
-def _plain_balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
-    a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for d, v in zip((c - least).tolist(), value.tolist(), strict=True):
-        if d > 0:
-            up = v * d
-            a, a1, a2 = a + up, a1 + up * d, a2 + up * d * d
-        else:
-            down = v * -d
-            b, b1, b2 = b + down, b1 + down * d, b2 + down * d * d
-    return a, a1, a2, b, b1, b2
-
-
-@or_plain(_plain_balance)
-@rule
-def _balance(value: Vector, c: Vector, least: float) -> tuple[float, float, float, float, float, float]:
-    """Return A and B with their first two derivatives by the tilt."""
-    a, a1, a2, b, b1, b2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    for i in range(c.size):
-        d, v = c[i] - least, value[i]
-        up, down = v * max(d, 0.0), v * max(-d, 0.0)
-        a += up
-        a1 += up * d
-        a2 += up * d * d
-        b += down
-        b1 += down * d
-        b2 += down * d * d
-    return a, a1, a2, b, b1, b2
-
-
-def _plain_tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
-    z, theta, anchor = 0.0, float(theta), float(anchor)
-    for i, (x, d) in enumerate(zip(exponent.tolist(), (c - least).tolist(), strict=True)):
-        value[i] = v = exp(x + theta * d - anchor)
-        z += v
-    return z
-
-
-@or_plain(_plain_tilted)
-@rule
-def _tilted(exponent: Vector, value: Vector, anchor: float, theta: float, c: Vector, least: float) -> float:
-    """v <- exp(exponent + theta d - anchor), and their sum."""
-    z = 0.0
-    for i in range(c.size):
-        value[i] = exp(_tilt(exponent[i], theta, c[i] - least) - anchor)
-        z += value[i]
-    return z
-
-
-@rule
-def _highest(exponent: Vector, theta: float, c: Vector, least: float) -> float:
-    """Return the largest exponent after a tilt."""
-    top = -inf
-    for i in range(c.size):
-        top = max(top, _tilt(exponent[i], theta, c[i] - least))
-    return top
-
-
-@rule
-def _enough(exponent: Vector, c: Vector, least: float) -> float:
-    """Return a tilt after which the play is above the line: some action above it then outweighs all below it together.
-
-    HUGE, where there is no such action.
-    """
-    top, theta = _highest(exponent, 0.0, c, least), HUGE
-    for i in range(c.size):
-        d = c[i] - least
-        if d > 0:
-            y = top - exponent[i] + log(c.size) - log(d)
-            theta = y / d if y < theta * d else theta
-    return theta
-
-
-@rule
-def _middle(low: float, high: float) -> float:
-    """Halfway between two tilts, on a logarithmic scale while they are far apart."""
-    return sqrt(max(low, 1.0)) * sqrt(high) if high > 4 * max(low, 1.0) else low + (high - low) / 2
-
-
-@routine
-def _root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    """Return the least tilt >= 0 with p.c >= least, and how much of it is not yet in `value`, SHORT at most.
-
-    Where no number comes near enough to the line, it is the first above it; where every action is below the line, EMPTY.
-    """
-    anchor, theta, below, above = head[ANCHOR], 0.0, 0.0, inf
-    for n in range(STEPS):
-        a, a1, a2, b, b1, b2 = _balance(value, c, least)
-        if a >= b:
-            above = theta
-        else:
-            below = theta
-        if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * head[SUM]):
-            return theta, 0.0
-        step = inf
-        if a > FAINT and b > FAINT:
-            h, p, q = log(a / b), a1 / a, b1 / b
-            slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
-            step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
-        theta += step
-        lost = not below < theta < above
-        if theta < 1 and abs(step) < SHORT and not lost:
-            return theta, step
-        if lost or n >= FIRST:
-            above = _enough(exponent, c, least) if above == inf else above
-            if above == HUGE:
-                return EMPTY, 0.0
-            if lost or n % 2 == 0:
-                theta = _middle(below, above)
-        last = not below < theta < above  # no number is left in between
-        theta = above if last else theta
-        head[ANCHOR] = anchor if theta < 1 else _highest(exponent, theta, c, least)
-        head[SUM] = head[FRESH] = _tilted(exponent, value, head[ANCHOR], theta, c, least)
-        if last:
-            break
-    return theta, 0.0
-
-
-@rule
-def tilt_one(w: Weights, c: Vector, least: float, theta: Vector) -> float:
-    """For one line: theta <- how far the weights were tilted."""
-    tilt, left = _root(w.log, w.value, w.head, c, least - NEAR)
-    theta[0] = max(tilt, 0.0)
-    if tilt <= 0:
-        return tilt
-    z = 0.0
-    for i in range(c.size):
-        d = c[i] - (least - NEAR)
-        w.log[i] = _tilt(w.log[i], tilt, d)
-        w.value[i] *= 1 + left * d * (1 + left * d / 2)  # e^(left d) to the last digit
-        z += w.value[i]
-    w.head[SUM] = w.head[FRESH] = z
-    return 0.0
-
-
 # Several lines -----------------------------------------------------------------------------------------------------------
 #
 # Newton's method on F, over the lines that have a tilt or are missed. Where a whole step does not help, the best tilt in its
@@ -223,6 +72,28 @@ def tilt_one(w: Weights, c: Vector, least: float, theta: Vector) -> float:
 # does not help either, as lines may be copies of each other, the method is damped: in the end it goes straight downhill.
 
 
+def _plain_look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
+    m, floors, x = least.size, least.tolist(), w.log.tolist()
+    near = [[y - (floor - NEAR) for y in row] for row, floor in zip(c.tolist(), floors, strict=True)]
+    for theta, row in zip(tilt.theta.tolist(), near, strict=True):
+        x = [y + theta * d for y, d in zip(x, row, strict=True)]
+    top = max(x)
+    v = [exp(y - top) for y in x]
+    z = reduce(add, v)
+    tilt.actions[0], w.value[:] = x, v
+    w.head[SUM], w.head[ANCHOR], w.head[FRESH] = z, top, z
+    centred = []
+    for j in range(m):
+        above = reduce(add, map(mul, v, near[j]), 0.0) / z
+        tilt.lines[ABOVE, j] = above
+        centred.append([y - floors[j] - above for y in c[j].tolist()])
+        weighted = list(map(mul, v, centred[j]))
+        for k in range(j + 1):
+            tilt.lines[SPREAD + j, k] = reduce(add, map(mul, weighted, centred[k]), 0.0) / z
+    return top + log(z)
+
+
+@or_plain(_plain_look)
 @routine
 def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
     """F at this tilt; the tilted weights, p.c - least and the covariances are left in their places."""
@@ -231,7 +102,7 @@ def _look(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
         x[i] = w.log[i]
     for j in range(m):
         for i in range(x.size):
-            x[i] = _tilt(x[i], tilt.theta[j], c[j, i] - (least[j] - NEAR))
+            x[i] = tilt_exponent(x[i], tilt.theta[j], c[j, i] - (least[j] - NEAR))
     top, z = -inf, 0.0
     for i in range(x.size):
         top = max(top, x[i])
@@ -321,7 +192,7 @@ def _search(w: Weights, c: Matrix, least: Vector, tilt: Tilt) -> float:
         for j in range(least.size):
             y += step[j] / scale * (c[j, i] - (least[j] - NEAR))
         line[i] = y
-    length, _ = _root(tilt.actions[0], w.value, w.head, line, 0.0)
+    length, _ = root(tilt.actions[0], w.value, w.head, line, 0.0)
     length = min(length / scale if length >= 0 else FAR / scale, most)  # downhill for ever: `_hopeless` will see it
     for j in range(least.size):
         gone = step[j] < 0 and before[j] / -step[j] <= length

@@ -84,8 +84,8 @@ class Learner:
         return {name: getattr(self, name) for name in field_types(type(self))}
 
     @cached_property
-    def state_sizes(self) -> dict[int, list[int]]:
-        """The sizes of the arrays of its state by numbers of actions, as far as sessions asked for them."""
+    def layouts(self) -> dict[int, tuple[list[tuple[int, ...]], Vector]]:
+        """The shapes of its state's arrays and the beginning of a session's buffer, by numbers of actions, for sessions."""
         return {}
 
     def replace(self, **changes: object) -> Self:
@@ -354,16 +354,13 @@ def check_feasible(floor: Vector, means: object, actions: int) -> None:
     """Raise ValueError for a floor that no play can meet, if the mean constraints are known."""
     if means is None:
         return
-    from lewa.measures.best_play import feasible_play  # scipy: only where it is needed
+    from lewa.measures.best_play import nearest_floors  # scipy: only where it is needed
 
     constraints, shape = np.atleast_2d(in_unit("means", means)), (floor.size, actions)
     require(constraints.shape == shape, f"means must have the shape (m, K) = {shape}", means=constraints.shape)
-    best = feasible_play(constraints, floor)
-    require(
-        best.feasible,
-        f"some play must meet the floor; the nearest feasible floor is {best.reachable.tolist()}",
-        floor=floor.tolist(),
-    )
+    if (nearest := nearest_floors(constraints, floor)) is not None:
+        sentence = f"some play must meet the floor; the nearest feasible floor is {nearest.tolist()}"
+        require(False, sentence, floor=floor.tolist())
 
 
 def per_constraint(name: str, values: object, floor: Vector) -> Vector:

@@ -1,6 +1,7 @@
 """Tightened: any tuned learner with slightly raised floors, so that in the long run no floor is missed."""
 
 from collections.abc import Callable, Mapping, Sequence
+from math import inf, isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from lewa.types import Vector
 from lewa.validation import as_real
 
 HALVINGS = 50  # of the slack's range
+NEAR = 1e-14  # what a bracket of the slack may be wide, as a share of it
 
 
 class Tightened(Wrapper):
@@ -175,18 +177,52 @@ def raised(floor: Vector, slack: float) -> Vector:
 def least_slack(make: Callable[..., Learner], actions: int, horizon: int, floor: Vector, settings: dict[str, Any]) -> float:
     """Return the smallest s such that the learner for the floors c0 + s is proved to miss them by at most s T, or 0."""
     blind = {name: value for name, value in settings.items() if name != "means"}  # a floor that is only tried may be high
-    setting = Setting(epsilon=settings.get("epsilon"))
+    setting, floors = Setting(epsilon=settings.get("epsilon")), floor.tolist()
 
-    def enough(slack: float) -> bool:
+    def missed(slack: float) -> float:
+        """By how much more than s T the floors may be missed; at most 0 where s is enough."""
         best = make(actions, horizon, raised(floor, slack), **blind).guarantees(actions, horizon, setting)[0]
         if best.violation is None or best.kind == EXPECTED_INSIDE:
-            return False
-        return all(v <= slack * horizon for v, c0 in zip(best.violation, floor.tolist(), strict=True) if c0 > 0)
+            return inf
+        return max((v - slack * horizon for v, c0 in zip(best.violation, floors, strict=True) if c0 > 0), default=0.0)
 
     low, high = 0.0, 1 - float(floor.max())
-    if enough(low) or not enough(high):
+    below, above = missed(low), missed(high)
+    if below <= 0 or above > 0:
         return low
+    short, enough = _bracket(missed, low, below, high, above)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        suffices = middle >= enough or (middle > short and missed(middle) <= 0)
+        low, high = (low, middle) if suffices else (middle, high)
     return high
+
+
+def _bracket(
+    missed: Callable[[float], float], short: float, over: float, enough: float, under: float
+) -> tuple[float, float]:
+    """Return a slack that is too small and one that is enough, close together, by secants with the Illinois rule.
+
+    It takes long to evaluate `missed`, which falls with the slack: outside of these two nobody has to ask.
+
+    Parameters
+    ----------
+    missed
+        The function.
+    short, over
+        A slack where it is above 0, and its value there.
+    enough, under
+        A slack where it is at most 0, and its value there.
+    """
+    moved = ""
+    for _ in range(HALVINGS):
+        x = short + (enough - short) * (over / (over - under) if isfinite(over) else 0.5)
+        if not short < x < enough or enough - short <= NEAR * enough:
+            break
+        y = missed(x)
+        if y > 0:
+            short, over, under = x, y, under / 2 if moved == "short" else under
+        else:
+            enough, under, over = x, y, over / 2 if moved == "enough" else over
+        moved = "short" if y > 0 else "enough"
+    return short, enough

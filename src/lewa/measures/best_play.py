@@ -53,10 +53,12 @@ def best_value(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> 
     return float(r[top]) if (c[:, top] >= c0).all() else _without_prices(r, c, c0).value
 
 
-def feasible_play(constraints: ArrayLike, floor: ArrayLike) -> Hindsight:
-    """Return a play that meets the floors if some play does, as `best_fixed_play` for rewards of 0, without prices."""
-    c = np.atleast_2d(in_unit("constraints", constraints))
-    return _without_prices(*_checked(np.zeros(c.shape[1]), c, floor))
+def nearest_floors(constraints: Matrix, floor: Vector) -> Vector | None:
+    """Return the nearest floors that some play meets, for mean constraints (m, K), or None if some play meets these."""
+    if (constraints >= floor[:, np.newaxis]).all(axis=0).any():  # one action is a play
+        return None
+    best = _without_prices(*_checked(np.zeros(constraints.shape[1]), constraints, floor))
+    return None if best.feasible else best.reachable
 
 
 def _checked(rewards: ArrayLike, constraints: ArrayLike, floor: ArrayLike) -> tuple[Vector, Matrix, Vector]:

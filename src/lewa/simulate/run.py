@@ -13,7 +13,7 @@ from lewa.engine.compile import compile_learner
 from lewa.feedback import NOTHING, FeedbackKind, feedback_kind
 from lewa.game import Game
 from lewa.learners.base import Learner
-from lewa.measures.best_play import feasible_play
+from lewa.measures.best_play import nearest_floors
 from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_players, as_seeds
 from lewa.simulate.seed_run import SeedResult, run_seed
@@ -200,12 +200,10 @@ def log_spaced(rounds: int, numbers: int = 1) -> Indices:
 
 
 def _warn_if_infeasible(floor: Vector, constraints: Matrix) -> None:
-    if (constraints >= floor[:, np.newaxis]).all(axis=0).any():  # one action is a play
-        return
-    best = feasible_play(constraints, floor)
-    if not best.feasible:
-        nearest = best.reachable.round(6).tolist()
+    nearest = nearest_floors(constraints, floor)
+    if nearest is not None:
         warnings.warn(
-            f"no play meets the floor {floor.tolist()}, so no guarantee applies; the nearest floor is {nearest}",
+            f"no play meets the floor {floor.tolist()}, so no guarantee applies; the nearest floor is "
+            f"{nearest.round(6).tolist()}",
             stacklevel=4,
         )
