@@ -89,8 +89,9 @@ The rewards and costs of all actions share the scale, whose first guess {guess:g
 error of a reward in `squarecb-lewa`. The kernel, the noise {noise:g} and the least weight of such a regressor are the last
 of about twenty settings that were tried on these same rounds. The shared scale, its first guess, and the rule by which
 standard deviations set the exploration were chosen among twelve settings on three other draws of rounds from the same
-images, because with a scale for each action and the sharpness of `squarecb-lewa` an action that failed in its first few
-rounds was hardly taken again: single runs earned 90% to 98%. Its time is that of an agent in Python.
+images ([theory](theory_contexts.md), 6), because with a scale for each action and the sharpness of `squarecb-lewa` an
+action that failed in its first few rounds was hardly taken again: single runs earned 90% to 98%. Its time is that of an
+agent in Python.
 
 The services have two rows with a curved confidence. The confidence is declared with {knots} knots. With
 `ridge={penalty:g}` in place of 1 the learner needs more answers before it trusts a label. These settings are the best of

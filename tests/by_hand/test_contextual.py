@@ -172,6 +172,10 @@ def test_lemma_g_holds_with_equality_at_the_worst_scores(scores: list[float], g:
     assert left == pytest.approx(right, rel=1e-6)
     other = s + np.sin(np.arange(n))
     assert other[k] - p @ other <= g / 4 * p @ (s - other) ** 2 + (n - 1) / g + 1e-9
+    for scores_told in (other, worst, s - 2 / g):  # the best forecast in place of the score of k
+        assert s.max() - p @ scores_told <= g / 4 * p @ (s - scores_told) ** 2 + n / g + 1e-6 * (1 + n / g)
+    nu = 1 / p.max()  # and with n + 1 - nu for n there is equality at the last of them
+    assert s.max() - p @ (s - 2 / g) == pytest.approx(1 / g + (n + 1 - nu) / g, rel=1e-6)
 
 
 @settings(max_examples=25)
