@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.theorems.instances import HUNT
 
 from lewa.measures.best_play import best_fixed_play, best_play_every_round, by_linear_program, one_constraint
 
 unit = st.floats(0, 1, width=32)
-quick = settings(max_examples=200, deadline=None, derandomize=True)
+quick = settings(max_examples=200 if HUNT else 60, deadline=None, derandomize=True)
 
 
 @st.composite
