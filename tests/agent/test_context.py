@@ -49,7 +49,7 @@ def run(agent: lewa.Agent, n: int, late: int = 0) -> list[Any]:
 
 def test_context_moves_the_budget_to_where_it_pays() -> None:
     agent = make()
-    run(agent, 3000)
+    run(agent, 1500)
     status = agent.status()
     average = status.constraints[0].average
     assert average is not None
@@ -221,7 +221,7 @@ def test_a_line_is_kept_for_each_group() -> None:
     ]
     spent: dict[str, list[float]] = {"code": [], "chat": []}
     records: list[Any] = []
-    for t, context in enumerate(requests(3000)):
+    for t, context in enumerate(requests(1500)):
         decision = agent.pull(context=context)
         values = outcome(context, decision.action, t)
         records += [decision, agent.update(decision, **values)]
@@ -229,7 +229,7 @@ def test_a_line_is_kept_for_each_group() -> None:
     for costs in spent.values():
         assert np.mean(costs) < 0.31
     told = records[-1].values
-    inside = f"cost of {requests(3000)[-1]['task']}"
+    inside = f"cost of {requests(1500)[-1]['task']}"
     other = ({"cost of code", "cost of chat"} - {inside}).pop()
     assert told[inside] == told["cost"]
     assert told[other] == 0.3

@@ -6,11 +6,7 @@ import pytest
 import lewa
 from lewa.kernels import compiled_form, load, pack, unpack
 
-EVERY = [
-    pytest.param(learner, actions, id=f"{name}, {actions} actions")
-    for name, kind in lewa.learners.ALL.items()
-    for learner, actions in kind.examples()
-]
+EVERY = pytest.mark.parametrize("kind", [pytest.param(kind, id=name) for name, kind in lewa.learners.ALL.items()])
 
 
 def filled(learner: Any, actions: int) -> Any:
@@ -32,49 +28,53 @@ def assert_same(one: Any, other: Any) -> None:
         assert np.shape(a) == np.shape(b)
 
 
-@pytest.mark.parametrize(("learner", "actions"), EVERY)
-def test_what_is_packed_is_unpacked_again(learner: Any, actions: int) -> None:
-    state = filled(learner, actions)
-    again, state_again = unpack(type(learner), pack(learner, state))
-    assert type(again) is compiled_form(type(learner))
-    assert type(learner)(*again) == learner
-    assert_same(again, learner)
-    assert type(state_again) is type(state)
-    assert state_again == state
-    assert_same(state_again, state)
+@EVERY
+def test_what_is_packed_is_unpacked_again(kind: Any) -> None:
+    for learner, actions in kind.examples():
+        state = filled(learner, actions)
+        again, state_again = unpack(type(learner), pack(learner, state))
+        assert type(again) is compiled_form(type(learner))
+        assert type(learner)(*again) == learner
+        assert_same(again, learner)
+        assert type(state_again) is type(state)
+        assert state_again == state
+        assert_same(state_again, state)
 
 
-@pytest.mark.parametrize(("learner", "actions"), EVERY)
-def test_unpacked_arrays_are_views_of_the_buffer_that_do_not_overlap(learner: Any, actions: int) -> None:
-    memory = pack(learner, learner.start(actions))
-    arrays = [leaf for leaf in leaves(unpack(type(learner), memory)) if isinstance(leaf, np.ndarray)]
-    for n, array in enumerate(arrays):
-        array[...] = n
-    for n, array in enumerate(arrays):
-        assert array.size == 0 or np.shares_memory(array, memory)
-        assert (array == n).all()
+@EVERY
+def test_unpacked_arrays_are_views_of_the_buffer_that_do_not_overlap(kind: Any) -> None:
+    for learner, actions in kind.examples():
+        memory = pack(learner, learner.start(actions))
+        arrays = [leaf for leaf in leaves(unpack(type(learner), memory)) if isinstance(leaf, np.ndarray)]
+        for n, array in enumerate(arrays):
+            array[...] = n
+        for n, array in enumerate(arrays):
+            assert array.size == 0 or np.shares_memory(array, memory)
+            assert (array == n).all()
 
 
-@pytest.mark.parametrize(("learner", "actions"), EVERY)
-def test_packing_copies(learner: Any, actions: int) -> None:
-    state = learner.start(actions)
-    memory = pack(learner, state)
-    memory[:] = np.nan
-    assert state == learner.start(actions)
-    assert_same(state, learner.start(actions))
+@EVERY
+def test_packing_copies(kind: Any) -> None:
+    for learner, actions in kind.examples():
+        state = learner.start(actions)
+        memory = pack(learner, state)
+        memory[:] = np.nan
+        assert state == learner.start(actions)
+        assert_same(state, learner.start(actions))
 
 
-@pytest.mark.parametrize(("learner", "actions"), EVERY)
-def test_a_buffer_that_is_written_to_is_unpacked_anew(learner: Any, actions: int) -> None:
+@EVERY
+def test_a_buffer_that_is_written_to_is_unpacked_anew(kind: Any) -> None:
     """Plain Python keeps the records of the last buffer; a scalar among the parameters is a copy."""
-    memory, state = pack(learner, learner.start(actions)), filled(learner, actions)
-    unpack(type(learner), memory)
-    memory[:] = pack(learner, state)
-    assert_same(unpack(type(learner), memory)[1], state)
-    first = int(memory[0])  # the header ends where the first parameter begins
-    memory[first : first + 1] += 0.5
-    parameters = unpack(type(learner), memory)[0]
-    assert np.ravel(leaves(parameters)[0])[0] == memory[first]
+    for learner, actions in kind.examples():
+        memory, state = pack(learner, learner.start(actions)), filled(learner, actions)
+        unpack(type(learner), memory)
+        memory[:] = pack(learner, state)
+        assert_same(unpack(type(learner), memory)[1], state)
+        first = int(memory[0])  # the header ends where the first parameter begins
+        memory[first : first + 1] += 0.5
+        parameters = unpack(type(learner), memory)[0]
+        assert np.ravel(leaves(parameters)[0])[0] == memory[first]
 
 
 def test_loading_something_else_is_refused_with_the_fields_it_should_have() -> None:

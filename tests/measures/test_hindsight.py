@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.theorems.instances import HUNT
 
 from lewa.measures.best_play import (
     best_fixed_play,
@@ -15,7 +16,7 @@ from lewa.measures.best_play import (
 )
 
 unit = st.floats(0, 1, width=32)
-quick = settings(max_examples=200, deadline=None, derandomize=True)
+quick = settings(max_examples=200 if HUNT else 60, deadline=None, derandomize=True)
 
 
 @st.composite

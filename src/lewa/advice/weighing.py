@@ -1,11 +1,12 @@
 """Evaluate the theorems of a learner with some settings for a problem, and rank the results."""
 
 from functools import lru_cache, partial
+from typing import Any
 
 from lewa import learners
 from lewa.advice.question import Choice, Question
 from lewa.learners import Learner
-from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, STILL, Guarantee, applicable, none
+from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, STILL, Guarantee, Setting, applicable, none
 
 SINGLE = (PATHWISE, PROBABLE)  # kinds that are about single runs
 
@@ -18,8 +19,9 @@ def rank(question: Question, choice: Choice) -> tuple[float, ...]:
 
 def weigh(name: str, settings: dict[str, float], question: Question) -> Choice:
     """Return the learner with these settings and its best bound that answers the question."""
+    problem = name, question.actions, question.rounds, tuple(question.floor.tolist()), tuple(settings.items())
     try:
-        learner = _make(name, question.actions, question.rounds, tuple(question.floor.tolist()), tuple(settings.items()))
+        learner = _make(*problem)
     except ValueError as error:  # a setting that is out of its range for these numbers
         return Choice(name, settings, none(name, str(error)), None)
     if getattr(learner, "slack", None) == 0:
@@ -27,9 +29,7 @@ def weigh(name: str, settings: dict[str, float], question: Question) -> Choice:
     if question.horizon is None and not timeless(name, settings, question):
         return Choice(name, settings, none(name, "its tuning needs to know the number of rounds"), None)
     questions = dict.fromkeys((question.setting, question.setting._replace(epsilon=question.epsilon)))
-    statements = [
-        statement for setting in questions for statement in learner.guarantees(question.actions, question.rounds, setting)
-    ]
+    statements = [statement for setting in questions for statement in _guarantees(setting, *problem)]
     answers = [
         (answer, statement.kind in SINGLE)
         for statement in statements
@@ -49,6 +49,12 @@ def _make(
 ) -> Learner:
     """Make the learner, once: some search for their settings, and each is asked about more than once."""
     return learners.make(name, actions, rounds, floor, **dict(settings))
+
+
+@lru_cache(maxsize=4096)
+def _guarantees(setting: Setting, name: str, actions: int, rounds: int, *more: Any) -> tuple[Guarantee, ...]:
+    """Return the theorems of a learner, once: questions that differ in what is counted share them."""
+    return _make(name, actions, rounds, *more).guarantees(actions, rounds, setting)
 
 
 def timeless(name: str, settings: dict[str, float], question: Question) -> bool:
