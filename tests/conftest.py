@@ -5,6 +5,7 @@ many rounds or are about compiled code. `make tests` runs both parts side by sid
 that each learner is compiled once. tests/test_without_jit.py ties the two: every learner plays the same either way.
 """
 
+import atexit
 import fcntl
 import gc
 import os
@@ -23,6 +24,7 @@ settings.load_profile("lewa")
 # Numba words an error for every form of an operation that it tries and that does not fit. To colour them takes longer.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 gc.set_threshold(50_000, 20, 100)  # to compile makes many objects, few of them rubbish
+atexit.register(gc.freeze)  # a last search for garbage takes a second, and all memory is freed anyway
 
 ROOT = Path(__file__).parent.parent
 WITHOUT_JIT = os.environ.get("NUMBA_DISABLE_JIT") == "1"

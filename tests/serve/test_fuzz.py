@@ -14,7 +14,7 @@ from tests.serve.inside import Client, service
 from tests.serve.running import SETUP
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow")
-REQUESTS = int(os.environ.get("LEWA_FUZZ", "600"))
+REQUESTS = int(os.environ.get("LEWA_FUZZ", "300"))
 ATOMS: list[Any] = [
     *(None, True, False, 0, 1, -1, 0.5, 1e308, -1e308, 1e-320, 2**53, 2**63, 2**64, 10**400, "", "a", "router", "small"),
     *("router:1", "router:2", "router:0", "router:-1", "router:1e3", "router:99999999999999999999", ":", "\u0000", "\ud7ff"),

@@ -142,7 +142,8 @@ def directive(where: str, room: str, level: int) -> str:
     """What mkdocstrings reads; the heading is the name by which it is imported."""
     name = where.rpartition(".")[2]
     heading = f"lewa.{name}" if name in PUBLIC and path(lewa, name) == where else f"{room}.{name}"
-    return f"::: {where}\n    options:\n      heading: {heading}\n      heading_level: {level}"
+    options = f"::: {where}\n    options:\n      heading: {heading}"
+    return options if level == 3 else f"{options}\n      heading_level: {level}"  # 3 is what mkdocs.yml says
 
 
 def value(where: str, thing: Any) -> str:

@@ -1,5 +1,7 @@
 """Places to execute runs: processes of this machine, or a Dask cluster."""
 
+import atexit
+import gc
 import importlib
 import os
 import signal
@@ -50,6 +52,7 @@ def _tie(reader: "Connection[object, object]", folder: str | None) -> None:
     Modules that a study names are looked for where the parent looks.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    atexit.register(gc.freeze)  # it ends sooner
     plugins.look_in(folder)
     compile_notice.install()
     Thread(target=_end_with, args=(reader,), daemon=True).start()
