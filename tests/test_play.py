@@ -58,8 +58,10 @@ def assert_same(one: Any, other: Any) -> None:
 
 @EVERY
 def test_play_is_a_distribution_after_any_round(name: str) -> None:
-    plays: Any = lewa.play(learner(name), tabled(), rounds=300, seeds=2, every_round=True).plays
+    trace = lewa.play(learner(name), tabled(), rounds=300, seeds=2, every_round=True)
+    plays: Any = trace.plays
     assert plays.shape == (2, 300, 3)
+    np.testing.assert_array_equal(trace.play[:, :-1], plays[:, trace.marks[:-1]])  # at a mark, that of the next round
     assert ((plays >= 0) if name in SURE else (plays > 0)).all()
     np.testing.assert_allclose(plays.sum(axis=2), 1, rtol=0, atol=1e-12)
 

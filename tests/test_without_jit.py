@@ -32,14 +32,15 @@ def happened(name: str) -> dict[str, Any]:
         many = 12  # as a round of it takes K^2 exponentials
     for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, ROUNDS, 0.5), many)]):
         m, rng = np.size(learner.floor), np.random.default_rng(n)
+        rounds = ROUNDS if HUNT or many > K else ROUNDS // 2
         radii = {field: x for field, x in NARROW.items() if field in learner.parameters}
         players = {"proved": learner, **({"narrow": learner.replace(**radii)} if radii else {})}
         means = np.column_stack([np.full(m, 0.7), rng.random((m, K - 1))])  # the first action meets every floor
         coins = lewa.games.Bernoulli(rewards=rng.random(K), constraints=means)
-        table = lewa.games.Table(rewards=rng.random((ROUNDS, K)), constraints=np.sqrt(rng.random((ROUNDS, K, m))))
+        table = lewa.games.Table(rewards=rng.random((rounds, K)), constraints=np.sqrt(rng.random((rounds, K, m))))
         for radius, who in players.items():
             for game in (coins, table) if name in LAZY or HUNT else (table,):
-                trace = lewa.play(who, game, rounds=ROUNDS, every_round=True)
+                trace = lewa.play(who, game, rounds=rounds, every_round=True)
                 for field in FIELDS:
                     traces[f"{name} {n} {radius} {type(game).__name__} {field}"] = getattr(trace, field)
     return traces

@@ -234,8 +234,9 @@ def test_s8_a_doubling_of_prices_is_seen_in_a_window_long_before_the_verdict() -
     agent.set_mode("frozen")
 
     def spend(factor: float, queries: int) -> None:
-        for cost in (0.39 * factor * (0.5 + dice.random(queries))).tolist():
-            agent.update(agent.pull(), reward=0.5, cost=cost)
+        for costs in (0.39 * factor * (0.5 + dice.random(queries))).reshape(-1, 25).tolist():
+            values = ({"reward": 0.5, "cost": cost} for cost in costs)
+            agent.update_many(list(zip(agent.pull_many(25), values, strict=True)))
 
     spend(1.0, 50_000)
     assert agent.status().lines[0].verdict != "missed"

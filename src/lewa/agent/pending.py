@@ -215,9 +215,12 @@ class OpenDecisions:
 
     def _count(self, pending: Pending, fields: Iterable[int], sign: int) -> None:
         if self._sees_all and pending.play is not None:
-            parts = np.rint(pending.play * FIXED).astype(np.int64)
+            parts = sign * np.rint(pending.play * FIXED).astype(np.int64)
+            if fields is self._every:
+                self._plays += parts
+                return
             for f in fields:
-                self._plays[f] += sign * parts
+                self._plays[f] += parts
             return
         charges = pending.charged.tolist()
         for f in fields:

@@ -3,9 +3,10 @@
 import math
 from collections.abc import Callable
 from threading import Event
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lewa.blocks import Block
 from lewa.engine.loops import Loop
@@ -18,8 +19,6 @@ from lewa.simulate.nature import LazyNature, Nature, ReactingNature, nature_of
 from lewa.simulate.python_loop import PythonLoop
 from lewa.types import Cube, Indices, Matrix, State, Vector
 from lewa.validation import plain
-
-Array = TypeVar("Array", Matrix, Cube)
 
 
 class SeedResult(NamedTuple):
@@ -151,12 +150,13 @@ def run_seed(
     return recorder.result()
 
 
-def sum_rounds(rounds: Array) -> Array:
+def sum_rounds(rounds: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the sum over the first axis; NumPy takes as long for it as a learner takes to play the rounds."""
     shape = rounds.shape[1:]
     columns = math.prod(shape)
     if columns == 1:  # NumPy adds a single column up in another order
-        return rounds.sum(axis=0)
+        total: NDArray[np.float64] = rounds.sum(axis=0)
+        return total
     sums = np.empty(columns)
     sum_rows(rounds.reshape(len(rounds), columns), sums)
     return sums.reshape(shape)
