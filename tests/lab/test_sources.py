@@ -72,6 +72,11 @@ def test_what_only_shows_results_is_not_in_the_versions() -> None:
         "def f():\n    from package import second as other  # a remark",
         '"""Words\nimport this module.\n"""\nimport package.second',
         "try:\n    from package.second import x\nexcept ImportError:\n    pass",
+        '"""Words\n# a remark"""; import package.second',
+        '"""Words\n>>> x"""; import package.second',
+        '"""Words\nimport this  # a remark"""; import package.second',
+        "# a remark\rimport package.second",
+        "# coding: utf-7\n+AGkAbQBwAG8AcgB0 package.second",
     ],
 )
 def test_an_import_is_found_however_it_is_written(text: str, tmp_path: Path) -> None:
