@@ -60,6 +60,7 @@ def or_plain(plain: F) -> Callable[[F], F]:
         if not vars(config)["DISABLE_JIT"]:
             return function
         setattr(plain, "py_func", function)  # noqa: B010 (the rule, for those who look for its code)
+        plain.__doc__ = function.__doc__
         return plain
 
     return choose
