@@ -5,9 +5,12 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf, nan
 from operator import attrgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +24,8 @@ from lewa.lab.study import expand, parse
 from lewa.learners import ALL, WRAPPERS, Lewa, find, make, settings_of
 from lewa.learners.base import Learner
 from lewa.learners.doubling import Doubling
-from lewa.learners.tightened import Tightened
+from lewa.learners.tightened import Tightened, least_slack
+from lewa.theory.guarantees import PATHWISE
 from lewa.types import Vector
 from tests import forks
 
@@ -287,6 +291,35 @@ def test_many_epochs_leave_no_nan() -> None:
         assert trace.states[0].epoch.tolist() == [19, 1_000_000 - (2**19 - 1)]
         assert np.isfinite(pack(trace.states[0])).all()
         assert lewa.regret(trace)[0] <= lewa.guarantee(trace.learner, 3, 1_000_000).regret
+
+
+BOUNDS: dict[str, Callable[[float], tuple[float, ...]]] = {
+    "falls": lambda slack: (40 / (1 + slack), 9.0),
+    "constant": lambda slack: (25.0, 0.0),
+    "rises": lambda slack: (9 + 50 * slack * slack, 1.0),
+    "jumps": lambda slack: (60.0 if slack < 1 / 3 else 10.0, 3.0),
+    "infinite below": lambda slack: (inf if slack < 0.3 else 7.0, 20.0),
+    "infinite": lambda slack: (1.0, inf),
+    "no number": lambda slack: (1.0, nan),
+    "no number, and one": lambda slack: (nan, 1.0),
+    "no number below": lambda slack: (1.0, nan if slack < 0.3 else 2.0),
+}
+
+
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_the_least_slack_is_that_of_a_bisection(bound: str) -> None:
+    def make(actions: int, horizon: int, line: Vector) -> Any:
+        best = SimpleNamespace(kind=PATHWISE, violation=BOUNDS[bound](float(line[0]) - 0.4))
+        return SimpleNamespace(guarantees=lambda *setting: (best,))
+
+    def enough(slack: float) -> bool:
+        return all(v <= 100 * slack for v in BOUNDS[bound]((0.4 + slack) - 0.4))
+
+    low, high = 0.0, 0.5
+    for _ in range(50 if enough(high) else 0):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    assert least_slack(make, 3, 100, np.array([0.4, 0.5]), {}) == (high if enough(high) else 0)
 
 
 def test_no_certificate_is_read_off_a_run_whose_steps_change() -> None:

@@ -206,7 +206,8 @@ def _buffer(learner: Learner, actions: int, state: object) -> Vector:
         first = learner.start(actions)  # also refuses parameters that break a law
         parts = _arrays(first)
         packed = pack(learner, first)
-        layouts[actions] = [part.shape for part in parts], packed[: packed.size - sum(part.size for part in parts)]
+        beginning = packed[: packed.size - sum(part.size for part in parts)].copy()  # a view would hold the state
+        layouts[actions] = [part.shape for part in parts], beginning
     parts = _arrays(first if state is None else state)
     shapes, beginning = layouts[actions]
     if [part.shape for part in parts] == shapes:

@@ -1,7 +1,7 @@
 """Tightened: any tuned learner with slightly raised floors, so that in the long run no floor is missed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isfinite
+from math import inf, isfinite, isnan
 from typing import Any, Self
 
 import numpy as np
@@ -184,7 +184,8 @@ def least_slack(make: Callable[..., Learner], actions: int, horizon: int, floor:
         best = make(actions, horizon, raised(floor, slack), **blind).guarantees(actions, horizon, setting)[0]
         if best.violation is None or best.kind == EXPECTED_INSIDE:
             return inf
-        return max((v - slack * horizon for v, c0 in zip(best.violation, floors, strict=True) if c0 > 0), default=0.0)
+        over = [v - slack * horizon for v, c0 in zip(best.violation, floors, strict=True) if c0 > 0]
+        return inf if any(map(isnan, over)) else max(over, default=0.0)
 
     low, high = 0.0, 1 - float(floor.max())
     below, above = missed(low), missed(high)
