@@ -156,7 +156,8 @@ def sum_rounds(rounds: Array) -> Array:
     shape = rounds.shape[1:]
     columns = math.prod(shape)
     if columns == 1:  # NumPy adds a single column up in another order
-        return rounds.sum(axis=0)
+        alone: Array = rounds.sum(axis=0)
+        return alone
     sums = np.empty(columns)
     sum_rows(rounds.reshape(len(rounds), columns), sums)
     return sums.reshape(shape)
