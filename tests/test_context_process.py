@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tools.context_process import GUESS, GUESSES, NOISE, REPEATS, GaussianProcess
 
+import lewa
 from lewa.types import Matrix
 
 
@@ -43,6 +44,12 @@ def test_copies_learn_one_scale_and_nothing_else_of_each_other() -> None:
     assert copy.predict(row).tolist() == [0]
     deviation = copy.predict(row, return_std=True)[1][0]
     assert deviation**2 == pytest.approx(2 * (GUESSES * GUESS**2 + 3.0**2 / (2 + NOISE)) / (GUESSES + 1))
+
+
+def test_the_scale_of_an_agent_begins_with_the_answer_by_which_a_regressor_is_tried() -> None:
+    process = GaussianProcess(1.0)
+    lewa.Agent(["a", "b"], [lewa.at_most("cost", 0.5)], context=[lewa.vector("x", 2)], regressor=process)
+    assert process.scale.news == GUESSES + 1
 
 
 def test_without_answers_it_predicts_nothing_and_is_unsure() -> None:

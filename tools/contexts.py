@@ -86,8 +86,9 @@ the expected reward 1/10 of every action were chosen with knowledge of this set.
 Gaussian process as its `regressor` (`tools/context_process.py`), with the kernel 1 + exp(-|x - y|^2/median of these
 distances) times a scale that it learns, and pixels as its features. Its standard deviations are the widths of the learner.
 The rewards and costs of all actions share the scale, whose first guess {guess:g}^2 has the weight {guesses}, as for the
-error of a reward in `squarecb-lewa`. The kernel, the noise {noise:g} and the least weight of such a regressor are the last
-of about twenty settings that were tried on these same rounds. The shared scale, its first guess, and the rule by which
+error of a reward in `squarecb-lewa`; the answer by which an agent tries a new regressor counts as one more. The
+kernel, the noise {noise:g} and the least weight of such a regressor are the last of about twenty settings
+that were tried on these same rounds. The shared scale, its first guess, and the rule by which
 standard deviations set the exploration were chosen among twelve settings on three other draws of rounds from the same
 images ([theory](theory_contexts.md), 6), because with a scale for each action and the sharpness of `squarecb-lewa` an
 action that failed in its first few rounds was hardly taken again: single runs earned 90% to 98%. Its time is that of an
