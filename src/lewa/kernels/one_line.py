@@ -79,6 +79,16 @@ def _enough(exponent: Vector, c: Vector, least: float) -> float:
 
 
 @rule
+def _halley(a: float, a1: float, a2: float, b: float, b1: float, b2: float) -> float:
+    """Return Halley's step to the root of ln(A/B); infinity where A or B is too faint for quotients."""
+    if not (a > FAINT and b > FAINT):  # also where they are no numbers
+        return inf
+    h, p, q = log(a / b), a1 / a, b1 / b
+    slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
+    return -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
+
+
+@rule
 def _middle(low: float, high: float) -> float:
     """Halfway between two tilts, on a logarithmic scale while they are far apart."""
     return sqrt(max(low, 1.0)) * sqrt(high) if high > 4 * max(low, 1.0) else low + (high - low) / 2
@@ -97,11 +107,7 @@ def _plain_root(exponent: Vector, value: Vector, head: Vector, c: Vector, least:
         below, above = (below, theta) if a >= b else (theta, above)
         if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * z):
             return theta, 0.0
-        step = inf
-        if a > FAINT and b > FAINT:
-            h, p, q = log(a / b), a1 / a, b1 / b
-            slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
-            step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
+        step = _halley(a, a1, a2, b, b1, b2)
         lost = not below < (theta := theta + step) < above
         if theta < 1 and abs(step) < SHORT and not lost:
             return theta, step
@@ -133,11 +139,7 @@ def root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float)
             below = theta
         if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * head[SUM]):
             return theta, 0.0
-        step = inf
-        if a > FAINT and b > FAINT:
-            h, p, q = log(a / b), a1 / a, b1 / b
-            slope, bend = p - q, (a2 / a - p * p) - (b2 / b - q * q)
-            step = -h / (slope * min(max(1 - h * bend / (2 * slope * slope), 0.5), 2.0))
+        step = _halley(a, a1, a2, b, b1, b2)
         theta += step
         lost = not below < theta < above
         if theta < 1 and abs(step) < SHORT and not lost:
