@@ -4,8 +4,11 @@ import re
 
 import numpy as np
 import pytest
-from tools.context_goals import PAGE, goals, sections, with_goals
+from tools.context_goals import BLIND, LATE, PAGE, goals, sections, with_goals
 from tools.context_references import in_hindsight, with_delay
+from tools.contexts import Problem, blind, play
+
+from lewa.learners import SquareCbLewa
 
 TABLE = """
 take 70 us.
@@ -33,7 +36,15 @@ def test_the_goals_of_the_page_follow_from_its_tables() -> None:
 def test_a_goal_that_is_missed_is_said_to_be() -> None:
     lines = goals(TABLE)
     for n, missed in enumerate(
-        ["set, limit 8 (98 % and 96.5 %)", "(1.006)", "set, limit 8 (2.5 %)", "set, limit 8 (6.7 %)", "", "", "", "70 us."]
+        [
+            "set, limit 8 (98 % and 96.5 %)",
+            "(1.006)",
+            "set, limit 8 (2.5 %)",
+            "",
+            "set, limit 8 (6.7 %)",
+            *[""] * 4,
+            "70 us.",
+        ]
     ):
         assert missed in lines[n]
         assert ("**Missed**" in lines[n]) == bool(missed)
@@ -66,8 +77,10 @@ def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
     lines = goals(REFERENCES)
     assert lines[0].endswith("**Missed**: set, limit 8 (95 % and 96.5 %; linear in hindsight: 96 %).")
     assert lines[3].endswith("**Missed**: set, limit 8 (2.2 %).")  # shuffled contexts
-    assert lines[5].endswith("**Missed**: set, limit 8 (2.1 %).")  # expected prices
-    assert lines[6].endswith("Met.")  # 90 of 91
+    assert lines[4].endswith("random order. Met.")
+    assert lines[5].endswith("file order. **Missed**: set, limit 8 (6.7 %).")
+    assert lines[6].endswith("**Missed**: set, limit 8 (2.1 %).")  # expected prices
+    assert lines[7].endswith("Met.")  # 90 of 91
     other = REFERENCES.replace(
         "| linear, full information, in",
         "| squarecb-lewa, 9 kernel features | 97.0% | 1.000 | 96.9% | 1.000 | 9.0 |\n| linear, full information, in",
@@ -79,8 +92,30 @@ def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
         best = other.replace("| linear, full information, in", process.format(used))
         assert "; Gaussian process: 97 % and 97.1 %)" in goals(best)[0]
         assert goals(best)[1].endswith("Met.") == met
-    early = REFERENCES.replace("3 features.", "3 features. The best policy earns 1, the best fixed mixture 20.0% of that.")
-    assert "set, limit 8 (6.7 %; 4.0 % by the rounds before the first answer)" in goals(early)[4]
+    early = REFERENCES.replace(
+        "| linear, full information, in", f"| {BLIND} | 94.0% | 1.000 | 95.0% | 1.000 | - |\n| linear, full information, in"
+    )
+    assert goals(early)[4] == lines[4]
+    assert "set, limit 8 (6.7 %; 1.6 % by the rounds before the first answer)" in goals(early)[5]
+    assert "set, limit 8 (2.1 %; 1.1 % by the rounds before the first answer)" in goals(early)[6]
+
+
+def test_on_the_speech_set_late_answers_have_a_goal_in_each_order() -> None:
+    lines = goals(TABLE.replace("### set", "### context_speech_command"))[6:8]
+    assert lines[0].endswith("random order. **Missed**: context_speech_command, limit 8 (97.9 %).")
+    assert lines[1].endswith("file order. **Missed**: context_speech_command, limit 8 (90 %).")
+
+
+def test_before_the_first_late_answer_the_best_fixed_mixture_is_played() -> None:
+    dice = np.random.default_rng(0)
+    rewards, price = dice.random((LATE + 20, 2)) * [1.0, 0.5], np.array([1.0, 0.0])
+    none = np.zeros((len(rewards), 0))
+    problem = Problem(rewards, price, 0.5, np.ones((len(rewards), 1)), np.zeros(len(rewards), dtype=np.int64), none, none)
+    actions = play(problem, SquareCbLewa.tuned(2, len(rewards), 0.5, features=1), problem.contexts)
+    mixture, last = 0.5 * rewards.mean(axis=0).sum(), np.arange(LATE, LATE + 20)
+    earned, spent = rewards[last, actions[LATE:]].sum(), price[actions[LATE:]].sum()
+    assert blind(problem).reward == pytest.approx((LATE * mixture + earned) / (LATE + 20))
+    assert blind(problem).spent == pytest.approx((LATE * 0.5 + spent) / (LATE + 20))
 
 
 CURVED_ROWS = """| squarecb-lewa, curved confidence | 98.9% | 1.000 | 98.9% | 1.000 | 9.0 |
@@ -120,10 +155,10 @@ PROTOTYPE = {
 
 
 def test_the_rewards_beside_the_router_are_those_of_the_prototype_within_three_thousandths() -> None:
-    """With `repay=250` at every budget; with the default at all but one, where the difference is 0.0033."""
+    """At all budgets but one, where the default earns 0.0039 less, and 0.0033 less with `repay=250`."""
     table = PAGE.read_text().split("\n## Beside the published router\n")[1]
     rows = {cells[0]: cells[1:] for cells in re.findall(r"^\| ([\d.e-]+) \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|", table, re.M)}
     assert rows.keys() == PROTOTYPE.keys()
     off = {budget: [round(float(reward) - PROTOTYPE[budget], 4) for reward in rows[budget]] for budget in rows}
-    assert all(abs(soon) <= 0.003 for _, soon in off.values())
-    assert all(abs(default) <= (0.0035 if budget == "0.000235" else 0.003) for budget, (default, _) in off.items())
+    assert off.pop("0.000235") == [-0.0039, -0.0033]
+    assert all(abs(difference) <= 0.003 for pair in off.values() for difference in pair)

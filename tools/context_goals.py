@@ -12,9 +12,11 @@ HEAD, DEFAULT = "## Goals", "squarecb-lewa"
 SHUFFLED = f"{DEFAULT}, contexts shuffled"
 SHARE, USED, ROUNDS = 97.0, 1.005, 20_000  # of the group policy, of the limit; for so many rounds
 LATE = 1000  # rounds
+ORDERS = ("random", "file")  # of the rounds
 LOSS = 1.0  # per cent that late answers, or a useless context, may cost
 AGENT_TIME, ROUND_TIME = 60.0, 15.0  # microseconds
 IN_HINDSIGHT, WITH_DELAY = "linear, full information, in hindsight", "linear, full information, 1,000 late"
+BLIND = f"{DEFAULT}, the best fixed mixture for {LATE:,} rounds"
 KERNEL, PROCESS = "kernel features", "Gaussian process"  # rows of the learner with other features, or a regressor
 CURVED = "curved confidence"  # another one, on the services
 SPEECH, SPEECH_SHARE, SPEECH_LATE = "context_speech_command", 97.5, 98.0
@@ -45,12 +47,11 @@ class Section(NamedTuple):
     title: str
     rounds: int
     results: dict[str, Result]
-    fixed: float  # the best fixed mixture, in per cent of the group policy
 
-    @property
-    def blind(self) -> float:
-        """Per cent that a learner loses which plays the best fixed mixture until the first late answer."""
-        return LATE / self.rounds * (100 - self.fixed)
+    def blind(self, order: int) -> str:
+        """Return what the rounds before the first late answer cost in this order, where that alone exceeds the goal."""
+        loss = self.results[BLIND].losses(self.results[DEFAULT])[order] if BLIND in self.results else 0.0
+        return f"; {loss:.1f} % by the rounds before the first answer" if loss > LOSS else ""
 
 
 def sections(page: str) -> list[Section]:
@@ -66,8 +67,7 @@ def sections(page: str) -> list[Section]:
             for name, a, u, b, v, us in rows
         }
         assert rounds is not None
-        mixture = re.search(r"best fixed mixture ([\d.]+)%", text)
-        found.append(Section(title, int(rounds[1].replace(",", "")), results, float(mixture[1]) if mixture else 100.0))
+        found.append(Section(title, int(rounds[1].replace(",", "")), results))
     return found
 
 
@@ -83,7 +83,6 @@ def goals(page: str) -> list[str]:
     blind = [(table, table.results[DEFAULT].loss(table.results[f"{DEFAULT}, without context"])) for table in tables]
     noisy = [t for t in tables if SHUFFLED in t.results]
     noise = [(t, t.results[SHUFFLED].loss(t.results[f"{DEFAULT}, without context"])) for t in noisy]
-    lost = [(table, table.results[name].loss(table.results[DEFAULT])) for table, name in late]
     return [
         _goal(
             f"`{DEFAULT}` earns at least {SHARE:g} % of the best policy of groups in at least {ROUNDS:,} rounds.",
@@ -107,23 +106,13 @@ def goals(page: str) -> list[str]:
             if noise
             else []
         ),
-        _goal(
-            f"Answers that are late cost at most {LOSS:g} %, in the worse order.",
-            [f"{table.title} ({loss:.1f} %{_blind(table)})" for table, loss in lost if loss > LOSS],
-        ),
+        *(_late_goal(late, DEFAULT, order) for order in (0, 1)),
         *_late_goals(tables, late),
         _goal(
             f"On the speech set it earns at least {SPEECH_SHARE:g} %.",
             [f"{t.title} ({t.results[DEFAULT].text()})" for t in speech if min(t.results[DEFAULT].rewards) < SPEECH_SHARE],
         ),
-        _goal(
-            f"There it earns at least {SPEECH_LATE:g} % with late answers.",
-            [
-                f"{table.title} ({table.results[name].text()})"
-                for table, name in late
-                if table in speech and min(table.results[name].rewards) < SPEECH_LATE
-            ],
-        ),
+        *(_late_speech([pair for pair in late if pair[0] in speech], order) for order in (0, 1)),
         *_curved_goals(tables),
         _goal(
             f"A round of the speech set, with 4 actions and 33 features, takes less than {ROUND_TIME:g} us.",
@@ -159,21 +148,26 @@ def _ceiling(table: Section) -> str:
     return text + "".join(f"; {name.removeprefix(f'{DEFAULT}, ')}: {result.text()}" for name, result in wider)
 
 
-def _blind(table: Section) -> str:
-    """Return what the rounds before the first answer cost, where that alone exceeds the goal."""
-    return f"; {table.blind:.1f} % by the rounds before the first answer" if table.blind > LOSS else ""
+def _late_goal(late: list[tuple[Section, str]], name: str, order: int, known: str = "") -> str:
+    """Return the goal of late answers in one order of the rounds; the row `name` has the same without delay."""
+    lost = [(table, table.results[row].losses(table.results[name])[order]) for table, row in late]
+    missed = [f"{table.title} ({loss:.1f} %{table.blind(order)})" for table, loss in lost if loss > LOSS]
+    return _goal(f"Answers that are late{known} cost at most {LOSS:g} % in {ORDERS[order]} order.", missed)
+
+
+def _late_speech(late: list[tuple[Section, str]], order: int) -> str:
+    """Return the goal of late answers on the speech set in one order of the rounds."""
+    rewards = [(table, table.results[row].rewards[order]) for table, row in late]
+    missed = [f"{table.title} ({reward:g} %)" for table, reward in rewards if reward < SPEECH_LATE]
+    return _goal(f"There it earns at least {SPEECH_LATE:g} % with late answers in {ORDERS[order]} order.", missed)
 
 
 def _late_goals(tables: list[Section], late: list[tuple[Section, str]]) -> list[str]:
     """Return the goals of late answers beside what is known: the prices, and how much a linear policy loses by the delay."""
     known, told = f"{DEFAULT}, prices expected", [pair for pair in late if WITH_DELAY in pair[0].results]
     priced = [(t, name) for t in tables for name in t.results if name.startswith(f"{known}, answers")]
-    lost = [(t, t.results[name].losses(t.results[known])[0]) for t, name in priced]
     behind = [(t, t.results[name].loss(t.results[WITH_DELAY])) for t, name in told]
-    lines = []
-    if lost:
-        missed = [f"{t.title} ({loss:.1f} %{_blind(t)})" for t, loss in lost if loss > LOSS]
-        lines.append(_goal(f"The same with expected prices in random order: at most {LOSS:g} %.", missed))
+    lines = [_late_goal(priced, known, 0, " with expected prices")] if priced else []
     if behind:
         missed = [f"{t.title} ({100 - loss:.1f} %)" for t, loss in behind if loss > 100 - SHARE]
         text = f"Late answers earn at least {SHARE:g} % of `{WITH_DELAY}`, which is told the reward of every action."

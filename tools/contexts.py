@@ -34,7 +34,7 @@ from lewa.learners import (
 )
 from lewa.learners.base import Learner
 from lewa.types import Indices, Matrix, Vector
-from tools.context_goals import CURVED, IN_HINDSIGHT, PROCESS, WITH_DELAY, with_goals
+from tools.context_goals import BLIND, CURVED, IN_HINDSIGHT, PROCESS, WITH_DELAY, with_goals
 from tools.context_kernel import CENTRES, GAMMA, Kernel
 from tools.context_process import GUESS, GUESSES, NOISE, GaussianProcess
 from tools.context_references import Reference, in_hindsight, with_delay
@@ -74,38 +74,39 @@ Conclusions: on the services, one learner per group earns little more than the f
 the limit by itself; the value of a context is that the budget can move to the groups where it pays. (For the digits, the
 group reveals the answer.) Learners with the constants of theorems earn less, or overspend at first.
 
-Two rows are references, not learners: they see the reward of every action, and have the best fixed price in hindsight. Both
-take the action with the largest prediction of a ridge regression, less the price. One fits it to all rounds at once, and
-shows what linear functions of these features can earn. The other fits it to the rounds that are at least 1,000 rounds old,
-discounted as `squarecb-lewa` does, and shows what the delay costs a learner that is told everything.
+Three rows are references, not learners. The first one is `squarecb-lewa` with answers at once, in which the best fixed
+mixture replaces the first 1,000 rounds: late answers cost at least that much if a learner plays the best fixed mixture
+until the first answer comes and is then as good as with answers at once. The other two see the reward of every action, and
+have the best fixed price in hindsight. Both take the action with the largest prediction of a ridge regression, less the
+price. One fits it to all rounds at once, and shows what linear functions of these features can earn. The other fits it to
+the rounds that are at least 1,000 rounds old, discounted as `squarecb-lewa` does, and shows what the delay costs a learner
+that is told everything.
 
 The digits have three further rows. Random Fourier features are a fixed map of the pixels. Kernel features are the likeness
 of an image to {centres} centres of clusters of the images, exp(-{gamma:g} |x - centre|^2), made orthogonal by the method of
-Nystroem. The centres come from the images without their digits. Their number, the width, `ridge=0.1` in place of 1, and
-the expected reward 1/10 of every action were chosen with knowledge of this set. In the third row an agent has an exact
-Gaussian process as its `regressor` (`tools/context_process.py`), with the kernel 1 + exp(-|x - y|^2/median of these
-distances) times a scale that it learns, and pixels as its features. Its standard deviations are the widths of the learner.
-The rewards and costs of all actions share the scale, whose first guess {guess:g}^2 has the weight {guesses}, as for the
-error of a reward in `squarecb-lewa`; the answer by which an agent tries a new regressor counts as one more. The
-kernel, the noise {noise:g} and the least weight of such a regressor are the last of about twenty settings
-that were tried on these same rounds. The shared scale, its first guess, and the rule by which
-standard deviations set the exploration were chosen among twelve settings on three other draws of rounds from the same
-images ([theory](theory_contexts.md), 6), because with a scale for each action and the sharpness of `squarecb-lewa` an
-action that failed in its first few rounds was hardly taken again: single runs earned 90% to 98%. Its time is that of an
-agent in Python.
+Nystroem. The centres come from the images without their digits. Their number, the width, `ridge=0.1` in place of 1, and the
+expected reward 1/10 of every action were chosen with knowledge of this set. In the third row an agent has an exact Gaussian
+process as its `regressor` (`tools/context_process.py`), with the kernel 1 + exp(-|x - y|^2/median of these distances) times
+a scale that it learns, and pixels as its features. Its standard deviations are the widths of the learner. The rewards and
+costs of all actions share the scale, whose first guess {guess:g}^2 has the weight {guesses}, as for the error of a reward
+in `squarecb-lewa`; the answer by which an agent tries a new regressor counts as one more. The kernel, the noise {noise:g}
+and the least weight of such a regressor are the last of about twenty settings that were tried on these same rounds. The
+shared scale, its first guess, and the rule by which standard deviations set the exploration were chosen among twelve
+settings on three other draws of rounds from the same images ([theory](theory_contexts.md), 6), because with a scale for
+each action and the sharpness of `squarecb-lewa` an action that failed in its first few rounds was hardly taken again:
+single runs earned 90% to 98%. Its time is that of an agent in Python.
 
-The services have two rows with a curved confidence. The confidence is declared with {knots} knots. With
-`ridge={penalty:g}` in place of 1 the learner needs more answers before it trusts a label. These settings are the best of
-about ten that were tried on context_speech_command, on the same rounds.
+The services have two rows with a curved confidence. The confidence is declared with {knots} knots. With `ridge={penalty:g}`
+in place of 1 the learner needs more answers before it trusts a label. These settings are the best of about ten that were
+tried on context_speech_command, on the same rounds.
 
 With shuffled contexts every feature is noise: this shows what a context costs that says nothing.
 
 Answers that are 1,000 rounds late cost little if nothing changes. In the first 1,000 rounds there is no answer at all. On
-the digits this alone costs a learner more than 4 % if it plays the best fixed mixture until then; the goals name that
-figure. A learner that does not know the prices spends what the average action costs, several times the limit, and has to
-pay it back: compare the rows with expected prices. In file order the meaning of a context changes, and old answers are
-about another meaning: on context_speech_command the reference that is told everything, 1,000 rounds late, earns less than
-`squarecb-lewa` with late answers.
+the digits this alone costs more than 1 %; the goals name the figure. A learner that does not know the prices spends what
+the average action costs, several times the limit, and has to pay it back: compare the rows with expected prices. In file
+order the meaning of a context changes, and old answers are about another meaning: on context_speech_command the reference
+that is told everything, 1,000 rounds late, earns less than `squarecb-lewa` with late answers.
 """
 
 
@@ -300,7 +301,7 @@ def _smooth(problem: Problem) -> Learner:
 
 
 def references(orders: list[Problem], file: Problem, optimum: float) -> list[str]:
-    """Return the rows of the linear policies with full information."""
+    """Return the rows that are no learners: see the beginning of the page."""
 
     def row(title: str, make: Callable[[Problem], Reference]) -> str:
         random, fixed = [make(order) for order in orders], make(file)
@@ -310,9 +311,19 @@ def references(orders: list[Problem], file: Problem, optimum: float) -> list[str
         return f"| {title} | {cells} | - |"
 
     return [
+        *([row(BLIND, blind)] if len(file.rewards) >= LATE * 20 else []),
         row(IN_HINDSIGHT, lambda p: in_hindsight(p.rewards, p.price, p.limit, p.contexts)),
         row(WITH_DELAY, lambda p: with_delay(p.rewards, p.price, p.limit, p.contexts, LATE)),
     ]
+
+
+def blind(problem: Problem) -> Reference:
+    """Return what `squarecb-lewa` earns if the best fixed mixture replaces the rounds before the first late answer."""
+    (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.contexts.shape[1]
+    actions = play(problem, SquareCbLewa.tuned(K, T, floor, features=d), problem.contexts)
+    mixture = group_optimum(problem.rewards, problem.price, problem.limit, np.zeros(T, dtype=np.int64))
+    earned, spent = problem.rewards[np.arange(LATE, T), actions[LATE:]].sum(), problem.price[actions[LATE:]].sum()
+    return Reference(float(mixture * LATE + earned) / T, float(problem.limit * LATE + spent) / T)
 
 
 def measure(problem: Problem, make: Callable[[Problem], Indices], optimum: float) -> Row:

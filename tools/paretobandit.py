@@ -22,7 +22,7 @@ BUDGETS = (2.93e-5, 8.29e-5, 2.35e-4, 6.64e-4, 1.88e-3, 5.31e-3, 1.5e-2)
 EXPECTED = (2.9e-5, 5e-4, 1e-2)  # dollars a request, by the price lists
 MOST_USED = 1.01  # of the budget: the goal
 REPAY, SOON = 1000.0, 250.0  # rounds in which debt is paid back: the default, and what suits few requests
-SEEDS, HEAD = 5, "## Beside the published router"
+SEEDS, HEAD = 20, "## Beside the published router"
 
 
 def read(name: str, arms: list[str]) -> tuple[list[str], Matrix, Matrix]:
