@@ -1,7 +1,6 @@
 """NAME+doubling, NAME+tightened and NAME+governed as citizens of the package: by name, compiled, saved, and found again."""
 
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -252,30 +251,6 @@ def test_the_next_process_finds_the_loop_on_disk() -> None:
     assert subprocess.check_output(words, text=True).split() == ["0", str(trace.reward[0, -1])]
 
 
-def traces(names: list[str]) -> dict[str, Any]:
-    found = {}
-    for name in names:
-        for n, (learner, K) in enumerate(find(name).examples()):
-            rng = np.random.default_rng(n)
-            kept = np.sqrt(rng.random((60, K, np.size(learner.floor))))
-            kept[:, 0] = 0.95
-            trace = lewa.play(learner, lewa.games.Table(rng.random((60, K)), kept), seeds=2, every_round=True)
-            for field in ("plays", "multiplier", "reward", "shortfall", "actions"):
-                found[f"{name} {n} {field}"] = getattr(trace, field)
-    return found
-
-
-@pytest.mark.compiled
-def test_they_play_the_same_compiled_and_as_plain_python(tmp_path: Path) -> None:
-    names, file = ["lewa+doubling", "bandit-lewa+doubling", "lewa+tightened"], tmp_path / "plain.npz"
-    environment = os.environ | {"NUMBA_DISABLE_JIT": "1"}
-    command = [sys.executable, "-m", "tests.test_wrappers", str(file), *names]
-    subprocess.run(command, cwd=Path(__file__).parent.parent, env=environment, check=True)
-    with np.load(file) as plain:
-        for key, values in traces(names).items():
-            np.testing.assert_allclose(plain[key], values, rtol=0, atol=1e-12, err_msg=key)
-
-
 def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:
     player = lewa.Player(make("bandit-lewa+doubling", 3, 1, 0.5), actions=3)
     action, propensity = player.choose()
@@ -327,7 +302,3 @@ def test_no_certificate_is_read_off_a_run_whose_steps_change() -> None:
     for name in ("anytime-lewa", "lewa+doubling", "lewa+tightened"):
         with pytest.raises(ValueError, match="has no certificate: its multiplier must have a fixed shrinkage and step"):
             lewa.measures.certificate(lewa.play(make(name, 3, 100, 0.6), GAME, 100))
-
-
-if __name__ == "__main__":
-    np.savez(Path(sys.argv[1]), **traces(sys.argv[2:]))

@@ -145,7 +145,7 @@ def test_an_action_beyond_640_others_is_drawn(name: str, actions: int) -> None:
 @pytest.mark.parametrize("how", [{"share": 0.02}, {"like": 1}])
 def test_an_action_beyond_640_others_is_drawn_by_compiled_code(actions: int, how: dict[str, object]) -> None:
     """At 1,000 actions the new one was drawn 0 times in 9,000."""
-    check_tree("loss-bandit-lewa", actions, how, 4000)
+    check_tree("lewa-ix", actions, how, 4000)  # its steps are compiled for tests/agent/test_masks.py too
 
 
 @pytest.mark.plain
