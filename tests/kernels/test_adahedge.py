@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.theorems.instances import HUNT
 
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge, program
 from lewa.types import Matrix, Vector
@@ -83,7 +82,7 @@ def test_prices_are_added_to_the_rewards() -> None:
     assert p.sum() == pytest.approx(1)
 
 
-@settings(max_examples=300 if HUNT else 100, deadline=None, derandomize=True, database=None)
+@settings(max_examples=300, deadline=None, derandomize=True, database=None)
 @given(st.integers(1, 8), st.integers(1, 300), st.integers(0, 2**32 - 1), KINDS)
 def test_regret_is_at_most_twice_the_gap_and_that_at_most_its_bound(K: int, T: int, seed: int, kind: str) -> None:
     rng = np.random.default_rng(seed)
