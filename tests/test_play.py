@@ -4,7 +4,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import exp
 from pathlib import Path
 from typing import Any
 
@@ -154,15 +153,17 @@ RULE = """
 from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+
 from lewa.feedback import Full
-from lewa.kernels import Weights, grow, normalize, ones
+from lewa.kernels import positive
 from lewa.learners.base import Learner
 from lewa.types import Vector
 from step import scaled
 
 
 class State(NamedTuple):
-    weights: Weights
+    lead: Vector
 
 
 @dataclass(frozen=True)
@@ -170,13 +171,14 @@ class Mine(Learner):
     floor: Vector
 
     def start(self, actions: int) -> State:
-        return State(ones(actions))
+        return State(np.zeros(actions))
 
     def play(self, s: State, p: Vector) -> None:
-        normalize(s.weights, p)
+        p[0] = 0.5 + s.lead[0]
+        p[1] = 0.5 - s.lead[0]
 
     def learn(self, s: State, seen: Full) -> None:
-        grow(s.weights, scaled(0.5), seen.rewards)
+        s.lead[0] += scaled(0.1) * (positive(seen.rewards[0]) - positive(seen.rewards[1]))
 """
 STEP = """
 from lewa.kernels import rule
@@ -276,16 +278,16 @@ def test_a_step_is_found_on_disk_again_and_an_edited_rule_is_never_served_stale(
         assert hits == 0
         assert run_again()[:2] == (first, 1)
         # Both the rule and a file that it calls are edited: the reward tells which of them the step was compiled of.
-        (tmp_path / "mine.py").write_text(RULE.replace("scaled(0.5)", "scaled(0.7)"))
+        (tmp_path / "mine.py").write_text(RULE.replace("scaled(0.1)", "scaled(0.15)"))
         (tmp_path / "step.py").write_text(STEP.replace("1.0 * eta", "2.0 * eta"))
         edited, hits, _ = run_again()
         assert hits == 0
-    assert (first, edited) == pytest.approx((earned(0.5), earned(1.4)), abs=1e-12)
+    assert (first, edited) == pytest.approx((earned(0.1), earned(0.3)), abs=1e-12)
 
 
 def earned(eta: float) -> float:
-    """What EWA earns in the three rounds of RUN."""
-    return 0.5 + 1 / (1 + exp(-eta)) + 1 / (1 + exp(2 * eta))
+    """What `Mine` earns in the three rounds of RUN."""
+    return 0.5 + (0.5 + eta) + (0.5 - 2 * eta)
 
 
 @pytest.mark.plain  # as above
