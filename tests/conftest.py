@@ -177,6 +177,10 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
 
 
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was imported stays: services in this process search for garbage when they start
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {path: {path, *path.parents} for path in {item.path for item in items}}

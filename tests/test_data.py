@@ -73,6 +73,7 @@ def test_without_the_data_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch, 
     assert capsys.readouterr().out == "tools/data.py takes a folder of sets, got nowhere: docs/data.md stays as it is\n"
 
 
+@pytest.mark.compiled
 @pytest.mark.skipif(not FOLDER.is_dir(), reason=f"there is no folder of data at {FOLDER}")
 def test_the_advised_learners_on_a_small_set_are_as_the_table_says() -> None:
     one = next(one for one in data.sets(FOLDER) if one.name == "wireless_sigfox_power")

@@ -15,8 +15,22 @@ from tests.plugin_example import STUDY, write_module
 # Modules that libraries try to import though they may be missing, modules of Python itself, and some that nobody imports.
 BAIT = ["bottleneck", "numexpr", "sksparse", "icc_rt", "cupy", "xarray", "numba_cuda", "sitecustomize", "usercustomize"]
 BAIT += ["csv", "pickle", "socket", "selectors", "helper_of_nobody"]
-# As the script `lewa` starts: the folder of the script is on the path, the current one is not.
-SCRIPT = "from lewa.cli import main\n\nif __name__ == '__main__':\n    main()\n"
+# As the script `lewa` starts: the folder of the script is on the path, the current one is not. It runs one command after the
+# other in one process: what the first one has imported, it has looked for.
+SCRIPT = """
+import sys
+
+from lewa.cli import main
+
+if __name__ == "__main__":
+    for words in " ".join(sys.argv[1:]).split(" then "):
+        sys.argv = ["lewa", *words.split()]
+        try:
+            main()
+        except SystemExit as ended:
+            if ended.code:
+                raise
+"""
 
 
 def set_bait(folder: Path) -> Path:
@@ -27,14 +41,14 @@ def set_bait(folder: Path) -> Path:
     return caught
 
 
-def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run `lewa` in this folder, by a script of another."""
+def commands(folder: Path, *lines: str) -> subprocess.CompletedProcess[str]:
+    """Run `lewa` with each of these lines in this folder, by a script of another."""
     script = folder.parent / "bin" / "start_lewa.py"
     script.parent.mkdir(exist_ok=True)
     script.write_text(SCRIPT)
     environment = {**os.environ, "PYTHONPATH": str(Path(lewa.__file__).parents[1]), "NUMBA_DISABLE_JIT": "1"}
     environment.pop("PYTHONSAFEPATH", None)
-    line = [sys.executable, str(script), *arguments]
+    line = [sys.executable, str(script), " then ".join(lines)]
     return subprocess.run(line, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 
@@ -59,16 +73,15 @@ def test_a_figure_and_a_study_import_nothing_that_was_not_named(tmp_path: Path) 
     caught = set_bait(here)
     rows = "".join(f"{t},{a},{(t + k) % 2},{k}\n" for t in range(8) for k, a in enumerate("ab"))
     (here / "log.csv").write_text("round,action,reward,cost\n" + rows)
-    drawn = command(
-        here, "frontier", "log.csv", "--round", "round", "--action", "action", "--reward", "reward",
-        "--at-most", "cost", "--out", "z.svg",
-    )  # fmt: skip
-    assert drawn.returncode == 0, drawn.stderr
-    assert (here / "z.svg").exists()
     write_module(here, "mine_named")
     (here / "study.toml").write_text(STUDY.format(module="mine_named"))
-    ran = command(here, "run", "study.toml", "--workers", "1", "--out", "results")  # in a process of its own
-    assert ran.returncode == 0, ran.stderr
+    done = commands(
+        here,
+        "frontier log.csv --round round --action action --reward reward --at-most cost --out z.svg",
+        "run study.toml --workers 1 --out results",  # in a process of its own
+    )
+    assert done.returncode == 0, done.stderr
+    assert (here / "z.svg").exists()
     assert (here / "results" / "measures.parquet").exists()
     assert not caught.exists(), caught.read_text()
 

@@ -37,9 +37,12 @@ class FolderFinder:
 
     def __init__(self, folder: str) -> None:
         self.folder, self.served = folder, set[str]()
+        self._named = set[str]()  # modules whose sources were read
 
     def name(self, module: str) -> None:
         """Allow a module, and the modules that it imports, to be found; an installed library of that name comes first."""
+        if module in self._named and module in sys.modules:  # a name is looked up often, and reading sources takes long
+            return
         top = module.partition(".")[0]
         self.served.add(top)
         try:
@@ -49,6 +52,7 @@ class FolderFinder:
                 self.served |= top_names(module, Path(self.folder))
         except (SyntaxError, ValueError):  # a file that is no Python: its import says why
             return
+        self._named.add(module)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None

@@ -23,6 +23,8 @@ GOVERNED = ("lewa+governed", "lewa-ix+governed", "squarecb-lewa+governed", "safe
 @pytest.mark.parametrize("name", [*NAMES, *GOVERNED])
 def test_wrapped_learner(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     laws = [*PLAIN, learners.actions_are_drawn_from_the_play]  # not all of these are compiled
+    if not HUNT:
+        monkeypatch.setattr(sequences, "DRAWS", 300)
     results = put_to(laws, lewa.learners.find(name), monkeypatch)
     assert len({result.law for result in results}) == 2 + len(laws)
     assert [result for result in results if result.sentence] == []

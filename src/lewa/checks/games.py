@@ -11,6 +11,7 @@ from lewa.kernels import NATURE, keys, toss
 from lewa.theory.guarantees import checked
 
 SEED = 3
+MANY = 4000  # rounds whose averages are compared with what a game says of itself
 
 
 def rounds(game: Game, start: int, stop: int) -> Block:
@@ -102,7 +103,7 @@ def mean_constraints_are_the_means(game: Game) -> None:
     """
     if game.mean_constraints is None:
         return
-    n, shape, mean_constraints = some(game, 4000), (game.constraints, game.actions), np.asarray(game.mean_constraints)
+    n, shape, mean_constraints = some(game, MANY), (game.constraints, game.actions), np.asarray(game.mean_constraints)
     hold(mean_constraints.shape == shape, f"mean_constraints has the shape {mean_constraints.shape}; it must be {shape}")
     hold(
         ((mean_constraints >= 0) & (mean_constraints <= 1)).all(),
@@ -117,7 +118,7 @@ def mean_constraints_are_the_means(game: Game) -> None:
 
 def what_it_knows_of_rewards_is_true(game: Game) -> None:
     """Check that known mean rewards, up to a random error, and a known variation are those of the rounds."""
-    n = some(game, 4000)
+    n = some(game, MANY)
     claim, claimed_variation = game.mean_rewards(n), game.variation(n)
     if claim is None and claimed_variation is None:
         return

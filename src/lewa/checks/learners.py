@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lewa.checks import sequences
 from lewa.checks.laws import Law, Result, hold, put, refuse
 from lewa.checks.sequences import MANY, charge, extremes, feedback_of, many_rounds, relabelled, run, steps, tell, walk, world
 from lewa.engine.not_compiled import NotCompiledError
@@ -67,7 +68,7 @@ def play_is_a_distribution(learner: Learner, actions: int) -> None:
 
 def actions_are_drawn_from_the_play(learner: Learner, actions: int) -> None:
     """Check that actions are drawn with their propensities, up to an error that one of 10^9 runs exceeds (Azuma)."""
-    rounds = 1000
+    rounds = sequences.DRAWS
     first_pays, all_meet = np.tile(np.eye(actions)[0], (rounds, 1)), np.ones((rounds, learner.floor.size, actions))
     trace = run(learner, first_pays, all_meet, every_round=True)
     drawn, expected = np.bincount(trace.actions[0], minlength=actions), trace.plays[0].sum(axis=0)  # type: ignore[index]
@@ -172,12 +173,13 @@ def zero_floor_reduces_to_the_unconstrained_parent(learner: Learner, actions: in
     free = learner.replace(floor=np.zeros(learner.floor.size))
     if not hasattr(start(free, actions), "multiplier"):
         return
-    parent = free.parent or free
-    for t, (now, then) in enumerate(zip(walk(free, actions), walk(parent, actions), strict=True)):
-        multiplier, gap = now.state.multiplier, abs(now.play - then.play).max()
+    parent = free.parent
+    plays = [then.play for then in walk(parent, actions)] if parent else None
+    for t, now in enumerate(walk(free, actions)):
+        multiplier, then = now.state.multiplier, plays[t] if plays else now.play
         hold(not multiplier.any(), "after round {} with floor 0 the multiplier is {}, not 0", t, multiplier)
         sentence = "after round {} with floor 0 the play is {}; that of {} is {}"
-        hold(gap <= ROUNDING, sentence, t, now.play, parent, then.play)
+        hold(abs(now.play - then).max() <= ROUNDING, sentence, t, now.play, parent, then)
 
 
 def a_stale_play_is_accepted(learner: Learner, actions: int) -> None:

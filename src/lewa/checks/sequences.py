@@ -21,6 +21,7 @@ from lewa.types import Cube, Indices, Matrix, State, Vector
 FEW = 30  # rounds that most laws look at
 MANY = 100_000  # rounds that bring out what a few do not
 FEWER = 1000  # the same, of a rule that is not compiled
+DRAWS = 1000  # rounds whose actions are counted
 
 
 class World(NamedTuple):

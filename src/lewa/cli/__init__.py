@@ -5,7 +5,8 @@ import gc
 import os
 import sys
 import warnings
-from typing import Annotated, TextIO
+from functools import cache
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -31,6 +32,12 @@ def version(show: Annotated[bool, typer.Option("--version", help="Print the vers
         raise typer.Exit
 
 
+@cache
+def _command() -> Any:
+    """Return the commands and their options, which are read off the signatures once."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line; bad input ends in one sentence on standard error and exit status 2."""
     look_in(os.getcwd())  # where MODULE:CLASS is looked for
@@ -41,7 +48,7 @@ def main() -> None:
         warnings.showwarning = _warn
         try:
             remarks.clear()
-            code = app(standalone_mode=False)
+            code = _command()(standalone_mode=False)
             say_remarks()
         except (ValueError, OSError) as error:
             code = say(f"lewa: {error}")
