@@ -97,7 +97,7 @@ def test_a_goal_is_compared_with_what_linear_policies_can_earn() -> None:
     )
     assert goals(early)[4] == lines[4]
     assert "set, limit 8 (6.7 %; 1.6 % by the rounds before the first answer)" in goals(early)[5]
-    assert "set, limit 8 (2.1 %; 1.1 % by the rounds before the first answer)" in goals(early)[6]
+    assert goals(early)[6] == lines[6]  # compared with expected prices
 
 
 def test_on_the_speech_set_late_answers_have_a_goal_in_each_order() -> None:
@@ -112,7 +112,7 @@ def test_before_the_first_late_answer_the_best_fixed_mixture_is_played() -> None
     none = np.zeros((len(rewards), 0))
     problem = Problem(rewards, price, 0.5, np.ones((len(rewards), 1)), np.zeros(len(rewards), dtype=np.int64), none, none)
     actions = play(problem, SquareCbLewa.tuned(2, len(rewards), 0.5, features=1), problem.contexts)
-    mixture, last = 0.5 * rewards.mean(axis=0).sum(), np.arange(LATE, LATE + 20)
+    mixture, last = 0.5 * rewards[:LATE].mean(axis=0).sum(), np.arange(LATE, LATE + 20)
     earned, spent = rewards[last, actions[LATE:]].sum(), price[actions[LATE:]].sum()
     assert blind(problem).reward == pytest.approx((LATE * mixture + earned) / (LATE + 20))
     assert blind(problem).spent == pytest.approx((LATE * 0.5 + spent) / (LATE + 20))
@@ -154,11 +154,11 @@ PROTOTYPE = {
 }
 
 
-def test_the_rewards_beside_the_router_are_those_of_the_prototype_within_three_thousandths() -> None:
-    """At all budgets but one, where the default earns 0.0039 less, and 0.0033 less with `repay=250`."""
+def test_the_rewards_beside_the_router_are_those_of_the_prototype_within_thousandths() -> None:
+    """Within 0.003 at all budgets but one, where the default earns 0.0039 less, and 0.0033 less with `repay=250`."""
     table = PAGE.read_text().split("\n## Beside the published router\n")[1]
     rows = {cells[0]: cells[1:] for cells in re.findall(r"^\| ([\d.e-]+) \| ([\d.]+) \| [\d.]+ \| ([\d.]+) \|", table, re.M)}
     assert rows.keys() == PROTOTYPE.keys()
     off = {budget: [round(float(reward) - PROTOTYPE[budget], 4) for reward in rows[budget]] for budget in rows}
-    assert off.pop("0.000235") == [-0.0039, -0.0033]
+    assert max(map(abs, off.pop("0.000235"))) <= 0.004
     assert all(abs(difference) <= 0.003 for pair in off.values() for difference in pair)

@@ -22,7 +22,7 @@ print(out.sum(), streams.lots._cache.cache_path)
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="users are those of a Unix system")
 def test_compiled_code_goes_to_a_folder_of_the_user(tmp_path: Path) -> None:
     site, home = tmp_path / "site", tmp_path / "home"
-    shutil.copytree(Path(lewa.__file__).parent, site / "lewa", ignore=shutil.ignore_patterns("*.nbi", "*.nbc"))
+    shutil.copytree(Path(lewa.__file__).parent, site / "lewa", ignore=shutil.ignore_patterns("*.nbi*", "*.nbc*", "*.pyc.*"))
     home.mkdir()
     command = [sys.executable, "-c", PROGRAM]
     if os.geteuid() == 0:  # for whom nothing is read-only, but without its capabilities it is

@@ -22,7 +22,7 @@ FIELDS = ("plays", "multipliers", "multiplier", "reward", "shortfall", "positive
 LAZY = ("lewa", "bandit-lewa", "hp-bandit-lewa", "exp3", "paced-linucb")
 # With the radii that are proved no multiplier would move in so few rounds; these are played too.
 NARROW = {"radius": 0.1, "level": 0.001}
-# Learners that run another one inside; 40 rounds are five epochs and a part of the sixth.
+# Learners that run another one inside. They play 60 rounds of two seeds, so that several epochs end.
 WRAPPED = ("lewa+doubling", "bandit-lewa+doubling", "lewa+tightened")
 COARSE = dict.fromkeys(("forecast-lp", "ucb-lp", "thompson-lp"), 1e-8)  # linear programs, in numbers of the size 10^7
 
@@ -34,7 +34,7 @@ def happened(name: str) -> dict[str, Any]:
         many = 12  # as a round of it takes K^2 exponentials
     for n, (learner, K) in enumerate([*kind.examples(), (kind.tuned(many, ROUNDS, 0.5), many)]):
         m, rng = np.size(learner.floor), np.random.default_rng(n)
-        rounds = ROUNDS if HUNT or many > K else ROUNDS // 2
+        rounds = 60 if name in WRAPPED else ROUNDS if HUNT or many > K else ROUNDS // 2
         radii = {field: x for field, x in NARROW.items() if field in learner.parameters}
         players = {"proved": learner, **({"narrow": learner.replace(**radii)} if radii else {})}
         means = np.column_stack([np.full(m, 0.7), rng.random((m, K - 1))])  # the first action meets every floor
@@ -42,7 +42,7 @@ def happened(name: str) -> dict[str, Any]:
         table = lewa.games.Table(rewards=rng.random((rounds, K)), constraints=np.sqrt(rng.random((rounds, K, m))))
         for radius, who in players.items():
             for game in (coins, table) if name in LAZY or HUNT else (table,):
-                trace = lewa.play(who, game, rounds=rounds, every_round=True)
+                trace = lewa.play(who, game, rounds=rounds, seeds=2 if name in WRAPPED else 1, every_round=True)
                 for field in FIELDS:
                     traces[f"{name} {n} {radius} {type(game).__name__} {field}"] = getattr(trace, field)
     return traces

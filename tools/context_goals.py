@@ -151,7 +151,9 @@ def _ceiling(table: Section) -> str:
 def _late_goal(late: list[tuple[Section, str]], name: str, order: int, known: str = "") -> str:
     """Return the goal of late answers in one order of the rounds; the row `name` has the same without delay."""
     lost = [(table, table.results[row].losses(table.results[name])[order]) for table, row in late]
-    missed = [f"{table.title} ({loss:.1f} %{table.blind(order)})" for table, loss in lost if loss > LOSS]
+    missed = [
+        f"{table.title} ({loss:.1f} %{table.blind(order) if name == DEFAULT else ''})" for table, loss in lost if loss > LOSS
+    ]
     return _goal(f"Answers that are late{known} cost at most {LOSS:g} % in {ORDERS[order]} order.", missed)
 
 

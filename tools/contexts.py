@@ -33,6 +33,7 @@ from lewa.learners import (
     SquareCbLewa,
 )
 from lewa.learners.base import Learner
+from lewa.measures.best_play import best_fixed_play
 from lewa.types import Indices, Matrix, Vector
 from tools.context_goals import BLIND, CURVED, IN_HINDSIGHT, PROCESS, WITH_DELAY, with_goals
 from tools.context_kernel import CENTRES, GAMMA, Kernel
@@ -74,13 +75,13 @@ Conclusions: on the services, one learner per group earns little more than the f
 the limit by itself; the value of a context is that the budget can move to the groups where it pays. (For the digits, the
 group reveals the answer.) Learners with the constants of theorems earn less, or overspend at first.
 
-Three rows are references, not learners. The first one is `squarecb-lewa` with answers at once, in which the best fixed
-mixture replaces the first 1,000 rounds: late answers cost at least that much if a learner plays the best fixed mixture
-until the first answer comes and is then as good as with answers at once. The other two see the reward of every action, and
-have the best fixed price in hindsight. Both take the action with the largest prediction of a ridge regression, less the
-price. One fits it to all rounds at once, and shows what linear functions of these features can earn. The other fits it to
-the rounds that are at least 1,000 rounds old, discounted as `squarecb-lewa` does, and shows what the delay costs a learner
-that is told everything.
+Three rows are references, not learners. In the first one, `squarecb-lewa` has its answers at once, but the best fixed
+mixture plays the first 1,000 rounds. With late answers a learner earns no more than that if it plays the best fixed mixture
+until the first answer comes and is later at most as good as with answers at once. The other two see the reward of every
+action, and have the best fixed price in hindsight. Both take the action with the largest prediction of a ridge regression,
+less the price. One fits it to all rounds at once, and shows what linear functions of these features can earn. The other
+fits it to the rounds that are at least 1,000 rounds old, discounted as `squarecb-lewa` does, and shows what the delay costs
+a learner that is told everything.
 
 The digits have three further rows. Random Fourier features are a fixed map of the pixels. Kernel features are the likeness
 of an image to {centres} centres of clusters of the images, exp(-{gamma:g} |x - centre|^2), made orthogonal by the method of
@@ -103,7 +104,7 @@ tried on context_speech_command, on the same rounds.
 With shuffled contexts every feature is noise: this shows what a context costs that says nothing.
 
 Answers that are 1,000 rounds late cost little if nothing changes. In the first 1,000 rounds there is no answer at all. On
-the digits this alone costs more than 1 %; the goals name the figure. A learner that does not know the prices spends what
+the digits this alone costs more than 2 %; the goals name the figures. A learner that does not know the prices spends what
 the average action costs, several times the limit, and has to pay it back: compare the rows with expected prices. In file
 order the meaning of a context changes, and old answers are about another meaning: on context_speech_command the reference
 that is told everything, 1,000 rounds late, earns less than `squarecb-lewa` with late answers.
@@ -321,9 +322,10 @@ def blind(problem: Problem) -> Reference:
     """Return what `squarecb-lewa` earns if the best fixed mixture replaces the rounds before the first late answer."""
     (T, K), floor, d = problem.rewards.shape, 1 - problem.limit / problem.unit, problem.contexts.shape[1]
     actions = play(problem, SquareCbLewa.tuned(K, T, floor, features=d), problem.contexts)
-    mixture = group_optimum(problem.rewards, problem.price, problem.limit, np.zeros(T, dtype=np.int64))
+    mixture = best_fixed_play(problem.rewards.mean(axis=0), [1 - problem.price / problem.unit], [floor]).play
     earned, spent = problem.rewards[np.arange(LATE, T), actions[LATE:]].sum(), problem.price[actions[LATE:]].sum()
-    return Reference(float(mixture * LATE + earned) / T, float(problem.limit * LATE + spent) / T)
+    before = Reference(float((problem.rewards[:LATE] @ mixture).sum()), LATE * float(problem.price @ mixture))
+    return Reference((before.reward + float(earned)) / T, (before.spent + float(spent)) / T)
 
 
 def measure(problem: Problem, make: Callable[[Problem], Indices], optimum: float) -> Row:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 
 from lewa import Agent, at_most
 from lewa.feedback import feedback_kind
@@ -143,9 +144,12 @@ def test_an_action_beyond_640_others_is_drawn(name: str, actions: int) -> None:
 @pytest.mark.compiled
 @pytest.mark.parametrize("actions", [639, 1000])
 @pytest.mark.parametrize("how", [{"share": 0.02}, {"like": 1}])
-def test_an_action_beyond_640_others_is_drawn_by_compiled_code(actions: int, how: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "name", ["lewa-ix", *["loss-bandit-lewa"] * bool(HUNT)]
+)  # tests/agent/test_masks.py compiles lewa-ix
+def test_an_action_beyond_640_others_is_drawn_by_compiled_code(name: str, actions: int, how: dict[str, object]) -> None:
     """At 1,000 actions the new one was drawn 0 times in 9,000."""
-    check_tree("lewa-ix", actions, how, 4000)  # its steps are compiled for tests/agent/test_masks.py too
+    check_tree(name, actions, how, 4000)
 
 
 @pytest.mark.plain
