@@ -1,13 +1,12 @@
 """The page in a real browser: drawn live, in the light and in the dark, on a phone, with what an admin may do."""
 
-import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException, WebDriverException
 
 from lewa.serve.demo import SETUP
 from tests.browser import look, needed
@@ -44,9 +43,14 @@ def signed_in(browser: Any, server: Server) -> Iterator[None]:
 def until(what: Any, seconds: float = 60) -> Any:
     end = time.monotonic() + seconds
     while True:
-        with contextlib.suppress(StaleElementReferenceException, NoSuchElementException):  # the page changed meanwhile
+        try:
             if result := what():
                 return result
+        except (StaleElementReferenceException, NoSuchElementException):
+            pass  # the page changed meanwhile
+        except WebDriverException as error:  # what ChromeDriver says of an element while the page loads anew
+            if "does not belong to the document" not in str(error):
+                raise
         assert time.monotonic() < end, what
         time.sleep(0.1)
 
