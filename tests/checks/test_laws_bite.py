@@ -21,6 +21,7 @@ from lewa.learners.lewa import LewaState
 from lewa.theory.guarantees import PATHWISE, Guarantee, Setting, none
 from lewa.types import Indices, Matrix, Vector, Words
 
+ROUNDS = 1000 if HUNT else 300  # of plain Python, extreme ones and draws
 FAULTY: dict[str, tuple[Any, Law, str]] = {}  # a class, the law it breaks, and what the sentence says
 
 
@@ -162,7 +163,7 @@ def uses_the_latest_chance(self: BanditLewa, s: LewaState, seen: Bandit) -> None
         lam[j] = positive((1 - self.delta * self.mu) * lam[j] - self.mu * (q * c[j] / p - self.floor[j]))
 
 
-@fault(BanditLewa, "choose", breaks=learners.actions_are_drawn_from_the_play, says="00 rounds the actions were drawn [")
+@fault(BanditLewa, "choose", breaks=learners.actions_are_drawn_from_the_play, says=f"in {ROUNDS} rounds the actions were")
 def takes_the_likeliest(self: BanditLewa, s: LewaState, u: float) -> tuple[int, float]:
     w, best = s.weights, 0
     for i in range(w.log.size):
@@ -190,8 +191,8 @@ NEED_COMPILING = ["allocates", "raw_weights"]
 @pytest.mark.parametrize("name", [name for name in FAULTY if name not in NEED_COMPILING])
 def test_a_fault_breaks_its_law_and_no_other(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not HUNT:
-        for rounds in ("FEWER", "DRAWS"):  # of plain Python, 1,000 in `make falsify`
-            monkeypatch.setattr(sequences, rounds, 300)
+        for rounds in ("FEWER", "DRAWS"):
+            monkeypatch.setattr(sequences, rounds, ROUNDS)
         sequences.extremes.cache_clear()
     breaks_its_law_and_no_other(name, [*PLAIN, *LONG])
 
