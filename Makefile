@@ -6,7 +6,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Python compiles what is imported, when it is, and keeps it for the many processes of the tests; pip would compile everything.
 export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
-NICE = nice -n 10
+NICE = nice -n 19
 
 .PHONY: install reproduce test test-litellm quick quick-outside quick-inside lint types tests compiled plain plain-outside plain-agents plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
@@ -48,7 +48,7 @@ lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/tested
-	$(NICE) $(BIN)/mypy
+	$(NICE) $(BIN)/python .ci/types.py
 
 # What can be checked without compiling: not the tests that start servers and browsers.
 quick: lint

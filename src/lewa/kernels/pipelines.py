@@ -40,6 +40,10 @@ class PartLibrary(_Library):
 class ProgramLibrary(_Library):
     """The code of a program."""
 
+    def _optimize_functions(self, module: Any) -> None:
+        """Leave it to what optimises the whole program, which begins with the same."""
+        module.data_layout = self._codegen._data_layout  # without it, what depends on the machine would be left as it is
+
     def _optimize_final_module(self) -> None:
         options = _llvm.create_pipeline_tuning_options()
         options.speed_level = _settings.OPT
