@@ -48,7 +48,7 @@ lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/tested
-	$(NICE) $(BIN)/python .ci/types.py
+	$(NICE) $(BIN)/python .ci/check_types.py
 
 # What can be checked without compiling: not the tests that start servers and browsers.
 quick: lint
