@@ -6,25 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, run, some
+from tests.theorems.instances import Instance, corners, regret_at_end, run, some
 from tests.theorems.test_expected import GAMES
 
 import lewa
 from lewa.games import Bernoulli
 from lewa.learners import LewaIx, LewaUcb
-from lewa.measures.performance import totals
 from lewa.types import Matrix
 
 EPSILON = 0.2
 NOISY = Bernoulli([0.5, 0.5, 0.5], [[0.2, 0.5, 0.9]])
-
-
-def regrets(trace: lewa.Trace) -> Any:
-    """The regret of every seed, against the best corner of the plays that meet the floors."""
-    means = tuple(tuple(row) for row in np.asarray(trace.game.mean_constraints).tolist())
-    p = corners(Instance(1, means, tuple(trace.floor.tolist()), 1, 1, 1, "still"))
-    best = [(totals(trace, s)[0][-1] @ p.T).max() for s in range(len(trace.seeds))]
-    return np.array(best) - trace.reward[:, -1]
 
 
 @pytest.mark.parametrize("kind", [LewaIx, LewaUcb])
@@ -37,7 +28,7 @@ def test_runs_keep_their_bounds_often_enough(name: str, seeds: int, kind: Any) -
     promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
     assert promised.regret is not None
     assert promised.regret < T
-    broken = (regrets(trace) > promised.regret) | (trace.shortfall[:, -1] > np.array(promised.violation)).any(axis=1)
+    broken = (regret_at_end(trace) > promised.regret) | (trace.shortfall[:, -1] > np.array(promised.violation)).any(axis=1)
     assert broken.mean() <= EPSILON
 
 
