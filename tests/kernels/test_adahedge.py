@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.theorems.instances import HUNT
 
 from lewa.kernels import AdaHedgeWeights, adahedge_weights, grow_adahedge, normalize_adahedge, program
 from lewa.types import Matrix, Vector
@@ -109,9 +110,9 @@ def test_regret_is_at_most_twice_the_gap_and_that_at_most_its_bound(K: int, T: i
     assert 2 * w.head[1] <= s + sqrt(s * s + log(K) * (ranges**2).sum()) + slack
 
 
-def test_ten_million_rounds_lose_no_digits_where_they_matter() -> None:
+def test_millions_of_rounds_lose_no_digits_where_they_matter() -> None:
     """Two actions that take turns stay level; the third falls out of reach."""
-    w, T = adahedge_weights(3), 10_000_000
+    w, T = adahedge_weights(3), 10_000_000 if HUNT else 1_000_000
     gains = np.tile([[1.0, 0.0, 0.2], [0.0, 1.0, 0.2]], (500_000, 1))
     plays = np.empty((1, 3))
     for _ in range(T // len(gains)):

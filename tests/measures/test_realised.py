@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import lewa
 from lewa import cli
+from lewa.kernels import NATURE, keys
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 from lewa.theory.realised import realised, subject
 
@@ -17,19 +18,17 @@ EPSILON = 0.1
 
 
 def test_the_regret_of_the_actions_drawn_exceeds_that_of_the_play_but_not_the_bound_for_them() -> None:
-    T, runs, rng = 100, 400, np.random.default_rng(1)
+    T, runs = 100, 400
     learner: Any = lewa.learners.make("ewa", 2, T, floor=0)
     mean = lewa.guarantee(learner, 2, T)
     told = realised(mean, T, (0.0,), bandit=False, epsilon=EPSILON)
     assert (mean.kind, told.kind, told.epsilon) == (PATHWISE, PROBABLE, EPSILON)
     assert told.regret == pytest.approx((mean.regret or 0) + sqrt(T / 2 * log(1 / EPSILON)))
-    regrets = []
-    for _ in range(runs):
-        r = (rng.random((T, 2)) < 0.5) * 1.0
-        trace: Any = lewa.play(
-            learner, lewa.games.Table(r, np.ones((T, 2))), every_round=True, seeds=[int(rng.integers(9**9))]
-        )
-        regrets.append(r.sum(axis=0).max() - r[np.arange(T), trace.actions[0]].sum())
+    game, regrets = lewa.games.Bernoulli([0.5, 0.5], [[1.0, 1.0]]), []
+    trace: Any = lewa.play(learner, game, T, every_round=True, seeds=runs)
+    for seed, actions in enumerate(trace.actions):
+        r = game.block(keys(seed)[NATURE : NATURE + 1], 0, T).rewards
+        regrets.append(r.sum(axis=0).max() - r[np.arange(T), actions].sum())
     assert (np.array(regrets) > mean.regret).mean() > 0.05  # the bound on means is no bound on these
     assert (np.array(regrets) > told.regret).mean() <= EPSILON
 
