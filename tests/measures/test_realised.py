@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import some
 from typer.testing import CliRunner
 
 import lewa
@@ -18,7 +19,7 @@ EPSILON = 0.1
 
 
 def test_the_regret_of_the_actions_drawn_exceeds_that_of_the_play_but_not_the_bound_for_them() -> None:
-    T, runs = 100, 400
+    T, runs = 100, some(400)
     learner: Any = lewa.learners.make("ewa", 2, T, floor=0)
     mean = lewa.guarantee(learner, 2, T)
     told = realised(mean, T, (0.0,), bandit=False, epsilon=EPSILON)
@@ -34,7 +35,7 @@ def test_the_regret_of_the_actions_drawn_exceeds_that_of_the_play_but_not_the_bo
 
 
 def test_so_does_what_was_met() -> None:
-    T, seeds = 200, 200
+    T, seeds = 200, some(200)
     game = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 0.51]])
     learner: Any = lewa.learners.make("bandit-safe-mixing", 2, T, floor=0.5, safe=1, margin=0.01)
     trace = lewa.play(learner, game, T, seeds=seeds)

@@ -110,7 +110,7 @@ def test_single_runs_of_the_loss_form_have_heavy_tails_and_those_of_ix_have_not(
         learner = kind.tuned(2, T, 0.5)
         promised = lewa.guarantee(learner, 2, T).regret
         assert promised is not None
-        found[kind] = lewa.regret(lewa.play(learner, game, T, seeds=150)) / promised
+        found[kind] = lewa.regret(lewa.play(learner, game, T, seeds=some(150))) / promised
     assert found[LossBanditLewa].mean() < 1
     assert found[LossBanditLewa].max() > 10
     assert found[LewaIx].max() < 1
