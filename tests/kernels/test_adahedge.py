@@ -114,7 +114,7 @@ def test_millions_of_rounds_lose_no_digits_where_they_matter() -> None:
     """Two actions that take turns stay level; the third falls out of reach."""
     w, T = adahedge_weights(3), 10_000_000 if HUNT else 1_000_000
     gains = np.tile([[1.0, 0.0, 0.2], [0.0, 1.0, 0.2]], (500_000, 1))
-    plays, p = np.empty(gains.shape), np.empty(3)
+    plays, p = np.empty((len(gains), 3)), np.empty(3)
     for _ in range(T // len(gains)):
         grow_all(w, gains, plays, *NOTHING)
     normalize_adahedge(w, p)

@@ -275,7 +275,7 @@ def regret_at_marks(trace: lewa.Trace) -> Matrix:
 
     It is that of `lewa.measures.regret_curve`, which solves a linear program for each number where there are two floors.
     """
-    means = tuple(tuple(row) for row in np.atleast_2d(trace.game.mean_constraints).tolist())
+    means = tuple(tuple(row) for row in np.asarray(trace.game.mean_constraints).tolist())
     p = corners_of(means, tuple(trace.floor.tolist()))
     best = [(totals(trace, s)[0] @ p.T).max(axis=1) for s in range(len(trace.seeds))]
     curve: Matrix = np.array(best) - trace.reward
