@@ -58,13 +58,13 @@ def test_ix_and_ucb_keep_their_regret_where_rewards_react(rewards: str) -> None:
             x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
             r = run(kind, x, **level)
             broken += (r.rewards.sum(axis=0) @ corners(x).T).max() - r.trace.reward[0, -1] > promised.regret
-        assert broken <= EPSILON * 20
+        assert broken <= EPSILON * some(20)
 
 
 # The events of the proofs ---------------------------------------------------------------------------------------------
 
 LEVEL = 0.05  # of each event
-SEEDS, ROUNDS = 200, 300
+SEEDS, ROUNDS = some(200), 300
 
 
 @cache

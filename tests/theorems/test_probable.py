@@ -56,7 +56,7 @@ def test_lewa_keeps_them_against_rewards_that_react(rewards: str) -> None:
 
 
 def test_the_radius_of_hp_lewa_covers_every_mean_of_every_round_often_enough() -> None:
-    T, means, seeds = 300, np.array([[0.1, 0.5, 0.9]]), 400
+    T, means, seeds = 300, np.array([[0.1, 0.5, 0.9]]), some(400)
     radius = HpLewa.tuned(3, T, 0.5, epsilon=EPSILON).radius
     game, t = Bernoulli([0.5] * 3, means), np.arange(1.0, T + 1)[:, np.newaxis, np.newaxis]
     broken = 0
