@@ -128,8 +128,9 @@ HUNTED = tests/theorems tests/checks/test_laws.py tests/checks/test_laws_bite.py
   tests/test_advise.py tests/test_engine.py tests/test_frontier_context.py tests/test_matrix.py tests/test_play.py \
   tests/test_without_jit.py tests/agent/test_files.py tests/agent/test_governor.py tests/agent/test_machine.py \
   tests/agent/test_masks.py tests/agent/test_new_actions.py tests/agent/test_telling_more.py tests/agent/test_trials.py \
-  tests/agent/test_units_and_tails.py tests/games/test_games.py tests/kernels/test_projection.py \
-  tests/measures/test_hindsight.py tests/paper/test_reproduce.py tests/report/test_page_in_browser.py
+  tests/agent/test_units_and_tails.py tests/games/test_games.py tests/kernels/test_adahedge.py tests/kernels/test_projection.py \
+  tests/measures/test_hindsight.py tests/measures/test_judge.py tests/measures/test_realised.py tests/paper/test_reproduce.py \
+  tests/report/test_page_in_browser.py
 falsify: $(VENV)/tested
 	LEWA_HUNT=$${HUNT:-100000} $(BIN)/python -m pytest -n 2 $(HUNTED)
 

@@ -210,6 +210,14 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     yield from started(tmp_path_factory.mktemp("browser"))
 
 
+@pytest.fixture(scope="session")
+def run_fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Run a program in a process that has imported the package and compiled nothing; it returns what was printed."""
+    from tests.fresh import started
+
+    yield from started(tmp_path_factory.mktemp("fresh"))
+
+
 @pytest.fixture
 def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fork the workers of studies and reports, which users spawn."""

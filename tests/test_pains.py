@@ -1,7 +1,6 @@
 """What users of other libraries complain about, one test for each complaint: it must not happen here."""
 
 import json
-import subprocess
 import sys
 from collections import deque
 from math import exp, nan
@@ -13,6 +12,7 @@ import pytest
 
 import lewa
 from lewa import Agent, at_least, at_most
+from tests.fresh import Run
 
 
 def coins(seed: int, rounds: int, numbers: int = 2) -> list[list[float]]:
@@ -238,9 +238,9 @@ print([said[n] for n in range(4)])
 
 
 def test_pain_13_same_seed_same_numbers_any_number_of_threads_and_processes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    run_fresh: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    elsewhere = subprocess.check_output([sys.executable, "-c", SAME, "4"], text=True)
+    elsewhere = run_fresh(SAME, "4")
     monkeypatch.setattr(sys, "argv", ["-c", "1"])
     capsys.readouterr()
     exec(SAME, {})

@@ -2,7 +2,6 @@
 
 import json
 import pickle
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from lewa.learners.tightened import Tightened, least_slack
 from lewa.theory.guarantees import PATHWISE
 from lewa.types import Vector
 from tests import forks
+from tests.fresh import Run
 
 # Learners with a parameter per action: an epoch has numbers and vectors only. All but the second need no horizon.
 WITHOUT_EPOCHS = (
@@ -245,11 +245,10 @@ print(sum(compile_learner(type(learner)).run.stats.cache_misses.values()), trace
 
 
 @pytest.mark.compiled
-def test_the_next_process_finds_the_loop_on_disk() -> None:
+def test_the_next_process_finds_the_loop_on_disk(run_fresh: Run) -> None:
     learner = make("lewa+tightened", 3, 100, 0.6)
     trace = lewa.play(learner, lewa.games.Bernoulli([0.9, 0.6, 0.3], [[0.2, 0.5, 0.9]]), 100)
-    words = [sys.executable, "-c", FOUND, "lewa+tightened"]
-    assert subprocess.check_output(words, text=True).split() == ["0", str(trace.reward[0, -1])]
+    assert run_fresh(FOUND, "lewa+tightened").split() == ["0", str(trace.reward[0, -1])]
 
 
 def test_a_player_refuses_a_chance_that_no_epoch_gives() -> None:

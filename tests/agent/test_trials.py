@@ -98,7 +98,7 @@ def come_later(agent: Agent, away: int, after: int) -> tuple[Vector, Vector]:
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("away", [1000, 5000, 20_000] if HUNT else [1000, 5000])
+@pytest.mark.parametrize("away", [1000, 5000, 20_000] if HUNT else [1000])
 def test_b3_an_action_that_was_away_comes_back_without_taking_the_traffic(away: int) -> None:
     """It took 1.00 of its first 100 queries, and 0.54, 1.00, 1.00 of the first 1,000."""
     drawn, spent = come_later(Agent(["good", "cheap", "new"], [at_most("cost", 0.4)], seed=1), away, 3000)
@@ -263,7 +263,7 @@ def test_s8_a_doubling_of_prices_is_seen_in_a_window_long_before_the_verdict() -
 
 
 @pytest.mark.compiled
-@pytest.mark.parametrize("actions", [2, 9])
+@pytest.mark.parametrize("actions", [2, 9] if HUNT else [9])
 def test_s8_a_running_agent_reports_a_doubling_within_a_few_hundred_queries(actions: int) -> None:
     """After 50,000 quiet queries: 300 more."""
     dice = np.random.default_rng(0)

@@ -53,19 +53,21 @@ RANGES = [
     (REVENUE, pareto, (0, 90), "full"),
 ]
 # Both directions, both kinds of noise, the narrowest and the widest range, and full information.
-SOME = [RANGES[n] for n in (0, 4, 7, 8, 10, 11, 13, 14)]
+SOME = [RANGES[n] for n in (0, 4, 7, 8, 10, 11)]
+# Nothing else compiles the steps of the learner of full information: it plays as plain Python, compiled in `make falsify`.
+SOME_FULL = [pytest.param(*RANGES[n], marks=pytest.mark.plain) for n in (13, 14)]
 
 
-@pytest.mark.parametrize(("limit", "noise", "values", "feedback"), RANGES if HUNT else SOME)
+@pytest.mark.parametrize(("limit", "noise", "values", "feedback"), RANGES if HUNT else [*SOME, *SOME_FULL])
 def test_the_average_ends_near_the_limit_in_both_directions(
     limit: Any, noise: Any, values: tuple[float, float], feedback: str
 ) -> None:
     """The price is in units of what the values differ by, so the declared range drops out."""
     make, line, means = limit
-    rng = np.random.default_rng(0)
+    rng, rounds = np.random.default_rng(0), 2000 if feedback == "full" and not HUNT else ROUNDS
     agent = lewa.Agent(["a", "b"], [make("v", line, range=values)], seed=0, feedback=feedback)
     total = 0.0
-    for coin, x in zip(rng.random(ROUNDS).tolist(), noise(rng, ROUNDS).tolist(), strict=True):
+    for coin, x in zip(rng.random(rounds).tolist(), noise(rng, rounds).tolist(), strict=True):
         decision = agent.pull()
         rewards, seen = [float(coin < 0.9), float(coin < 0.5)], [mean * x for mean in means]
         k = "ab".index(str(decision.action))
@@ -73,7 +75,7 @@ def test_the_average_ends_near_the_limit_in_both_directions(
             decision, reward=rewards if feedback == "full" else rewards[k], v=seen if feedback == "full" else seen[k]
         )
         total += seen[k]
-    assert total / ROUNDS == pytest.approx(line, rel=0.05)
+    assert total / rounds == pytest.approx(line, rel=0.05)
 
 
 # Telling more -------------------------------------------------------------------------------------------------------------

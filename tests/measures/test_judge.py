@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import HUNT
 
 import lewa
 from lewa.measures.best_play import certain_play, meets_exactly
@@ -63,8 +64,8 @@ def thin(rng: np.random.Generator) -> tuple[Matrix, Matrix, Vector]:
 
 
 def test_true_bounds_are_not_called_broken_where_few_plays_meet_the_floors() -> None:
-    rng, told = np.random.default_rng(0), 0
-    for _ in range(60):
+    rng, told, games = np.random.default_rng(0), 0, 60 if HUNT else 20
+    for _ in range(games):
         rewards, c, floor = thin(rng)
         T, K = rewards.shape
         learner: Any = lewa.learners.make("op-ewa", K, T, floor=floor, kappa=0)
@@ -77,12 +78,12 @@ def test_true_bounds_are_not_called_broken_where_few_plays_meet_the_floors() -> 
             regret, bound = exact - trace.reward[0, -1], verdict.guarantee.regret
             broken = trace.positive[0, -1] > np.array(verdict.guarantee.positive_violation)
             assert regret > (bound or 0) or broken.any(), (c.tolist(), floor.tolist())
-    assert told > 30  # and in most games it does tell
+    assert told > games / 2  # and in most games it does tell
 
 
 def test_a_play_that_surely_meets_the_floors_is_found_where_there_is_room() -> None:
     rng = np.random.default_rng(3)
-    for _ in range(200):
+    for _ in range(200 if HUNT else 60):
         K, m = int(rng.integers(2, 6)), int(rng.integers(1, 4))
         c = rng.random((m, K))
         inner = rng.dirichlet(np.ones(K))

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.theorems.instances import some
 from typer.testing import CliRunner
 
 import lewa
 from lewa import cli
+from lewa.kernels import NATURE, keys
 from lewa.theory.guarantees import EXPECTED, EXPECTED_INSIDE, PATHWISE, PROBABLE, Setting
 from lewa.theory.realised import realised, subject
 
@@ -17,25 +19,23 @@ EPSILON = 0.1
 
 
 def test_the_regret_of_the_actions_drawn_exceeds_that_of_the_play_but_not_the_bound_for_them() -> None:
-    T, runs, rng = 100, 400, np.random.default_rng(1)
+    T, runs = 100, some(400)
     learner: Any = lewa.learners.make("ewa", 2, T, floor=0)
     mean = lewa.guarantee(learner, 2, T)
     told = realised(mean, T, (0.0,), bandit=False, epsilon=EPSILON)
     assert (mean.kind, told.kind, told.epsilon) == (PATHWISE, PROBABLE, EPSILON)
     assert told.regret == pytest.approx((mean.regret or 0) + sqrt(T / 2 * log(1 / EPSILON)))
-    regrets = []
-    for _ in range(runs):
-        r = (rng.random((T, 2)) < 0.5) * 1.0
-        trace: Any = lewa.play(
-            learner, lewa.games.Table(r, np.ones((T, 2))), every_round=True, seeds=[int(rng.integers(9**9))]
-        )
-        regrets.append(r.sum(axis=0).max() - r[np.arange(T), trace.actions[0]].sum())
+    game, regrets = lewa.games.Bernoulli([0.5, 0.5], [[1.0, 1.0]]), []
+    trace: Any = lewa.play(learner, game, T, every_round=True, seeds=runs)
+    for seed, actions in enumerate(trace.actions):
+        r = game.block(keys(seed)[NATURE : NATURE + 1], 0, T).rewards
+        regrets.append(r.sum(axis=0).max() - r[np.arange(T), actions].sum())
     assert (np.array(regrets) > mean.regret).mean() > 0.05  # the bound on means is no bound on these
     assert (np.array(regrets) > told.regret).mean() <= EPSILON
 
 
 def test_so_does_what_was_met() -> None:
-    T, seeds = 200, 200
+    T, seeds = 200, some(200)
     game = lewa.games.Bernoulli([0.9, 0.5], [[0.2, 0.51]])
     learner: Any = lewa.learners.make("bandit-safe-mixing", 2, T, floor=0.5, safe=1, margin=0.01)
     trace = lewa.play(learner, game, T, seeds=seeds)

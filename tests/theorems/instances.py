@@ -7,6 +7,7 @@ sixteen. A failure prints the instance; `run(Lewa, Instance(...))` plays it agai
 import os
 import warnings
 from collections.abc import Callable
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa.blocks import Block
 from lewa.kernels import field_types
+from lewa.measures.performance import totals
 from lewa.types import Cube, Matrix, Vector, Words
 
 HUNT = os.environ.get("LEWA_HUNT")
@@ -248,7 +250,13 @@ def multiplier_sums(x: Instance, r: Run) -> Matrix:
 
 def corners(x: Instance) -> Matrix:
     """The corners of the plays that meet the floors, (n, K): of s actions in use s - 1 floors are met exactly."""
-    c, floor, (_, m, K) = np.array(x.constraints), np.array(x.floor), x.shape
+    return corners_of(x.constraints, x.floor)
+
+
+@lru_cache(64)
+def corners_of(constraints: tuple[tuple[float, ...], ...], floors: tuple[float, ...]) -> Matrix:
+    """The same for constraints and floors that many instances share."""
+    c, floor, (m, K) = np.array(constraints), np.array(floors), np.shape(constraints)
     found = []
     for s in range(1, min(K, m + 1) + 1):
         for used in combinations(range(K), s):
@@ -260,6 +268,24 @@ def corners(x: Instance) -> Matrix:
                     if p.min() >= 0 and (c @ p >= floor - 1e-12).all():
                         found.append(p)
     return np.array(found).reshape(-1, K)
+
+
+def regret_at_marks(trace: lewa.Trace) -> Matrix:
+    """The regret of every seed at each mark, (S, n), against the best corner of the plays that meet the true means.
+
+    It is that of `lewa.measures.regret_curve`, which solves a linear program for each number where there are two floors.
+    """
+    means = tuple(tuple(row) for row in np.asarray(trace.game.mean_constraints).tolist())
+    p = corners_of(means, tuple(trace.floor.tolist()))
+    best = [(totals(trace, s)[0] @ p.T).max(axis=1) for s in range(len(trace.seeds))]
+    curve: Matrix = np.array(best) - trace.reward
+    return curve
+
+
+def regret_at_end(trace: lewa.Trace) -> Vector:
+    """The regret of every seed after the last round, (S,): that of `lewa.regret`."""
+    last: Vector = regret_at_marks(trace)[:, -1]
+    return last
 
 
 def never_above(bounded: Any, bound: Any) -> None:

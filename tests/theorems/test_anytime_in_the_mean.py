@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import HUNT, some
+from tests.theorems.instances import HUNT, regret_at_end, regret_at_marks, some
 
 import lewa
 
@@ -22,7 +22,7 @@ def test_means_over_seeds_keep_the_bounds_in_expectation(name: str, rounds: int)
         assert "gives only the trivial bounds" in said.reason
         return
     assert said.violation is not None
-    assert lewa.regret(trace).mean() <= said.regret
+    assert regret_at_end(trace).mean() <= said.regret
     assert (trace.shortfall[:, -1].mean(axis=0) <= said.violation).all()
 
 
@@ -34,16 +34,16 @@ def test_bounds_with_high_probability_fail_no_more_often_than_they_may(name: str
     said: Any = lewa.guarantee(learner, 3, rounds, epsilon=eps)
     assert said.kind == "high probability"
     trace = lewa.play(learner, GAME, rounds, seeds=seeds)
-    failed = (lewa.regret(trace) > said.regret) | (trace.shortfall[:, -1] > np.array(said.violation)).any(axis=1)
+    failed = (regret_at_end(trace) > said.regret) | (trace.shortfall[:, -1] > np.array(said.violation)).any(axis=1)
     assert failed.mean() <= eps
 
 
 def test_one_learner_keeps_its_bound_at_every_horizon() -> None:
     learner = lewa.learners.make("anytime-lewa", 3, 1, FLOOR)
     trace = lewa.play(learner, GAME, 20_000, seeds=8)
-    regret, short = lewa.measures.regret_curve(trace).mean(axis=0), trace.shortfall.mean(axis=0)
+    curve, short = regret_at_marks(trace).mean(axis=0), trace.shortfall.mean(axis=0)
     for n, t in enumerate(trace.marks.tolist()):
         said = lewa.guarantee(learner, 3, t)
         if said.regret is not None and said.violation is not None:
-            assert regret[n] <= said.regret
+            assert curve[n] <= said.regret
             assert (short[n] <= said.violation).all()

@@ -14,6 +14,7 @@ from tests.theorems.instances import (
     instances,
     law,
     never_above,
+    regret_at_marks,
     regrets,
     rounds,
     run,
@@ -119,7 +120,7 @@ def test_with_probability_at_all_rounds_at_once(name: str, kappa: float) -> None
     learner = AnytimeOpEwa.tuned(game.actions, 1, floor, kappa=kappa, epsilon=EPSILON)
     trace: Any = lewa.play(learner, game, T, seeds=SEEDS)
     kept = np.ones(SEEDS, dtype=bool)
-    curve = lewa.measures.regret_curve(trace)
+    curve = regret_at_marks(trace)
     for n, mark in enumerate(trace.marks.tolist()):
         statement = lewa.guarantee(learner, game.actions, mark, epsilon=EPSILON)
         if statement.regret is None:

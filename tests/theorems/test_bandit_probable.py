@@ -6,25 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, run, some
+from tests.theorems.instances import Instance, corners, regret_at_end, run, some
 from tests.theorems.test_expected import GAMES
 
 import lewa
 from lewa.games import Bernoulli
 from lewa.learners import LewaIx, LewaUcb
-from lewa.measures.performance import totals
 from lewa.types import Matrix
 
 EPSILON = 0.2
 NOISY = Bernoulli([0.5, 0.5, 0.5], [[0.2, 0.5, 0.9]])
-
-
-def regrets(trace: lewa.Trace) -> Any:
-    """The regret of every seed, against the best corner of the plays that meet the floors."""
-    means = tuple(tuple(row) for row in np.asarray(trace.game.mean_constraints).tolist())
-    p = corners(Instance(1, means, tuple(trace.floor.tolist()), 1, 1, 1, "still"))
-    best = [(totals(trace, s)[0][-1] @ p.T).max() for s in range(len(trace.seeds))]
-    return np.array(best) - trace.reward[:, -1]
 
 
 @pytest.mark.parametrize("kind", [LewaIx, LewaUcb])
@@ -37,7 +28,7 @@ def test_runs_keep_their_bounds_often_enough(name: str, seeds: int, kind: Any) -
     promised = lewa.guarantee(learner, game.actions, T, epsilon=EPSILON)
     assert promised.regret is not None
     assert promised.regret < T
-    broken = (regrets(trace) > promised.regret) | (trace.shortfall[:, -1] > np.array(promised.violation)).any(axis=1)
+    broken = (regret_at_end(trace) > promised.regret) | (trace.shortfall[:, -1] > np.array(promised.violation)).any(axis=1)
     assert broken.mean() <= EPSILON
 
 
@@ -67,13 +58,13 @@ def test_ix_and_ucb_keep_their_regret_where_rewards_react(rewards: str) -> None:
             x = Instance(T, c, floor, learner.eta, learner.delta, learner.mu, rewards, varying="coins", seed=seed)
             r = run(kind, x, **level)
             broken += (r.rewards.sum(axis=0) @ corners(x).T).max() - r.trace.reward[0, -1] > promised.regret
-        assert broken <= EPSILON * 20
+        assert broken <= EPSILON * some(20)
 
 
 # The events of the proofs ---------------------------------------------------------------------------------------------
 
 LEVEL = 0.05  # of each event
-SEEDS, ROUNDS = 200, 300
+SEEDS, ROUNDS = some(200), 300
 
 
 @cache

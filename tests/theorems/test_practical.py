@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.theorems.instances import HUNT
 
 import lewa
 from lewa import functional
 from lewa.kernels import measure_unit, pace
 
 
-@settings(max_examples=200, deadline=None)
+@pytest.mark.plain
+@settings(max_examples=200 if HUNT else 60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
     b=st.floats(1e-3, 1.0),
@@ -38,6 +40,7 @@ def test_the_certificate_holds_for_any_costs_and_forecasts(
     assert violation + paid <= lam[0] * unit**2 / step + excess + 1e-9 * (1 + total)
 
 
+@pytest.mark.plain
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), ratio=st.floats(1e-5, 1.0), shift=st.floats(0.0, 1.0))
 def test_the_price_of_a_cost_does_not_depend_on_the_range(seed: int, ratio: float, shift: float) -> None:

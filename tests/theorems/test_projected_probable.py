@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.theorems.instances import Instance, corners, regrets, run, some
+from tests.theorems.instances import Instance, corners, regret_at_end, regrets, run, some
 from tests.theorems.test_expected import GAMES, SOME
 
 import lewa
@@ -44,7 +44,7 @@ def kept(trace: lewa.Trace, said: lewa.Guarantee) -> float:
     assert said.regret is not None
     assert said.positive_violation is not None
     short = trace.positive[:, -1] <= np.array(said.positive_violation) + 1e-9
-    return float(((lewa.regret(trace) <= said.regret) & short.all(axis=1)).mean())
+    return float(((regret_at_end(trace) <= said.regret) & short.all(axis=1)).mean())
 
 
 @pytest.mark.parametrize("name", SOME)
