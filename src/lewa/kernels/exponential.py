@@ -18,7 +18,7 @@ def plain_exp(x: float) -> float:
     if not LOWEST <= x <= HIGHEST:
         if x != x:
             return x
-        x = LOWEST if x < LOWEST else HIGHEST
+        return LEAST if x < LOWEST else MOST
     k = (x * PER_LN2 + ROUNDER) - ROUNDER
     y = (x - k * LN2_HIGH) - k * LN2_LOW
     y2 = y * y
@@ -27,6 +27,9 @@ def plain_exp(x: float) -> float:
     middle = (1 / 720.0 + y * (1 / 5040.0)) + (1 / 40320.0 + y * (1 / 362880.0)) * y2
     high = (1 / 3628800.0 + y * (1 / 39916800.0)) + (1 / 479001600.0 + y * (1 / 6227020800.0)) * y2
     return ldexp(1.0 + (y + y2 * (low + (middle + high * y4) * y4)), int(k))
+
+
+LEAST, MOST = plain_exp(LOWEST), plain_exp(HIGHEST)
 
 
 @or_plain(plain_exp)

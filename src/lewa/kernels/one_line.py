@@ -95,8 +95,8 @@ def _middle(low: float, high: float) -> float:
 
 
 def _plain_root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    xs, ds, vs, n, theta, below, above = exponent.tolist(), (c - least).tolist(), value.tolist(), -1, 0.0, 0.0, inf
-    anchor, z = float(head[ANCHOR]), float(head[SUM])
+    xs, ds, vs, n, theta, left, below, above = exponent.tolist(), (c - least).tolist(), value.tolist(), -1, 0.0, 0.0, 0.0, inf
+    anchor, z, first = float(head[ANCHOR]), float(head[SUM]), vs
     while (n := n + 1) < STEPS:
         a = a1 = a2 = b = b1 = b2 = 0.0
         for d, v in zip(ds, vs, strict=True):
@@ -106,21 +106,25 @@ def _plain_root(exponent: Vector, value: Vector, head: Vector, c: Vector, least:
                 b, b1, b2 = b + (down := v * -d), b1 + down * d, b2 + down * d * d
         below, above = (below, theta) if a >= b else (theta, above)
         if above == 0 or abs(a - b) <= max(min(EXACT * (1 + theta), COARSE) * (a + b), NEAR / 8 * z):
-            return theta, 0.0
+            break
         step = _halley(a, a1, a2, b, b1, b2)
         lost = not below < (theta := theta + step) < above
         if theta < 1 and abs(step) < SHORT and not lost:
-            return theta, step
+            left = step
+            break
         if lost or n >= FIRST:
             above = float(_enough(exponent, c, least)) if above == inf else above
             if above == HUGE:
-                return EMPTY, 0.0
+                theta = EMPTY
+                break
             theta = _middle(below, above) if lost or n % 2 == 0 else theta
         n, theta = (n, theta) if below < theta < above else (STEPS, above)
         top = anchor if theta < 1 else max([x + theta * d for x, d in zip(xs, ds, strict=True)])
-        value[:] = vs = [exp(x + theta * d - top) for x, d in zip(xs, ds, strict=True)]
-        head[ANCHOR], head[SUM], head[FRESH] = top, (z := reduce(add, vs)), z
-    return theta, 0.0
+        vs = [exp(x + theta * d - top) for x, d in zip(xs, ds, strict=True)]
+        z = reduce(add, vs)
+    if vs is not first:  # the weights are tilted: NumPy gets them once, which takes long
+        value[:], head[ANCHOR], head[SUM], head[FRESH] = vs, top, z, z
+    return theta, left
 
 
 @or_plain(_plain_root)
