@@ -116,12 +116,12 @@ def test_the_other_constraints_stay_where_they_are() -> None:
     own: dict[str, Any] = {"reward": "quality", "at_most": ["dollars", "seconds"], "learner": "lewa", "points": 3}
     held = frontier(table(), **own, lines={"seconds": 2.2})
     quality, dollars, seconds = MEANS
+    grid = np.array([[a, b, 1 - a - b] for a in np.linspace(0, 1, 101) for b in np.linspace(0, 1 - a, 101)])
     for point in held.points:
         assert point.lines["seconds"] == 2.2
         assert point.best.average["seconds"] <= 2.2 + 1e-6
         assert point.best.average["dollars"] <= point.line + 1e-8
-        grid = [np.array([a, b, 1 - a - b]) for a in np.linspace(0, 1, 101) for b in np.linspace(0, 1 - a, 101)]
-        kept = [p @ quality for p in grid if p @ dollars <= point.line and p @ seconds <= 2.2]
+        kept = (grid @ quality)[(grid @ dollars <= point.line) & (grid @ seconds <= 2.2)]
         assert point.best.value >= max(kept, default=0) - 1e-6
         assert set(point.learners["lewa"].violation) == {"dollars", "seconds"}
     assert held.points[-1].best.price["dollars"] == pytest.approx(0, abs=1e-9)
