@@ -215,6 +215,8 @@ def run_fresh(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Run a program in a process that has imported the package and compiled nothing; it returns what was printed."""
     from tests.fresh import started
 
+    if not hasattr(os, "fork"):
+        pytest.skip("this system has no fork")
     yield from started(tmp_path_factory.mktemp("fresh"))
 
 

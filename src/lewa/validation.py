@@ -48,6 +48,8 @@ def as_count(name: str, value: object, least: int = 1) -> int:
     >>> as_count("rounds", 1e5)
     100000
     """
+    if type(value) is int and least <= value <= LARGEST_WHOLE:  # most are, and the next tests take long
+        return value
     whole = isinstance(value, Integral) or (isinstance(value, Real) and float(value).is_integer())
     if isinstance(value, bool | np.bool_) or not whole or int(value) < least:  # type: ignore[call-overload]
         raise ValueError(f"{name} must be an integer of at least {least}, got {short_repr(value)}")

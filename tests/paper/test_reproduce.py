@@ -26,7 +26,7 @@ Whole: TypeAlias = tuple[Path, list[VerdictLine]]  # a folder, and what was deci
 SHORT = 260  # rounds: every study is run, none takes long
 # A league of everybody in every game is what tests/test_matrix.py plays; here a small one is enough.
 PLAYERS, WORLDS = ("ewa", "lewa", "bandit-lewa"), ("bernoulli", "ads")
-# These take some seconds together; all take minutes, so the other rows of the tables are not measured again here.
+# These take some seconds together; all of them take minutes, so the other rows of the tables are not measured again here.
 CHEAP = ("tight", "ewa", "theorem-3", *["gated-penalty"] * ("LEWA_HUNT" in os.environ))
 INTERRUPTED = ("ewa", "theorem-2", "theorem-3")  # studies of which some are finished, some begun and some not when it stops
 
