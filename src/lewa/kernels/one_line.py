@@ -95,8 +95,9 @@ def _middle(low: float, high: float) -> float:
 
 
 def _plain_root(exponent: Vector, value: Vector, head: Vector, c: Vector, least: float) -> tuple[float, float]:
-    xs, ds, vs, n, theta, left, below, above = exponent.tolist(), (c - least).tolist(), value.tolist(), -1, 0.0, 0.0, 0.0, inf
-    anchor, z, first = float(head[ANCHOR]), float(head[SUM]), vs
+    xs, ds, vs = exponent.tolist(), (c - least).tolist(), value.tolist()
+    first, anchor, z = vs, float(head[ANCHOR]), float(head[SUM])
+    n, theta, left, below, above = -1, 0.0, 0.0, 0.0, inf
     while (n := n + 1) < STEPS:
         a = a1 = a2 = b = b1 = b2 = 0.0
         for d, v in zip(ds, vs, strict=True):
