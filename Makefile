@@ -41,7 +41,7 @@ reproduce: install
 # Everything that CI checks, side by side. What is compiled takes longest, so it starts first and the rest makes way for it. To
 # write mypy's cache takes a tenth of its time: it is used where it is, and `make quick` or `make types` begins it.
 test: $(VENV)/tested
-	MYPY_CACHE_DIR=$(or $(wildcard .mypy_cache),/dev/null) $(MAKE) --jobs 5 --output-sync=target compiled plain-outside plain-agents plain-inside types lint wheel
+	MYPY_CACHE_DIR=$(or $(wildcard .mypy_cache),/dev/null) $(MAKE) --jobs 7 --output-sync=target compiled plain-outside plain-agents plain-inside types lint wheel
 
 tests: $(VENV)/tested
 	$(MAKE) --jobs 4 --output-sync=target compiled plain-outside plain-agents plain-inside
@@ -119,8 +119,8 @@ wheel: $(VENV)/tested
 	$(BIN)/python -m venv --without-pip build/wheel/env
 	$(BIN)/uv pip install --quiet --no-deps --python build/wheel/env/bin/python build/wheel/lewa-*.whl \
 	  || $(BIN)/python -m pip --python build/wheel/env/bin/python install --quiet --no-compile --no-deps build/wheel/lewa-*.whl
-	$(BIN)/python .ci/link_core.py build/wheel/env/lib/python3*/site-packages
-	cd build/wheel && env/bin/python -I ../../.ci/core_only.py
+	$(NICE) $(BIN)/python .ci/link_core.py build/wheel/env/lib/python3*/site-packages
+	cd build/wheel && $(NICE) env/bin/python -I ../../.ci/core_only.py
 
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
 # all of what `make test` says of a few learners, settings, games, or of fewer rounds: HUNTED are the files that ask for LEWA_HUNT.
