@@ -7,6 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
 NICE = nice -n 19
+LESS_NICE = nice -n 17
 
 .PHONY: install reproduce test test-litellm quick quick-outside quick-inside lint types tests compiled plain plain-outside plain-agents plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
@@ -62,8 +63,8 @@ compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
 # The plain one is three processes: what begins with files, processes, servers and browsers, which often waits and so makes way by
-# itself; agents and laws; and the rest. Each imports its own tests only, and a page or a server that the tests of a file share is
-# made once.
+# itself; agents and laws; and the rest, which would end last. Each imports its own tests only, and a page or a server that the tests of
+# a file share is made once.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
   src/lewa/adapters tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_docstrings.py \
   tests/test_frontier.py tests/test_frontier_context.py \
@@ -86,7 +87,7 @@ plain-agents: $(VENV)/tested
 	$(call PLAIN,$(NICE)) $(AGENTS)
 
 plain-inside: $(VENV)/tested
-	$(call PLAIN,$(NICE)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
+	$(call PLAIN,$(LESS_NICE)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
