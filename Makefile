@@ -63,8 +63,8 @@ compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
 # The plain one is three processes: what begins with files, processes, servers and browsers, which often waits and so makes way by
-# itself; agents and laws; and the rest, which would end last. Each imports its own tests only, and a page or a server that the tests of
-# a file share is made once.
+# itself; agents and laws, which would end last; and the rest. Each imports its own tests only, and a page or a server that the
+# tests of a file share is made once.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
   src/lewa/adapters tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_docstrings.py \
   tests/test_frontier.py tests/test_frontier_context.py \
@@ -84,10 +84,10 @@ quick-inside: $(VENV)/tested
 	$(QUICK) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 plain-agents: $(VENV)/tested
-	$(call PLAIN,$(NICE)) $(AGENTS)
+	$(call PLAIN,$(LESS_NICE)) $(AGENTS)
 
 plain-inside: $(VENV)/tested
-	$(call PLAIN,$(LESS_NICE)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
+	$(call PLAIN,$(NICE)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
