@@ -6,6 +6,8 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Python compiles what is imported, when it is, and keeps it for the many processes of the tests; pip would compile everything.
 export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
+# The pip of PYTHON, or one in the environment if PYTHON has none.
+PIP = $$($(PYTHON) -m pip --version > /dev/null 2>&1 && echo $(PYTHON) || echo $(BIN)/python) -m pip --python $(BIN)/python install --quiet --no-compile
 NICE = nice -n 19
 LESS_NICE = nice -n 17
 
@@ -16,10 +18,9 @@ LESS_NICE = nice -n 17
 # installs.
 define INSTALL
 	test -x $(BIN)/python || $(PYTHON) -m venv --without-pip $(VENV)
-	{ { $(PYTHON) -m pip --python $(BIN)/python install --quiet --no-compile --retries 1 uv 2> /dev/null \
-	    || { $(BIN)/python -m ensurepip > /dev/null && $(BIN)/python $(PIP_INSTALL) --retries 1 uv; }; } \
-	  && $(BIN)/uv pip install --quiet --python $(BIN)/python pip --editable '.[$(EXTRAS)]'; } \
-	  || { $(BIN)/python -m ensurepip > /dev/null && $(BIN)/python $(PIP_INSTALL) --editable '.[$(EXTRAS)]'; }
+	$(PYTHON) -m pip --version > /dev/null 2>&1 || $(BIN)/python -m ensurepip > /dev/null
+	$(PIP) --retries 1 uv && $(BIN)/uv pip install --quiet --python $(BIN)/python pip --editable '.[$(EXTRAS)]' \
+	  || $(PIP) pip --editable '.[$(EXTRAS)]'
 endef
 
 # The command line, and nothing that only developers need.

@@ -1,4 +1,4 @@
-"""Run mypy without garbage collection, which takes a fifth of its time. Without it mypy needs 1.1 GB, not 0.5."""
+"""Run mypy without garbage collection: the collection takes a fifth of the time, and saves half of 1.1 GB of memory."""
 
 import gc
 

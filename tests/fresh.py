@@ -27,7 +27,7 @@ for line in sys.stdin:
     program, words, out = json.loads(line)
     child = os.fork()
     if child == 0:
-        os.dup2(os.open(out, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), 1)
+        os.dup2(os.open(out, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), 1)
         sys.argv = ["-c", *words]
         code = 1
         try:
@@ -52,6 +52,7 @@ def started(folder: Path) -> Iterator[Run]:
             assert process.stdin is not None
             assert process.stdout is not None
             out = folder / "stdout"
+            out.unlink(missing_ok=True)
             process.stdin.write(json.dumps([program, words, os.fspath(out)]) + "\n")
             process.stdin.flush()
             assert process.stdout.readline() == "0\n", "the program failed: see what it wrote to stderr"

@@ -84,7 +84,7 @@ def test_prices_are_added_to_the_rewards() -> None:
 
 
 def lead(gains: Matrix) -> tuple[AdaHedgeWeights, Matrix]:
-    """The same where what is played least gains, which is written to the gains."""
+    """What `run` returns, where what is played least gains, which is written to the gains."""
     w, plays, K = adahedge_weights(gains.shape[1]), np.empty(gains.shape), gains.shape[1]
     for t in range(len(gains)):
         normalize_adahedge(w, plays[t])

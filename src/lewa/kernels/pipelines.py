@@ -41,7 +41,7 @@ class ProgramLibrary(_Library):
     """The code of a program."""
 
     def _optimize_functions(self, module: Any) -> None:
-        """Leave it to what optimises the whole program, which begins with the same."""
+        """Leave them to the optimisation of the whole program. Numba's pass for counts of references finds none here."""
         module.data_layout = self._codegen._data_layout  # without it, what depends on the machine would be left as it is
 
     def _optimize_final_module(self) -> None:

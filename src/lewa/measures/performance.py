@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from lewa.blocks import Block
-from lewa.kernels import NATURE, keys, sum_rows
+from lewa.kernels import NATURE, keys
 from lewa.measures.best_play import Hindsight, best_fixed_play, best_play_every_round, best_value
 from lewa.measures.trace import Trace, check_trace
 from lewa.types import Cube, Matrix, Vector
@@ -151,12 +151,9 @@ def totals(trace: Trace, s: int) -> tuple[Matrix, Cube]:
         return cache[s]
     K, m = trace.game.actions, trace.game.constraints
     rewards, constraints = np.zeros((len(trace.marks), K)), np.zeros((len(trace.marks), m, K))
-    r, c = np.empty(K), np.empty(m * K)
-    for n, block in _nature(trace, s):  # coins, so that the sums are exact in any order
-        sum_rows(block.rewards, r)
-        sum_rows(block.constraints.reshape(-1, m * K), c)
-        rewards[n] += r
-        constraints[n] += c.reshape(m, K)
+    for n, block in _nature(trace, s):
+        rewards[n] += block.rewards.sum(axis=0)
+        constraints[n] += block.constraints.sum(axis=0)
     sums = np.cumsum(rewards, axis=0), np.cumsum(constraints, axis=0)
     if rewards.size + constraints.size <= SMALL:
         cache[s] = sums
