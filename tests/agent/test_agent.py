@@ -558,7 +558,9 @@ def said(capsys: pytest.CaptureFixture[str]) -> str:
 SAID = "30 b 0.112914047 0.687150141\n"
 
 
-@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="the compiler is on: NUMBA_DISABLE_JIT=1 turns it off")
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") != "1", reason="the compiler is on: NUMBA_DISABLE_JIT=1 turns it off"
+)
 def test_an_agent_works_without_the_compiler(capsys: pytest.CaptureFixture[str]) -> None:
     assert said(capsys) == SAID
 
