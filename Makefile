@@ -53,7 +53,7 @@ lint: $(VENV)/tested
 	$(BIN)/ruff format --check .
 
 types: $(VENV)/tested
-	$(NICE) $(BIN)/python .ci/check_types.py
+	$(BIN)/python .ci/check_types.py
 
 # What can be checked without compiling: not the tests that start servers and browsers.
 quick: lint
@@ -75,7 +75,7 @@ PLAIN = NUMBA_DISABLE_JIT=1 $(1) $(BIN)/python -m pytest -p no:xdist -m plain
 plain: plain-outside plain-agents plain-inside
 
 plain-outside: $(VENV)/tested build/peers/installed
-	$(call PLAIN,) $(OUTSIDE)
+	$(call PLAIN,nice -n 5) $(OUTSIDE)
 
 QUICK = NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist -m "plain and not slow"
 quick-outside: $(VENV)/tested build/peers/installed

@@ -5,7 +5,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from threading import get_ident
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ import pytest
 import lewa
 from lewa.kernels import NATURE, keys, pack
 from lewa.measures.performance import totals
-from lewa.simulate.run import log_spaced
+from lewa.simulate.run import Interrupted, log_spaced
 from tests.theorems.instances import HUNT
 
 SUMS = (
@@ -34,7 +35,8 @@ SURE = (
     *("normalhedge", "ucb1", "epsilon-first", "kube", "fractional-kube"),
     *("squarecb-lewa", "ucb-lp", "thompson-lp", "paced-linucb", "paced-lints"),
 )
-BERNOULLI = lewa.games.Bernoulli(rewards=[0.9, 0.6, 0.2], constraints=[[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]])
+COINS: dict[str, Any] = {"rewards": [0.9, 0.6, 0.2], "constraints": [[0.2, 0.5, 0.9], [0.7, 0.3, 0.6]]}
+BERNOULLI = lewa.games.Bernoulli(**COINS)
 FLOOR = (0.45, 0.4)
 
 
@@ -117,6 +119,44 @@ def test_a_number_of_seeds_stands_for_the_first_ones() -> None:
 def test_the_number_of_threads_does_not_matter() -> None:
     one = lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=5, every_round=True, workers=1)
     assert_same(one, lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=5, every_round=True, workers=4))
+
+
+class Watched(lewa.games.Bernoulli):
+    """Note which thread plays a seed; at a seed, do as Ctrl-C does."""
+
+    threads: ClassVar[list[int]] = []
+    stop_at: ClassVar[int | None] = None
+
+    def block(self, key: Any, start: int, stop: int) -> Any:
+        if start == 0:
+            self.threads.append(get_ident())
+            if len(self.threads) - 1 == self.stop_at:
+                raise KeyboardInterrupt
+        return super().block(key, start, stop)
+
+
+@pytest.mark.parametrize(("short", "here"), [(np.inf, 4), (0.0, 1)], ids=["short", "not short"])
+def test_seeds_are_played_in_turn_as_long_as_they_are_short(
+    short: float, here: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lewa.simulate.run.SHORT", short)
+    monkeypatch.setattr(Watched, "threads", [])
+    trace = lewa.play(learner("lewa"), Watched(**COINS), rounds=300, seeds=4, every_round=True)
+    assert [thread == get_ident() for thread in Watched.threads] == [True] * here + [False] * (4 - here)
+    assert_same(trace, lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=4, every_round=True, workers=1))
+
+
+def test_seeds_that_are_played_in_turn_are_stopped_and_the_finished_ones_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lewa.simulate.run.SHORT", np.inf)
+    monkeypatch.setattr(Watched, "threads", [])
+    for seed in (2, 0):
+        Watched.threads.clear()
+        monkeypatch.setattr(Watched, "stop_at", seed)
+        with pytest.raises(Interrupted) as stopped:
+            lewa.play(learner("lewa"), Watched(**COINS), rounds=300, seeds=4)
+        assert len(Watched.threads) == seed + 1
+        trace = stopped.value.trace
+        assert trace is None if seed == 0 else trace is not None and trace.seeds == (0, 1)
 
 
 @EVERY

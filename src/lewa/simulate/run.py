@@ -6,6 +6,8 @@ from concurrent.futures import FIRST_EXCEPTION, Executor, Future, ThreadPoolExec
 from functools import partial
 from os import cpu_count
 from threading import Event
+from time import perf_counter
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,8 +22,12 @@ from lewa.simulate.seed_run import SeedResult, run_seed
 from lewa.types import Indices, Matrix, Vector
 from lewa.validation import as_count, short_repr
 
+OneSeed: TypeAlias = Callable[[int], SeedResult | None]
 MOST = 1 << 23  # numbers that are kept at all marks of a seed
 PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
+# Threads of short seeds wait for Python's lock, and for each other, longer than they would take one after the other.
+FEW = 200_000  # rewards and constraints of a seed that may be short
+SHORT = 0.005  # seconds
 
 
 class Interrupted(KeyboardInterrupt):
@@ -60,7 +66,8 @@ def play(
     every_round
         Whether to record each play, multiplier and action too.
     workers
-        The number of threads, by default the number of cores. Results do not depend on it.
+        The number of threads. By default one per core, and none for seeds that take a few milliseconds, which threads would
+        slow down. Results do not depend on it.
     progress
         Called with the number of rounds that were played since the last call.
     floor
@@ -87,6 +94,32 @@ def play(
         with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
             return run_seed(learner, game, seed, marks, every_round, stop, progress)
 
+    results: dict[int, SeedResult] = {}
+    try:
+        if workers is None and rounds * game.actions * (1 + game.constraints) <= FEW:
+            _play_in_turn(one_seed, names, results)
+        if len(results) < len(names):
+            _play_in_threads(one_seed, names[len(results) :], threads, stop, results)
+    except KeyboardInterrupt:
+        raise Interrupted(_gather(learner, game, marks, results) if results else None) from None
+    return _gather(learner, game, marks, results)
+
+
+def _play_in_turn(one_seed: OneSeed, names: tuple[int, ...], results: dict[int, SeedResult]) -> None:
+    """Play seeds one after the other, until one of them is not short."""
+    for seed in names:
+        start = perf_counter()
+        result = one_seed(seed)
+        assert result is not None  # nobody stops it
+        results[seed] = result
+        if perf_counter() - start > SHORT:
+            break
+
+
+def _play_in_threads(
+    one_seed: OneSeed, names: tuple[int, ...], threads: int, stop: Event, results: dict[int, SeedResult]
+) -> None:
+    """Play seeds side by side; add the finished ones to the results, also when Ctrl-C stops them."""
     with ThreadPoolExecutor(threads) as pool:
         futures: list[Future[SeedResult | None]] = []
         try:
@@ -95,11 +128,11 @@ def play(
                 pass  # a signal is only noticed between two waits
         except KeyboardInterrupt:
             stop.set()  # every thread stops after the block it is at
-            results = _finished(names, futures)
-            raise Interrupted(_gather(learner, game, marks, results) if results else None) from None
+            results |= _finished(names, futures)
+            raise
         finally:
             stop.set()
-    return _gather(learner, game, marks, _finished(names, futures))
+    results |= _finished(names, futures)
 
 
 def play_elsewhere(
