@@ -5,10 +5,10 @@ part is never run by itself: its code is linked into a program, and optimised th
 language, which saves almost half of the time that a learner takes to compile; the programs come out the same. Where Python
 calls a part, the part is compiled as a program.
 
-A program is optimised once, and its loops are neither unrolled nor interleaved. Numba optimises twice, for the sake of counts
-of references, which a rule has none of. Loops over actions are vectorised, and that makes them fast. Unrolled besides, they
-take up to twice as long to compile, and no less time to run. Interleaved, so that one turn works on several vectors, they need
-a third more machine code, which pays off with many hundreds of actions only.
+A program is optimised once, and its loops are neither unrolled nor interleaved. Numba optimises twice, for the sake of
+counts of references, which a rule has none of. Loops over actions are vectorised, and that makes them fast. Unrolled
+besides, they take up to twice as long to compile, and no less time to run. Interleaved, so that one turn works on several
+vectors, they take longer to compile, and less time to run only with many hundreds of actions.
 """
 
 from copy import copy
