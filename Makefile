@@ -8,8 +8,12 @@ export PYTHONDONTWRITEBYTECODE =
 PIP_INSTALL = -m pip install --quiet --no-compile
 # The pip of PYTHON, or one in the environment if PYTHON has none.
 PIP = $$($(PYTHON) -m pip --version > /dev/null 2>&1 && echo $(PYTHON) || echo $(BIN)/python) -m pip --python $(BIN)/python install --quiet --no-compile
-NICE = nice -n 19
-LESS_NICE = nice -n 17
+# `make test` runs seven jobs side by side. The compiled tests, mypy, ruff and the build of the wheel go first. Meanwhile the
+# compiled tests write the byte code of the libraries, which the other tests then need not compile themselves. Those that often
+# wait come next (NICE), then those of agents, which are the longest of the rest (NICER).
+NICE = nice -n 5
+NICER = nice -n 15
+NICEST = nice -n 19
 
 .PHONY: install reproduce test test-litellm quick quick-outside quick-inside lint types tests compiled plain plain-outside plain-agents plain-inside wheel falsify fuzz kill golden guarantees data contexts router shocks docs bench serve test-service fuzz-service bench-service clean
 
@@ -40,8 +44,8 @@ install: $(VENV)/installed
 reproduce: install
 	$(BIN)/lewa reproduce
 
-# Everything that CI checks, side by side. What is compiled takes longest, so it starts first and the rest makes way for it. To
-# write mypy's cache takes a tenth of its time: it is used where it is, and `make quick` or `make types` begins it.
+# Everything that CI checks, side by side. To write mypy's cache takes a tenth of its time: it is used
+# where it is, and `make quick` or `make types` begins it.
 test: $(VENV)/tested
 	MYPY_CACHE_DIR=$(or $(wildcard .mypy_cache),/dev/null) $(MAKE) --jobs 7 --output-sync=target compiled plain-outside plain-agents plain-inside types lint wheel
 
@@ -63,8 +67,8 @@ quick: lint
 compiled: $(VENV)/tested
 	$(BIN)/python -m pytest -p no:xdist -m compiled
 
-# The plain one is three processes: what begins with files, processes, servers and browsers, which often waits and so makes way by
-# itself; agents and laws, which would end last; and the rest. Each imports its own tests only, and a page or a server that the
+# The plain one is three processes: what begins with files, processes, servers and browsers, which often
+# waits; agents and laws, which would end last; and the rest. Each imports its own tests only, and a page or a server that the
 # tests of a file share is made once.
 OUTSIDE = tests/adapters tests/client tests/data tests/fuzz tests/lab tests/paper tests/report tests/serve \
   src/lewa/adapters tests/test_cli.py tests/test_contract.py tests/test_docs_site.py tests/test_docstrings.py \
@@ -75,7 +79,7 @@ PLAIN = NUMBA_DISABLE_JIT=1 $(1) $(BIN)/python -m pytest -p no:xdist -m plain
 plain: plain-outside plain-agents plain-inside
 
 plain-outside: $(VENV)/tested build/peers/installed
-	$(call PLAIN,nice -n 5) $(OUTSIDE)
+	$(call PLAIN,$(NICE)) $(OUTSIDE)
 
 QUICK = NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -p no:xdist -m "plain and not slow"
 quick-outside: $(VENV)/tested build/peers/installed
@@ -85,10 +89,10 @@ quick-inside: $(VENV)/tested
 	$(QUICK) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 plain-agents: $(VENV)/tested
-	$(call PLAIN,$(LESS_NICE)) $(AGENTS)
+	$(call PLAIN,$(NICER)) $(AGENTS)
 
 plain-inside: $(VENV)/tested
-	$(call PLAIN,$(NICE)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
+	$(call PLAIN,$(NICEST)) $(OUTSIDE:%=--ignore=%) $(AGENTS:%=--ignore=%)
 
 # Libraries that tests/adapters compares with and whose pins fit nowhere here: obp asks for Python < 3.11 and numpy 1.23,
 # Safety-Gymnasium for gymnasium 0.28. Their own files are enough. Where they cannot be fetched, their tests are skipped.
@@ -121,8 +125,8 @@ wheel: $(VENV)/tested
 	$(BIN)/python -m venv --without-pip build/wheel/env
 	$(BIN)/uv pip install --quiet --no-deps --python build/wheel/env/bin/python build/wheel/lewa-*.whl \
 	  || $(BIN)/python -m pip --python build/wheel/env/bin/python install --quiet --no-compile --no-deps build/wheel/lewa-*.whl
-	$(NICE) $(BIN)/python .ci/link_core.py build/wheel/env/lib/python3*/site-packages
-	cd build/wheel && $(NICE) env/bin/python -I ../../.ci/core_only.py
+	$(NICEST) $(BIN)/python .ci/link_core.py build/wheel/env/lib/python3*/site-packages
+	cd build/wheel && $(NICEST) env/bin/python -I ../../.ci/core_only.py
 
 # A long hunt for a counterexample to the pathwise bounds, compiled; HUNT says how many instances each law is tried on. Besides,
 # all of what `make test` says of a few learners, settings, games, or of fewer rounds: HUNTED are the files that ask for LEWA_HUNT.

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGINT, raise_signal
+from threading import Event as ThreadEvent
 from threading import get_ident
 from typing import Any, ClassVar
 
@@ -14,6 +16,7 @@ import pytest
 import lewa
 from lewa.kernels import NATURE, keys, pack
 from lewa.measures.performance import totals
+from lewa.simulate import run as run_module
 from lewa.simulate.run import Interrupted, log_spaced
 from tests.theorems.instances import HUNT
 
@@ -135,7 +138,7 @@ class Watched(lewa.games.Bernoulli):
         return super().block(key, start, stop)
 
 
-@pytest.mark.parametrize(("short", "here"), [(np.inf, 4), (0.0, 1)], ids=["short", "not short"])
+@pytest.mark.parametrize(("short", "here"), [(np.inf, 4), (0.0, 2)], ids=["short", "not short"])
 def test_seeds_are_played_in_turn_as_long_as_they_are_short(
     short: float, here: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +160,45 @@ def test_seeds_that_are_played_in_turn_are_stopped_and_the_finished_ones_are_the
         assert len(Watched.threads) == seed + 1
         trace = stopped.value.trace
         assert trace is None if seed == 0 else trace is not None and trace.seeds == (0, 1)
+
+
+def test_seeds_in_turn_and_in_threads_are_stopped_by_a_signal_and_the_finished_ones_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def finished(*arguments: Any, whole: Any = run_module._finished) -> Any:
+        noticed.set()
+        return whole(*arguments)
+
+    def stop(_rounds: int) -> None:
+        if get_ident() != here:  # the third seed, or a later one
+            if next(once, False):
+                raise_signal(SIGINT)
+            noticed.wait(60)
+
+    here, noticed, once = get_ident(), ThreadEvent(), iter([True])
+    monkeypatch.setattr(run_module, "SHORT", 0.0)
+    monkeypatch.setattr(run_module, "_finished", finished)
+    with pytest.raises(Interrupted) as stopped:
+        lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=6, progress=stop)
+    trace: Any = stopped.value.trace
+    assert trace.seeds == (0, 1)  # all others wait in their first block
+    all_seeds = lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=6, workers=1)
+    np.testing.assert_array_equal(trace.reward, all_seeds.reward[:2])
+
+
+class Underflowing(lewa.games.Bernoulli):
+    """A game of a user's, which computes numbers that are rounded to 0."""
+
+    def block(self, key: Any, start: int, stop: int) -> Any:
+        assert np.exp(np.array([-1000.0])) == 0
+        return super().block(key, start, stop)
+
+
+@pytest.mark.parametrize("workers", [None, 1])
+def test_errors_of_numpy_are_handled_the_same_in_every_thread(workers: int | None) -> None:
+    with np.errstate(all="raise"):
+        trace = lewa.play(learner("lewa"), Underflowing(**COINS), rounds=50, workers=workers)
+    assert trace.seeds == (0,)
 
 
 @EVERY

@@ -1,7 +1,7 @@
 """How a rule is compiled: one place for the options, among them the one private to Numba; pipelines.py has the steps.
 
 The steps are made of private parts of Numba. They are used with the versions of Numba in TRIED; with another version, or
-where a part is missing, Numba's usual steps are taken, which give the same programs in more time.
+where a part is missing, Numba's usual steps are taken. They take more time, and the last digit of a result may differ.
 """
 
 from collections.abc import Callable

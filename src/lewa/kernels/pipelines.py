@@ -8,7 +8,7 @@ calls a part, the part is compiled as a program.
 A program is optimised once, and its loops are neither unrolled nor interleaved. Numba optimises twice, for the sake of
 counts of references, which a rule has none of. Loops over actions are vectorised, and that makes them fast. Unrolled
 besides, they take up to twice as long to compile, and no less time to run. Interleaved, so that one turn works on several
-vectors, they take longer to compile, and less time to run only with many hundreds of actions.
+vectors, they take longer to compile, and less time to run only with about a thousand actions.
 """
 
 from copy import copy

@@ -25,13 +25,16 @@ from lewa.validation import as_count, short_repr
 OneSeed: TypeAlias = Callable[[int], SeedResult | None]
 MOST = 1 << 23  # numbers that are kept at all marks of a seed
 PER_DECADE = 20  # marks, spaced evenly on a logarithmic scale
-# Threads of short seeds wait for Python's lock, and for each other, longer than they would take one after the other.
+# Threads that play short seeds wait for Python's lock longer than they save.
 FEW = 200_000  # rewards and constraints of a seed that may be short
 SHORT = 0.005  # seconds
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised when Ctrl-C stops a play: `trace` has the finished seeds, or is None."""
+    """Raised when Ctrl-C stops a play: `trace` has the finished seeds, or is None.
+
+    Ctrl-C stops a short seed at once, also inside of the game or of `progress`, and a long one after the block it is at.
+    """
 
     def __init__(self, trace: Trace | None) -> None:
         super().__init__("stopped; .trace has the finished seeds")
@@ -66,8 +69,8 @@ def play(
     every_round
         Whether to record each play, multiplier and action too.
     workers
-        The number of threads. By default one per core, and none for seeds that take a few milliseconds, which threads would
-        slow down. Results do not depend on it.
+        The number of threads. By default one per core, but short seeds are played in the calling thread, because threads
+        would slow them down. Results do not depend on it.
     progress
         Called with the number of rounds that were played since the last call.
     floor
@@ -91,7 +94,8 @@ def play(
     stop = Event()
 
     def one_seed(seed: int) -> SeedResult | None:
-        with np.errstate(over="ignore"):  # random streams wrap around, when they run as plain Python
+        # NumPy's defaults, also in the calling thread; but random streams wrap around, when they run as plain Python.
+        with np.errstate(divide="warn", over="ignore", under="ignore", invalid="warn"):
             return run_seed(learner, game, seed, marks, every_round, stop, progress)
 
     results: dict[int, SeedResult] = {}
@@ -106,13 +110,15 @@ def play(
 
 
 def _play_in_turn(one_seed: OneSeed, names: tuple[int, ...], results: dict[int, SeedResult]) -> None:
-    """Play seeds one after the other, until one of them is not short."""
+    """Play seeds in this thread; stop if none of them is short. The first one may be long because it compiles."""
+    least = np.inf
     for seed in names:
         start = perf_counter()
         result = one_seed(seed)
         assert result is not None  # nobody stops it
         results[seed] = result
-        if perf_counter() - start > SHORT:
+        least = min(least, perf_counter() - start)
+        if len(results) > 1 and least > SHORT:
             break
 
 
