@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from signal import SIGINT, raise_signal
+from signal import SIGINT, default_int_handler, raise_signal, signal
 from threading import Event as ThreadEvent
 from threading import get_ident
 from typing import Any, ClassVar
@@ -178,8 +178,12 @@ def test_seeds_in_turn_and_in_threads_are_stopped_by_a_signal_and_the_finished_o
     here, noticed, once = get_ident(), ThreadEvent(), iter([True])
     monkeypatch.setattr(run_module, "SHORT", 0.0)
     monkeypatch.setattr(run_module, "_finished", finished)
-    with pytest.raises(Interrupted) as stopped:
-        lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=6, progress=stop)
+    before = signal(SIGINT, default_int_handler)  # a process in the background may ignore the signal
+    try:
+        with pytest.raises(Interrupted) as stopped:
+            lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=6, progress=stop)
+    finally:
+        signal(SIGINT, before)
     trace: Any = stopped.value.trace
     assert trace.seeds == (0, 1)  # all others wait in their first block
     all_seeds = lewa.play(learner("lewa"), BERNOULLI, rounds=300, seeds=6, workers=1)
