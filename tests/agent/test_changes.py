@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from lewa import Agent, at_least, at_most
+from lewa import Agent, at_least, at_most, category
+from lewa.agent.changes import CHANGES
+from lewa.agent.constraint import Constraint, Group
 from lewa.agent.records import Change, Record
 
 LEARNERS = ("auto", "bandit-lewa", "anytime-bandit-lewa", "bandit-op-ewa", "lewa-ix", "ucb1", "exp3")
@@ -300,3 +304,68 @@ def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> Non
     assert [warning.code for warning in Agent.restore(agent.snapshot()).status().warnings if warning.code == "cap"] == [
         "cap"
     ]
+
+
+ALL_CHANGES: dict[str, Callable[[Agent, str], Change]] = {
+    "limit": lambda agent, name: agent.set_limit(name, 0.3),
+    "range": lambda agent, name: agent.set_range(name, (-1, 2)),
+    "add": lambda agent, name: agent.add_action("new"),
+    "retire": lambda agent, name: agent.retire_action("z"),
+    "mode": lambda agent, name: agent.set_mode("frozen"),
+    "exposure": lambda agent, name: agent.set_exposure(1),
+    "share": lambda agent, name: agent.set_share("x", 0.1),
+    "fallback": lambda agent, name: agent.set_fallback("y"),
+    "governor": lambda agent, name: agent.set_governor("learned"),
+}
+CHANGED: dict[str, dict[str, Any]] = {
+    "limit": {"limit": 0.3},
+    "range": {"low": -1.0, "high": 2.0},
+}  # the only fields that a change may change
+GROUPS: tuple[Group | None, ...] = (None, "tenant", {"tenant": "b"})
+
+
+@pytest.mark.plain
+def test_the_list_of_changes_is_whole() -> None:
+    assert ALL_CHANGES.keys() == CHANGES.keys()
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("group", GROUPS, ids=str)
+@pytest.mark.parametrize("make", [at_most, at_least])
+@pytest.mark.parametrize("what", ALL_CHANGES)
+def test_a_change_keeps_all_other_fields_of_every_constraint(
+    what: str, make: Callable[..., Constraint], group: Group | None, tmp_path: Path
+) -> None:
+    """Also in a snapshot, in a file, in a journal and in a replay; and the values of groups still count."""
+
+    def new() -> Agent:
+        context = [category("tenant", ["a", "b"])]
+        return Agent(["x", "y", "z"], [make("cost", 0.4, group=group), at_most("time", 0.5)], context=context, seed=1)
+
+    agent, records = new(), list[Record]()
+    agent.start_journal(tmp_path / "journal")
+
+    def play(rounds: int) -> None:
+        for i in range(rounds):
+            decision = agent.pull(context={"tenant": "ab"[i % 2]})
+            records.extend((decision, agent.update(decision, reward=0.5, cost=0.45, time=0.2)))
+
+    play(6)
+    for name in [each.name for each in agent.setup.constraints if each.name != "time"]:
+        if what in CHANGED or not any(isinstance(each, Change) for each in records):
+            before = {each.name: each for each in agent.setup.constraints}
+            records.append(ALL_CHANGES[what](agent, name))
+            after = {each.name: each for each in agent.setup.constraints}
+            assert after == {**before, name: before[name]._replace(**CHANGED.get(what, {}))}
+            play(4)
+    status = agent.status()
+    assert status.open == 0
+    agent.save(tmp_path / "file")
+    agent.checkpoint()
+    agent.stop_journal()
+    others = [Agent.load(tmp_path / "file"), Agent.open(tmp_path / "journal"), new().replay(records)]
+    for other in others:
+        assert other.setup.constraints == agent.setup.constraints
+        assert json.dumps(other.snapshot()) == json.dumps(agent.snapshot())
+        other.update(other.pull(context={"tenant": "a"}), reward=0.5, cost=0.45, time=0.2)
+        assert other.status().open == 0

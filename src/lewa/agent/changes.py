@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lewa.agent.arguments import as_actions
-from lewa.agent.constraint import Constraint, checked
+from lewa.agent.constraint import Constraint
 from lewa.agent.current_guarantee import begin_segment, cut
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, governor_from_plain
@@ -45,7 +45,7 @@ def apply_change(state: "AgentState", change: Change) -> None:
 def _set_limit(state: "AgentState", change: Change) -> None:
     setup, j = state.setup, _constraint(state.setup, change.name)
     old = setup.constraints[j]
-    new = checked(old.name, old.sense, as_number(f"the limit of {old.name}", change.value), (old.low, old.high))
+    new = old.changed(limit=as_number(f"the limit of {old.name}", change.value))
     _adopt(state, j, new)
     sign = 1 if old.sense == "at most" else -1
     # The debt before the change is still measured by the old limit.
@@ -55,7 +55,7 @@ def _set_limit(state: "AgentState", change: Change) -> None:
 def _set_range(state: "AgentState", change: Change) -> None:
     setup, j = state.setup, _constraint(state.setup, change.name)
     old = setup.constraints[j]
-    new = checked(old.name, old.sense, old.limit, as_range(old.name, change.value))
+    new = old.changed(ends=as_range(old.name, change.value))
     if setup.regressor is not None:
         raise ValueError(
             f"an agent with a regressor cannot change a range: make a new agent with the new range of {old.name}"

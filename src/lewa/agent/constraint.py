@@ -30,6 +30,13 @@ class Constraint(NamedTuple):
         """Return the limit as the learner's floor."""
         return self.scale.unit(self.limit)
 
+    def changed(self, limit: object = None, ends: object = None) -> "Constraint":
+        """Return the constraint with another limit or range, and all else as it is; raise ValueError if it is not valid."""
+        valid = checked(
+            self.name, self.sense, self.limit if limit is None else limit, (self.low, self.high) if ends is None else ends
+        )
+        return self._replace(limit=valid.limit, low=valid.low, high=valid.high)
+
     def __str__(self) -> str:
         return f"{self.name} {self.sense} {self.limit:g}"
 
@@ -127,7 +134,7 @@ def to_plain(constraint: Constraint) -> dict[str, object]:
     return {name: value for name, value in plain.items() if value is not None}
 
 
-def checked(name: str, sense: str, limit: float, ends: tuple[float, float]) -> Constraint:
+def checked(name: str, sense: str, limit: object, ends: object) -> Constraint:
     """Return a constraint; raise ValueError if it is not valid."""
     if not isinstance(name, str) or len(name.splitlines()) != 1 or name == "reward":
         raise ValueError(f"a constraint needs a name of one line, which is not 'reward', got {short_repr(name)}")
