@@ -3,7 +3,7 @@
 from lewa.agent.agent import Agent
 from lewa.agent.constraint import Constraint, at_least, at_most
 from lewa.agent.driver import LARGEST_PLAY
-from lewa.agent.errors import ClosedError, StoppedError, UnknownError
+from lewa.agent.errors import BusyError, ClosedError, StoppedError, UnknownError
 from lewa.agent.governor import Governor
 from lewa.agent.governor_status import GovernorStatus
 from lewa.agent.journal import read_journal
@@ -14,6 +14,7 @@ from lewa.agent.watch import VerdictChange
 __all__ = [
     "LARGEST_PLAY",
     "Agent",
+    "BusyError",
     "Certificate",
     "Change",
     "ClosedError",

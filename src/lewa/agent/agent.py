@@ -9,6 +9,7 @@ from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore, log
 from lewa.agent.debt_ledger import DebtLedger
+from lewa.agent.diagnostics import StatusWarning
 from lewa.agent.exposure import Exposure
 from lewa.agent.governor import Governor, Rule, as_governor, split_governed
 from lewa.agent.policies import Policy, advise, as_policies
@@ -244,8 +245,7 @@ class Agent(ChangeMethods, AgentCore):
         Decision
             The action, its probability, and the number of the decision.
         """
-        with self._lock, self._guard:
-            self._check_running()
+        with self._lock, self._next_turn(), self._guard:
             decision = self._decide(available, context, advice)
             self._note(decision)
             return decision
@@ -276,7 +276,7 @@ class Agent(ChangeMethods, AgentCore):
         raw = contexts.as_json_value(context) if self._keeps_context else None
         there = self._there(among) if among or state.retired else None
         features = self._look(context, advice) if self._looks or context is not None or advice is not None else None
-        self._unwritten = True  # nothing is refused from here on
+        state.changing = True  # nothing is refused from here on
         if features is not None:
             driver.see(features)
         unmixed = there is None and state.plain_play  # whether the learner's play is drawn from as it is
@@ -296,9 +296,8 @@ class Agent(ChangeMethods, AgentCore):
             The number of decisions.
         """
         count = as_count("n", n, least=0)
-        with self._lock, self._guard:
-            self._check_running()
-            state, made, self._unwritten = self._state, list[Decision](), True
+        with self._lock, self._next_turn(), self._guard:
+            state, made = self._state, list[Decision]()
             while len(made) < count:
                 size = min(count - len(made), room(state))
                 bulk = size > 0 and in_bulk(state) and state.plain_play
@@ -315,9 +314,8 @@ class Agent(ChangeMethods, AgentCore):
             The decision, its key or its number, and its values by name: `(decision, {"reward": 1.0, "cost": 0.2})`. If one
             is invalid, none is accepted.
         """
-        with self._lock, self._guard:
-            self._check_running()
-            state, items, self._unwritten = self._state, check_pairs(answers), True
+        with self._lock, self._next_turn(), self._guard:
+            state, items = self._state, check_pairs(answers)
             records: Sequence[Feedback] | None = answer_batch(state, items)
             if records is None:
                 records = [
@@ -350,12 +348,10 @@ class Agent(ChangeMethods, AgentCore):
         Feedback
             The record of this update.
         """
-        with self._lock, self._guard:
-            self._check_running()
+        with self._lock, self._next_turn(), self._guard:
             number = self._state.find(decision)
             if reward is not None:
                 constraints["reward"] = reward
-            self._unwritten = True
             feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
             self._note(feedback)
             due = self._watch.is_due()
@@ -364,9 +360,7 @@ class Agent(ChangeMethods, AgentCore):
         return feedback
 
     def _make(self, what: str, name: Label | None, value: object, who: str, why: str) -> Change:
-        with self._lock, self._guard:
-            self._check_running()
-            self._unwritten = True
+        with self._lock, self._next_turn(), self._guard:
             change = as_json(Change(what, name, value, self._state.rounds, who, why, self._name))
             self._change(change)
             self._note(change)
@@ -376,9 +370,8 @@ class Agent(ChangeMethods, AgentCore):
 
     def close(self, decision: Decision | int | str) -> Feedback:
         """Close a decision that will get no further answer."""
-        with self._lock, self._guard:
-            self._check_running()
-            number, self._unwritten = self._state.find(decision), True
+        with self._lock, self._next_turn(), self._guard:
+            number = self._state.find(decision)
             self._state.close(number)
             feedback = Feedback(number, {}, True, self._name)
             self._note(feedback)
@@ -387,7 +380,10 @@ class Agent(ChangeMethods, AgentCore):
     def status(self) -> Status:
         """Return the status: each constraint with its average and band, regret, guarantee, and warnings."""
         status = report(self._copy(whole=False), self._misfits)
-        with self._lock:
+        if self._stopped is not None:
+            stopped = StatusWarning("stopped", f"the agent has stopped: {self._stopped}")
+            status = status._replace(warnings=(stopped, *status.warnings))
+        with self._lock, self._free_turn():
             problems = self._watch.new_warnings(list(status.warnings))
         announce([], problems, self._name, None)
         return status

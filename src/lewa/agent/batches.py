@@ -53,6 +53,7 @@ def in_bulk(state: AgentState) -> bool:
 def draw_batch(state: AgentState, n: int) -> list[Decision]:
     """Make n decisions in a row, over all actions; none of them closes another one."""
     driver, t, m = state.driver, state.rounds, state.driver.multiplier.size
+    state.changing = True
     actions, numbers, plays = driver.draw_many(t, n)
     ids, labels = range(t + 1, t + n + 1), state.setup.actions
     propensities = numbers[:, 0].copy()
@@ -141,6 +142,7 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if items is None or (kinds == {Decision} and not _fit(state, decisions, items)):
         return None
     index, chance, charged = items.actions, items.propensities, items.charged
+    state.changing = True
     learned = _add(state, rows, index, chance)
     learned_plays = np.zeros((len(rows), 0)) if items.plays is None else items.plays
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)

@@ -109,8 +109,8 @@ def encode(context: Context | None, values: object) -> Vector | None:
     return context.encode(values)
 
 
-def take_context(driver: Driver, sees: bool, decision: Decision, action: int | None, learns: bool) -> None:
-    """Show the learner the context of a recorded decision; refuse a record whose charges this agent would not have made.
+def recorded_context(driver: Driver, sees: bool, decision: Decision, action: int | None, learns: bool) -> Vector | None:
+    """Return the features of a recorded decision, if it has some; refuse charges that this agent would not have made.
 
     The action is None if the governor decided: the learner made no play then, and charged nothing.
     """
@@ -122,9 +122,10 @@ def take_context(driver: Driver, sees: bool, decision: Decision, action: int | N
             f"a decision of this agent has {size} features, got {len(decision.features)}: the record belongs to another "
             "agent"
         ) from None
-    if size:
-        _check_charges(driver.copy(), features, decision, action if learns else None)
-        driver.see(features)
+    if not size:
+        return None
+    _check_charges(driver.copy(), features, decision, action if learns else None)
+    return features
 
 
 def _check_charges(twin: Driver, features: Vector, decision: Decision, action: int | None) -> None:

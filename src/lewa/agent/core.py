@@ -4,7 +4,6 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from threading import Lock
 from typing import Self
 
 import numpy as np
@@ -12,7 +11,7 @@ import numpy as np
 from lewa.agent import files, forks, saved_state, setup
 from lewa.agent.batches import rehearse
 from lewa.agent.changes import apply_change
-from lewa.agent.contexts import take_context
+from lewa.agent.contexts import recorded_context
 from lewa.agent.exposure import mask
 from lewa.agent.journal import SNAPSHOT, Journal, newest_snapshot, read_tail
 from lewa.agent.journaling import Journaling
@@ -41,7 +40,7 @@ class AgentCore(Journaling):
     on_verdict: VerdictCallback | None  # called with a `VerdictChange`; it may be set at any time
 
     def _begin(self, state: AgentState) -> None:
-        self._state, self._lock = state, Lock()
+        self._state = state
         self._begin_journaling()
         self._policies: dict[str, Policy] = {}  # functions, which are never saved
         self._misfits = Misfits()  # of contexts that this process has seen
@@ -68,9 +67,7 @@ class AgentCore(Journaling):
         item = entry if isinstance(entry, Record) else record(entry)
         if isinstance(item, Change):
             item = as_json(item)
-        with self._lock, self._guard:
-            self._check_running()
-            self._unwritten = True
+        with self._lock, self._next_turn(), self._guard:
             self._fold(item)
             self._note(item)
 
@@ -102,7 +99,10 @@ class AgentCore(Journaling):
         masked = item.available is not None
         there = self._there(None if item.available is None else self._among(item.available))
         safe = state.ledger is not None and state.ledger.next_play(there, state.statistics) is not None
-        take_context(state.driver, self._looks, item, None if safe else i, state.learns)
+        features = recorded_context(state.driver, self._looks, item, None if safe else i, state.learns)
+        state.changing = True  # nothing is refused from here on
+        if features is not None:
+            state.driver.see(features)
         if state.driver.features and not safe:
             state.draw(there)  # as then: the room in which a learner works out its play is part of its state
         if state.regressors is not None:
@@ -114,12 +114,16 @@ class AgentCore(Journaling):
 
     def _announce(self) -> None:
         """Announce new verdicts and changes in the values of actions, outside the lock."""
-        with self._lock:
+        with self._lock, self._free_turn():
             changes, problems = self._watch.look(self._state)
         announce(changes, problems, self._name, self.on_verdict)
 
     def _change(self, change: Change) -> None:
-        apply_change(self._state, change)
+        """Apply a change to a copy, and let the copy take the place of the state in one step."""
+        twin = self._state.copy()
+        apply_change(twin, change)
+        twin.changing = True
+        self._state = twin
         self._know_actions()
 
     def _check_next(self, decision: Decision) -> tuple[int, float, Vector]:
@@ -258,7 +262,10 @@ class AgentCore(Journaling):
         }
 
     def _copy(self, whole: bool = True) -> AgentState:
-        with self._lock:
+        with self._lock, self._free_turn():
+            if whole:
+                self._check_whole()
+            self._stop_if_changing()  # a status says so
             return self._state.copy(whole)
 
     @classmethod

@@ -10,8 +10,12 @@ class ClosedError(ValueError):
 
 
 class StoppedError(RuntimeError):
-    """A call of an agent that has stopped: its process was forked, or its journal cannot be written."""
+    """A call of an agent that has stopped: an interrupt left half a change, a fork copied it, or its journal failed."""
 
 
-for _error in (UnknownError, ClosedError, StoppedError):
+class BusyError(RuntimeError):
+    """A call of an agent within another call of the same thread, for example from a signal handler."""
+
+
+for _error in (UnknownError, ClosedError, StoppedError, BusyError):
     _error.__module__ = "lewa.agent"  # what a traceback shows

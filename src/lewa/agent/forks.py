@@ -1,7 +1,7 @@
 """Agents in forked processes: the parent's agent continues, the child's copy stops."""
 
 import os
-from threading import Lock
+from threading import RLock
 from typing import Protocol
 from weakref import WeakSet
 
@@ -11,14 +11,16 @@ FORKED = "it was copied by a fork, and both copies would draw the same actions: 
 class Forkable(Protocol):
     """What is told of a fork."""
 
-    _lock: Lock
+    _lock: RLock
+
+    def _make_locks(self) -> None: ...
 
     def _stop(self, reason: str) -> None: ...
 
 
 _watched: "WeakSet[Forkable]" = WeakSet()
-_agents: list[Forkable] = []
-_forking = Lock()  # one fork at a time: a second one would forget what the first one holds
+_forks: list[list[Forkable]] = []  # the agents that each fork holds: a signal handler may fork within a fork
+_forking = RLock()  # one thread forks at a time
 
 
 def watch(agent: Forkable) -> None:
@@ -28,25 +30,25 @@ def watch(agent: Forkable) -> None:
 
 def _before() -> None:
     _forking.acquire()
-    _agents[:] = list(_watched)
-    for agent in _agents:  # so that none is copied in the middle of a step
+    agents = list(_watched)
+    _forks.append(agents)
+    for agent in agents:  # so that none is copied in the middle of a step of another thread
         agent._lock.acquire()
 
 
 def _in_parent() -> None:
-    for agent in _agents:
+    for agent in _forks.pop():
         agent._lock.release()
-    _agents.clear()
     _forking.release()
 
 
 def _in_child() -> None:
     global _forking
-    for agent in _agents:
-        agent._lock = Lock()
+    for agent in _forks.pop():
+        agent._make_locks()
         agent._stop(FORKED)
-    _agents.clear()
-    _forking = Lock()
+    _forks.clear()
+    _forking = RLock()
 
 
 if hasattr(os, "register_at_fork"):

@@ -1,35 +1,50 @@
-"""The part of an agent that writes its journal: every record before its call returns, and snapshots beside it."""
+"""The part of an agent that orders its calls and writes its journal: every record before its call returns."""
 
 import logging
 import os
 from collections.abc import Sequence
-from threading import Lock
+from threading import Lock, RLock
 from types import TracebackType
 from weakref import ref
 
 from lewa.agent import files
 from lewa.agent.compact import to_text
-from lewa.agent.errors import StoppedError
+from lewa.agent.errors import BusyError, StoppedError
 from lewa.agent.journal import SNAPSHOT, SNAPSHOT_EVERY, Journal
 from lewa.agent.records import Plain, Record
 from lewa.agent.rule_version import rule_version
 from lewa.agent.state import AgentState
-from lewa.validation import as_flag, as_path
+from lewa.validation import as_flag, as_path, short_repr
 
 log = logging.getLogger("lewa.agent")
+BUSY = (
+    "this thread is in the middle of another call of the agent: in a signal handler, set a flag, and call the agent after "
+    "that call has returned"
+)
 
 
 class Journaling:
-    """Start, write, stop and snapshot the journal of an agent. `AgentCore` adds the records, and `Agent` their methods."""
+    """Order the calls of an agent, and write its journal. `AgentCore` adds the records, and `Agent` their methods.
+
+    A call that changes the agent runs inside `with self._lock, self._next_turn(), self._guard`, one that reads it inside
+    `with self._lock, self._free_turn()`. Other threads wait for `_lock`. The thread that has it passes, and its second call,
+    from a signal handler for example, is refused while the first one has the `_turn`. Both are locks of the interpreter, so
+    that an interrupt at any place leaves neither of them locked.
+
+    A call sets `changing` of the state before its first change, when nothing is refused any more, and `_note` ends it after
+    the last change, with the record in the journal. An interrupt in between leaves half a change: the agent stops.
+    """
 
     _state: AgentState
-    _lock: Lock
 
     def _begin_journaling(self) -> None:
         self._journal: Journal | None = None
         self._stopped: str | None = None  # why nothing changes this agent any more
+        self._make_locks()
+
+    def _make_locks(self) -> None:
+        self._lock, self._turn = RLock(), Lock()
         self._guard: Guard | Lock = Lock()  # without a journal it guards nothing, at no cost
-        self._unwritten = False  # whether the agent may have changed since the last record
 
     def _plain(self, state: AgentState) -> Plain:
         raise NotImplementedError("an agent has it")
@@ -37,22 +52,47 @@ class Journaling:
     def _check_saved(self) -> None:
         raise NotImplementedError("an agent has it")
 
-    def _check_running(self) -> None:
-        if self._stopped is not None:
+    def _free_turn(self) -> Lock:
+        """Return the turn; raise an error if another call of this thread has it."""
+        if self._turn.locked():
+            raise BusyError(BUSY)
+        return self._turn
+
+    def _next_turn(self) -> Lock:
+        """Return the turn for a call that changes the agent; raise an error also if the agent has stopped."""
+        if self._stopped is not None or self._state.changing or self._turn.locked():
+            self._free_turn()
+            self._stop_if_changing()
             raise StoppedError(f"the agent has stopped: {self._stopped}")
+        return self._turn
+
+    def _check_whole(self) -> None:
+        """Raise an error if the state may be half of a change; an agent that stopped for another reason can be saved."""
+        self._stop_if_changing()
+        if self._state.changing:
+            raise StoppedError(f"the agent has stopped: {self._stopped}")
+
+    def _stop_if_changing(self, error: BaseException | None = None) -> None:
+        """Stop the agent if a call ended while it changed the state."""
+        if self._state.changing and self._stopped is None:
+            call = "a call was interrupted" if error is None else f"a call was interrupted by {short_repr(error)}"
+            if self._journal is None:
+                self._stop(f"{call} in the middle of a change: load the last saved file; the status can still be read")
+            else:
+                self._stop(f"{call}, and its journal {self._journal.path} may lack the record: open the journal again")
 
     def _stop(self, reason: str) -> None:
         self._stopped = reason
-        if self._journal is not None:
-            self._journal.close()
-            self._journal = None
+        journal, self._journal = self._journal, None
+        if journal is not None:
+            journal.close()
 
     def _note(self, item: Record) -> None:
         """Count a record that has changed the agent, and write it to the journal."""
         self._state.records += 1
         if self._journal is not None:
             self._write([item])
-        self._unwritten = False
+        self._state.changing = False
         if self._state.regressors is not None:
             self._state.regressors.tell()
 
@@ -60,7 +100,7 @@ class Journaling:
         self._state.records += len(items)
         if self._journal is not None and items:
             self._write(items)
-        self._unwritten = False
+        self._state.changing = False
         if self._state.regressors is not None:
             self._state.regressors.tell()
 
@@ -76,10 +116,13 @@ class Journaling:
                 journal.force()
         except OSError as error:
             self._stop(f"its journal {journal.path} could not be written ({error}): open the journal again")
+            self._state.changing = False  # the state is whole, and only its journal is not
             raise StoppedError(f"the agent has stopped: {self._stopped}") from error
         except BaseException as error:  # the agent has changed, but its journal lacks the change
             self._stop(f"a record was not written to its journal {journal.path} ({error!r}): open the journal again")
+            self._state.changing = False
             raise
+        self._state.changing = False
         if due:
             self._try_checkpoint(journal)
 
@@ -97,8 +140,7 @@ class Journaling:
         plays : bool
             Whether to write the whole play of each decision even if the learner does not need it.
         """
-        with self._lock:
-            self._check_running()
+        with self._lock, self._next_turn():
             if self._journal is not None:
                 raise ValueError(f"this agent already has a journal, {self._journal.path}")
             path, plays = as_path("the journal", path), as_flag("plays", plays)
@@ -110,7 +152,7 @@ class Journaling:
 
     def stop_journal(self) -> None:
         """Force all records to the disk and close the journal; the agent continues without a journal."""
-        with self._lock:
+        with self._lock, self._free_turn():
             if self._journal is not None:
                 try:
                     self._journal.force()
@@ -120,7 +162,8 @@ class Journaling:
 
     def checkpoint(self) -> None:
         """Write a snapshot beside the journal, from which `Agent.open` continues; this also happens automatically."""
-        with self._lock:
+        with self._lock, self._free_turn():
+            self._check_whole()
             if self._journal is None:
                 raise ValueError("the agent has no journal: call start_journal first, or use save")
             self._check_saved()
@@ -147,23 +190,14 @@ class Journaling:
 
 
 class Guard:
-    """Stop an agent with a journal whose call ends between a change and its record, as by Ctrl-C.
-
-    The next record would not fit to those before it, and the journal could not be read any more. A call sets `_unwritten`
-    when nothing but invalid values can stop it; `_note` ends that.
-    """
+    """Stop an agent with a journal as soon as a call ends in the middle of a change, so that the journal can be opened."""
 
     def __init__(self, agent: Journaling) -> None:
         self._agent = ref(agent)  # no circle: an agent that is dropped gives its journal back at once
 
     def __enter__(self) -> None:
-        agent = self._agent()
-        if agent is not None:
-            agent._unwritten = False
+        pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        agent = self._agent()
-        if agent is None or agent._journal is None or not agent._unwritten or kind is None or issubclass(kind, ValueError):
-            return
-        where = f"its journal {agent._journal.path} may lack the record"
-        agent._stop(f"a call was interrupted by {error!r}, and {where}: open the journal again")
+        if kind is not None and (agent := self._agent()) is not None:
+            agent._stop_if_changing(error)

@@ -23,6 +23,7 @@ CODES = (
     "horizon",
     "unanswered",
     "context",
+    "stopped",
 )  # of warnings, each of which is 0 where there is none: an alert needs a number
 
 

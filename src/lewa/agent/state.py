@@ -124,6 +124,7 @@ class AgentState(StateParts):
         pending = self.open[number]
         known = () if pending.units is None else pending.known()
         numbers = self.check_values(number, values, known)
+        self.changing = True
         whole = len(known) + len(numbers) == len(self._fields) and not self.setup.learns_at_close
         units = self._add(pending, numbers, whole)
         if self.ledger is not None:
@@ -171,6 +172,7 @@ class AgentState(StateParts):
 
         A complete answer that waited for the close is learned now.
         """
+        self.changing = True
         pending = self.open.pop(number)
         safe, known = self.delays.is_safe(number), pending.known()
         whole = len(known) == len(self._fields)

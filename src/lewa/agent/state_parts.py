@@ -32,6 +32,7 @@ class StateParts:
         self.sees_all = not driver.feedback.is_bandit
         self.statistics = Statistics.empty(setup.scales, K)
         self.rounds, self.records = 0, 0
+        self.changing = False  # while a call changes it: an interrupt leaves this as it is, until `Journaling` looks
         self.asleep: tuple[int, ...] = ()  # the actions that could not be drawn in the last decision
         self.open = OpenDecisions(fields, K, self.sees_all)
         self.counts = dict.fromkeys(COUNTS, 0)
