@@ -4,7 +4,7 @@ import json
 import os
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from lewa.agent.compact import from_text, to_text
 from lewa.agent.rule_version import explain_misfit, rule_version
 from lewa.version import __version__
 
+ASSETS = Path(__file__).parents[1] / "assets"
 KILLS = int(os.environ.get("LEWA_KILLS", "4"))
 
 
@@ -42,6 +43,19 @@ def live(agent: Agent, rounds: int, seed: int = 0) -> list[Record]:
         elif w < 0.95:
             records.append(agent.set_limit("cost", 0.3 + 0.2 * u, who="ops", why="ümlaut"))
     return records
+
+
+def chained(bodies: Iterable[bytes]) -> bytes:
+    """Return a journal of these lines: each checksum continues the one before."""
+    checksum, lines = 0, []
+    for body in bodies:
+        checksum = zlib.crc32(body, checksum)
+        lines.append(b"%08x %s\n" % (checksum, body))
+    return b"".join(lines)
+
+
+def bodies(journal: bytes) -> list[bytes]:
+    return [line[9:] for line in journal.splitlines()]
 
 
 @pytest.mark.parametrize("learner", ["anytime-bandit-lewa", "hp-bandit-lewa", "squarecb-lewa"])
@@ -114,7 +128,7 @@ def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=f"line {number} of .*journal is damaged"):
             Agent.open(path)
     body = to_text(Feedback(999, {"cost": 0.1}, agent="router")).encode()
-    path.write_bytes(b"".join(lines) + b"%08x %s\n" % (zlib.crc32(body), body))
+    path.write_bytes(chained([*bodies(b"".join(lines)), body]))
     with pytest.raises(ValueError, match=f"line {len(lines) + 1} of .*journal does not fit: decision 999 does not belong"):
         Agent.open(path)
     path.write_bytes(b"".join(lines))
@@ -128,6 +142,80 @@ def test_a_damaged_line_is_refused_with_its_number(tmp_path: Path) -> None:
         Agent.open(path)
     path.write_bytes(b"".join(lines[:4]))
     with pytest.raises(ValueError, match="has fewer records than its snapshot"):
+        Agent.open(path)
+
+
+def misplaced(lines: list[bytes]) -> Iterator[tuple[int, list[bytes]]]:
+    """Return each way to delete, repeat, swap or move one line, or to add one, with the first line that is then wrong."""
+    for n in range(1, len(lines)):
+        if n < len(lines) - 1:  # without its last lines a journal is whole: a crash may leave it so
+            yield n + 1, lines[:n] + lines[n + 1 :]
+            yield n + 1, [*lines[:n], lines[n + 1], lines[n], *lines[n + 2 :]]
+            yield n + 1, [*lines[:n], *lines[n + 1 :], lines[n]]
+        yield n + 2, [*lines[: n + 1], *lines[n:]]
+        body = lines[n][9:-1]
+        yield n + 1, [*lines[:n], b"%08x %s\n" % (zlib.crc32(body), body), *lines[n:]]
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_line_that_is_deleted_added_or_moved_is_refused_with_its_number(tmp_path: Path, snapshot: bool) -> None:
+    path = tmp_path / "journal"
+    agent = fresh(journal=path)
+    live(agent, 10)
+    read = 0  # bytes that are not read again
+    if snapshot:
+        agent.checkpoint()
+        read = path.stat().st_size
+    live(agent, 5)
+    agent.stop_journal()
+    whole = path.read_bytes()
+    lines, records = whole.splitlines(keepends=True), list(read_journal(path))
+    for number, wrong in misplaced(lines):
+        path.write_bytes(b"".join(wrong))
+        with pytest.raises(ValueError, match=rf"line {number} of .*journal is damaged or out of place: its checksum does"):
+            list(read_journal(path))
+        if snapshot and len(b"".join(wrong)) == len(whole) and b"".join(wrong)[read:] == whole[read:]:
+            opened = Agent.open(path)  # lines before the snapshot changed places, and the agent is the same
+            assert opened.snapshot() == agent.snapshot()
+            opened.stop_journal()
+            continue
+        with pytest.raises(ValueError, match=rf"line {number} of .*journal is damaged or out of place"):
+            Agent.open(path)
+    path.write_bytes(b"".join(lines[:-1]))  # only the end can be cut, as by a crash
+    assert list(read_journal(path)) == records[:-1]
+    again = Agent.open(path)
+    again.pull()
+    again.stop_journal()
+    assert Agent.open(path).snapshot() == again.snapshot()
+    path.write_bytes(b"".join(lines[:3]))
+    if snapshot:
+        with pytest.raises(ValueError, match="has fewer records than its snapshot"):
+            Agent.open(path)
+
+
+@pytest.mark.parametrize("snapshot", [False, True])
+def test_a_journal_of_version_1_opens_and_continues_as_it_is(tmp_path: Path, snapshot: bool) -> None:
+    path = tmp_path / "journal"
+    for end in ("", ".snapshot") if snapshot else ("",):
+        path.with_name(path.name + end).write_bytes((ASSETS / f"journal-v1{end}").read_bytes())
+    records = list(read_journal(path))
+    twin = Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", seed=7, name="router")
+    twin.replay(records)
+    agent = Agent.open(path)
+    assert agent.snapshot() == twin.snapshot()
+    made = live(agent, 5)
+    agent.checkpoint()
+    made += live(agent, 5)
+    agent.stop_journal()
+    for line in path.read_bytes().splitlines():
+        assert line[:9] == b"%08x " % zlib.crc32(line[9:])
+    assert [type(item) for item in read_journal(path)] == [type(item) for item in records + made]
+    assert len(json.loads((tmp_path / "journal.snapshot").read_text())["agent"]["place"]) == 2  # the version before reads it
+    assert Agent.open(path).snapshot() == agent.snapshot()
+    (tmp_path / "journal.snapshot").unlink()
+    damaged = path.read_bytes().replace(b'"cost":0.5', b'"cost":0.6', 1)
+    path.write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"line \d+ of .*journal is damaged: its checksum does not match"):
         Agent.open(path)
 
 
@@ -251,7 +339,7 @@ def test_a_record_that_an_earlier_rule_wrote_is_refused_with_the_reason_and_a_re
         record = from_text(lines[1][9:-1].decode())
         assert isinstance(record, Decision)
         drawn = to_text(record._replace(charged=(0.123,))).encode()
-        path.write_bytes(b"".join(b"%08x %s\n" % (zlib.crc32(line), line) for line in (body, drawn)))
+        path.write_bytes(chained([body, drawn]))
 
     path = tmp_path / "journal"
     agent = Agent(["a", "b"], [at_most("cost", 0.5)], context=[lewa.number("size", (0, 2))], journal=path)
@@ -285,12 +373,12 @@ def test_a_record_that_an_earlier_rule_wrote_is_refused_with_the_reason_and_a_re
 
 def with_rule(path: Path, rule: dict[str, str] | None) -> None:
     """Let the head of a journal say that another version of the rule wrote it, or none."""
-    first, rest = path.read_bytes().split(b"\n", 1)
-    text = first[9:].decode()
+    first, *rest = bodies(path.read_bytes())
+    text = first.decode()
     head, end = json.JSONDecoder().raw_decode(text)
     head = {**{name: value for name, value in head.items() if name != "rule"}, **({} if rule is None else {"rule": rule})}
     body = (json.dumps(head) + text[end:]).encode()
-    path.write_bytes(b"%08x %s\n" % (zlib.crc32(body), body) + rest)
+    path.write_bytes(chained([body, *rest]))
 
 
 OLD = {"lewa": "0.1.9", "stamp": "0123456789ab"}

@@ -179,8 +179,8 @@ class AgentCore(Journaling):
     ) -> Self:
         """Return the agent of a journal, from its newest snapshot and the records after it, and continue the journal.
 
-        An incomplete line at the end, which a crash may leave, is dropped with a warning. A damaged line raises ValueError
-        with its number, as does a journal that another process has open.
+        An incomplete line at the end, which a crash may leave, is dropped with a warning. A line that is damaged or
+        out of place raises ValueError with its number. So does a journal that another process has open.
 
         Parameters
         ----------

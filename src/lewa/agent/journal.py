@@ -1,7 +1,8 @@
 """A journal: the records of an agent in one file, one per line, each with a checksum, written before a call returns.
 
-The first line is the agent at the start of the journal. One process at a time has a journal open. If the process fails, no
-record is lost whose call has returned; `sync` determines what a power failure may lose.
+The first line is the agent at the start of the journal. A checksum continues that of the line before, so that a line that is
+deleted, moved, repeated or added is found; in version 1 it was of its own line only. One process at a time has a journal
+open. If the process fails, no record is lost whose call has returned; `sync` determines what a power failure may lose.
 """
 
 import json
@@ -25,7 +26,7 @@ except ImportError:  # a system without file locks
     fcntl = None  # type: ignore[assignment]
 
 log = logging.getLogger("lewa.agent")
-FORMAT = "lewa journal"
+FORMAT, VERSION = "lewa journal", 2  # version 1 is read, and continued as it is
 SYNCS = ("every", "batch", "never")
 BATCH_RECORDS, BATCH_SECONDS = 1000, 1.0  # after which "batch" forces records to the disk, whichever comes first
 SNAPSHOT_EVERY = 100_000  # records, after which a snapshot is written beside the journal
@@ -37,6 +38,14 @@ class Place(NamedTuple):
 
     line: int  # lines before it
     byte: int
+    checksum: int | None = None  # of the line before it, which the next one continues; None in version 1
+
+    def plain(self) -> list[int]:
+        """Return it as plain data for JSON."""
+        return [part for part in self if part is not None]
+
+
+START = Place(0, 0, 0)
 
 
 class Tail(NamedTuple):
@@ -62,8 +71,8 @@ class Journal:
         self._file = os.open(self.path, flags, 0o666)
         try:
             self._lock()
-            self.key, self.place = "", Place(0, os.fstat(self._file).st_size)
-            if new and self.place.byte:
+            self.key, self.place = "", START
+            if new and os.fstat(self._file).st_size:
                 raise ValueError(f"{path} is not empty: use Agent.open to continue a journal")
         except BaseException:
             self.close()
@@ -80,9 +89,15 @@ class Journal:
 
     def write(self, texts: Sequence[str]) -> None:
         """Append lines; they are with the operating system when this returns, and on the disk if `sync` says so."""
-        data = b"".join(map(_line, texts))
+        lines, checksum = [], self.place.checksum
+        for text in texts:
+            body = text.encode()
+            value = zlib.crc32(body, checksum or 0)
+            lines.append(b"%08x %s\n" % (value, body))
+            checksum = None if checksum is None else value
+        data = b"".join(lines)
         self._append(data)
-        self.place = Place(self.place.line + len(texts), self.place.byte + len(data))
+        self.place = Place(self.place.line + len(texts), self.place.byte + len(data), checksum)
         self._unsynced += len(texts)
         if (
             self.sync == "every"
@@ -118,7 +133,7 @@ class Journal:
     def begin(self, snapshot: JsonObject, rule: JsonObject) -> None:
         """Write the first line: the agent, and the version of its rule."""
         self.key = secrets.token_hex(8)
-        head = {"format": FORMAT, "version": 1, "key": self.key, "rule": rule}
+        head = {"format": FORMAT, "version": VERSION, "key": self.key, "rule": rule}
         self.write([json.dumps(head) + " " + files.to_json(snapshot)])
         self.force()
 
@@ -140,13 +155,13 @@ class Journal:
 
 
 def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
-    """Return the records of a journal, one after the other; refuse a damaged line with its number.
+    """Return the records of a journal, one after the other; refuse a line that is damaged or out of place with its number.
 
     A part of a line at the end, which a crash may leave, is passed over.
     """
     with open(as_path("path", path), "rb") as file:
-        _start(file, path)
-        for text in _texts(file, path, 2):
+        *_, place = _start(file, path)
+        for text, _ in _lines(file, path, place):
             if text is not None:
                 yield from_text(text)
 
@@ -154,24 +169,45 @@ def read_journal(path: str | os.PathLike[str]) -> Iterator[Record]:
 def read_tail(path: str | os.PathLike[str], snapshot: Plain | None) -> Tail:
     """Return the records after a snapshot of this journal; all records without such a snapshot."""
     with open(path, "rb") as file:
-        (key, rule, start), line = _start(file, path), 1
+        key, rule, start, place = _start(file, path)
         if snapshot is not None and snapshot.get("journal") == key:
-            start, rule, (line, byte) = snapshot, snapshot.get("rule"), Place(*snapshot["place"])
-            if not file.tell() <= byte <= os.fstat(file.fileno()).st_size:
-                raise ValueError(
-                    f"{path} has fewer records than its snapshot: records are missing at its end; put the whole journal "
-                    f"back, or load {os.path.realpath(path) + SNAPSHOT} and start a new journal"
-                )
-            file.seek(byte)
+            start, rule, place = snapshot, snapshot.get("rule"), Place(*snapshot["place"])
+            _find(file, path, place)
         items: list[Record] = []
-        end, cut = Place(line, file.tell()), False
-        for text in _texts(file, path, line + 1):
+        end, cut = place, False
+        for text, after in _lines(file, path, place):
             if text is None:
                 cut = True
             else:
                 items.append(from_text(text))
-                end = Place(line + len(items), file.tell())
+                end = after
         return Tail(key, start, items, end, cut, rule)
+
+
+def _find(file: IO[bytes], path: str | os.PathLike[str], place: Place) -> None:
+    """Go to the place of a snapshot; refuse a journal that does not have it, with the first line that does not fit."""
+    if file.tell() <= place.byte <= os.fstat(file.fileno()).st_size:
+        file.seek(place.byte)
+        try:
+            next(_lines(file, path, place), None)
+            file.seek(place.byte)
+            return
+        except ValueError:
+            _check(file, path)
+            raise
+    _check(file, path)
+    raise ValueError(
+        f"{path} has fewer records than its snapshot: records are missing at its end; put the whole journal back, or load "
+        f"{os.path.realpath(path) + SNAPSHOT} and start a new journal"
+    )
+
+
+def _check(file: IO[bytes], path: str | os.PathLike[str]) -> None:
+    """Refuse the first line of the whole journal that is damaged or out of place."""
+    file.seek(0)
+    *_, place = _start(file, path)
+    for _ in _lines(file, path, place):
+        pass
 
 
 def newest_snapshot(path: str | os.PathLike[str]) -> Plain | None:
@@ -185,31 +221,29 @@ def newest_snapshot(path: str | os.PathLike[str]) -> Plain | None:
         return None
 
 
-def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, object, Plain]:
-    text = next(_texts(file, path, 1), None) or ""
+def _start(file: IO[bytes], path: str | os.PathLike[str]) -> tuple[str, object, Plain, Place]:
+    """Return the key, the rule and the agent in the first line, and the place after it."""
+    text, place = next(_lines(file, path, START), (None, START))
     try:
-        head, end = json.JSONDecoder().raw_decode(text)
-        snapshot: Plain = json.loads(text[end:])
+        head, end = json.JSONDecoder().raw_decode(text or "")
+        snapshot: Plain = json.loads((text or "")[end:])
     except ValueError:
         raise ValueError(f"{path} is not a journal, or has only a part of its first line") from None
-    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") != 1:
-        raise ValueError(f"{path} is not a journal of version 1: it begins with {short_repr(head)}")
-    return str(head.get("key")), head.get("rule"), snapshot
+    if not isinstance(head, dict) or head.get("format") != FORMAT or head.get("version") not in (1, VERSION):
+        raise ValueError(f"{path} is not a journal of version 1 or {VERSION}: it begins with {short_repr(head)}")
+    return str(head.get("key")), head.get("rule"), snapshot, place if head["version"] > 1 else place._replace(checksum=None)
 
 
-def _texts(file: IO[bytes], path: str | os.PathLike[str], number: int) -> Iterator[str | None]:
-    """Return the text of each line, and None for a part of a line at the end."""
+def _lines(file: IO[bytes], path: str | os.PathLike[str], place: Place) -> Iterator[tuple[str | None, Place]]:
+    """Return the text of each line from a place on, with the place after it; None for a part of a line at the end."""
     while data := file.readline():
         if not data.endswith(b"\n"):
-            yield None
+            yield None, place
             return
         body = data[9:-1]
-        if data[:9] != b"%08x " % zlib.crc32(body):
-            raise ValueError(f"line {number} of {path} is damaged: its checksum does not match")
-        yield body.decode()
-        number += 1
-
-
-def _line(text: str) -> bytes:
-    body = text.encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
+        checksum = zlib.crc32(body, place.checksum or 0)
+        if data[:9] != b"%08x " % checksum:
+            what = "damaged" if place.checksum is None else "damaged or out of place"
+            raise ValueError(f"line {place.line + 1} of {path} is {what}: its checksum does not match")
+        place = Place(place.line + 1, place.byte + len(data), None if place.checksum is None else checksum)
+        yield body.decode(), place

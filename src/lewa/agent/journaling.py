@@ -172,7 +172,7 @@ class Journaling:
     def _checkpoint(self, journal: Journal) -> None:
         journal.force()
         self._snapshot_at = self._state.records + SNAPSHOT_EVERY
-        where = {"journal": journal.key, "place": list(journal.place), "rule": rule_version(self._state.setup.learner)}
+        where = {"journal": journal.key, "place": journal.place.plain(), "rule": rule_version(self._state.setup.learner)}
         files.write(journal.path + SNAPSHOT, {**self._plain(self._state), **where})
 
     def _try_checkpoint(self, journal: Journal) -> None:
