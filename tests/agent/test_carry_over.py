@@ -12,13 +12,16 @@ from lewa import Agent, Governor, at_least, at_most, category
 from lewa.agent.constraint import Constraint
 from lewa.agent.records import Record
 from lewa.learners import ALL
+from lewa.types import Vector
 
 COST = {"small": 0.0004, "medium": 0.0015, "large": 0.006}
 GOOD = {"small": 0.62, "medium": 0.74, "large": 0.86}
 ROUTES = list(COST)
 
 
-def route(limit: Constraint, rounds: int, quiet: tuple[int, int], at: dict[int, Callable[[Agent], object]] | None = None):
+def route(
+    limit: Constraint, rounds: int, quiet: tuple[int, int], at: dict[int, Callable[[Agent], object]] | None = None
+) -> tuple[Agent, Vector]:
     """Return the agent and the bills of a router to which for a time only the small model is available."""
     agent, bills = Agent(ROUTES, [limit], seed=7), []
     for t, luck in enumerate(np.random.default_rng(1).random(rounds)):
@@ -32,7 +35,7 @@ def route(limit: Constraint, rounds: int, quiet: tuple[int, int], at: dict[int, 
     return agent, np.array(bills)
 
 
-def after(bills: Any, quiet: tuple[int, int]) -> float:
+def after(bills: Vector, quiet: tuple[int, int]) -> float:
     """Return the dollars per 1,000 requests in the first 1,000 after the quiet time."""
     return float(1000 * bills[quiet[1] : quiet[1] + 1000].mean())
 

@@ -222,8 +222,8 @@ def _refunds(state: AgentState, f: int) -> list[str]:
         ]
     remedy = "; at_most(..., refunds=True) or a wider range counts them in full" if most else ""
     return [
-        f"{values}; the average and the debt count them in full, but the verdict, the band, caps and the rules of a watchdog "
-        f"count each as {low if most else high:g}{remedy}"
+        f"{values}; the average and the debt count them in full, but the verdict, the band, caps and the rules of a "
+        f"watchdog count each as {low if most else high:g}{remedy}"
     ]
 
 
