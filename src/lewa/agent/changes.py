@@ -83,19 +83,13 @@ def _set_range(state: "AgentState", change: Change) -> None:
 def _set_carry_over(state: "AgentState", change: Change) -> None:
     """Carry over more or less from now on; credit above the new amount is written off at once."""
     setup, j = state.setup, _constraint(state.setup, change.name)
-    _replace(state, j, setup.constraints[j].changed(carry_over=_told(change)))
+    _replace(state, j, setup.constraints[j].changed(carry_over=change.value))
     state.hold_credit()
 
 
 def _set_refunds(state: "AgentState", change: Change) -> None:
     setup, j = state.setup, _constraint(state.setup, change.name)
-    _replace(state, j, setup.constraints[j].changed(refunds=_told(change)))
-
-
-def _told(change: Change) -> object:
-    if change.value is None:
-        raise ValueError(f"a change of {change.what} needs a value, got None")
-    return change.value
+    _replace(state, j, setup.constraints[j].changed(refunds=change.value))
 
 
 def _replace(state: "AgentState", j: int, new: Constraint) -> None:

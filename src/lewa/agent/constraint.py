@@ -39,17 +39,15 @@ class Constraint(NamedTuple):
         """Return the largest credit that is carried over, in the user's units."""
         return CREDIT[self.carry_over] if isinstance(self.carry_over, str) else self.carry_over
 
-    def changed(
-        self, limit: object = None, ends: object = None, carry_over: object = None, refunds: object = None
-    ) -> "Constraint":
-        """Return the constraint with these fields changed, and all else as it is; raise ValueError if it is not valid."""
-        valid = checked(
-            self.name, self.sense, self.limit if limit is None else limit, (self.low, self.high) if ends is None else ends
-        )
+    def changed(self, **terms: object) -> "Constraint":
+        """Return the constraint with another limit, range (`ends`), carry_over or refunds, and all else as it is.
+
+        Raise ValueError if it is not valid.
+        """
+        ends = terms.get("ends", (self.low, self.high))
+        valid = checked(self.name, self.sense, terms.get("limit", self.limit), ends)
         made = self._replace(limit=valid.limit, low=valid.low, high=valid.high)
-        return _with_terms(
-            made, self.carry_over if carry_over is None else carry_over, self.refunds if refunds is None else refunds
-        )
+        return _with_terms(made, terms.get("carry_over", self.carry_over), terms.get("refunds", self.refunds))
 
     def __str__(self) -> str:
         return f"{self.name} {self.sense} {self.limit:g}"

@@ -149,8 +149,9 @@ class StateParts:
         zero, span = constraint.scale
         clipped = n * zero + span * statistics.unit_sum.item(j + 1)
         base = self.debt_base.item(j)
-        told, clipped = (base + sign * (total - n * constraint.limit) for total in (statistics.total.item(j + 1), clipped))
-        return told, clipped
+        totals = statistics.total.item(j + 1), clipped
+        reported, clipped = (base + sign * (total - n * constraint.limit) for total in totals)
+        return reported, clipped
 
     def hold_credit(self) -> None:
         """Write off the credit that is not carried over: in the debts of the status, and in that of the learner."""

@@ -98,13 +98,13 @@ class Reading(NamedTuple):
 @np.errstate(all="ignore")
 def reading_of(state: AgentState, f: int) -> Reading:
     """Return what a rule about field f is judged by now."""
-    constraint, (told, clipped) = state.setup.constraints[f - 1], state.debts(f - 1)
+    constraint, (reported, clipped) = state.setup.constraints[f - 1], state.debts(f - 1)
     low, high, _ = verdict_of(state, f)
     ends: tuple[float | None, float | None] = None, None
     if state.statistics.count[f]:
         share = (1 - LEVEL) / len(state.setup.constraints) / 2
         ends = _clipped_band(state, f, lambda spread, alpha: float(reach(spread, alpha)), share / 2)
-    debt = told if isfinite(told) else None
+    debt = reported if isfinite(reported) else None
     if not constraint.refunds:
         debt = clipped if debt is None else max(debt, clipped)
     return Reading(constraint.sense, low, high, debt, *ends, clipped)

@@ -41,8 +41,8 @@ class Spending:
         worst = self.cap.worst.get(str(agent.setup.actions[action]), self._line(agent).high)
         if reserve is None or self.cap.line not in reserve:
             return worst
-        told = reserve[self.cap.line]
-        return told if self.cap.trust_reserve or not rules else max(told, worst)
+        wanted = reserve[self.cap.line]
+        return wanted if self.cap.trust_reserve or not rules else max(wanted, worst)
 
     def _line(self, agent: Agent) -> Constraint:
         return next(line for line in agent.setup.constraints if line.name == self.cap.line)
