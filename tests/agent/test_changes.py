@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -309,6 +310,9 @@ def test_a_retired_action_caps_no_price_any_more_and_the_status_says_so() -> Non
 ALL_CHANGES: dict[str, Callable[[Agent, str], Change]] = {
     "limit": lambda agent, name: agent.set_limit(name, 0.3),
     "range": lambda agent, name: agent.set_range(name, (-1, 2)),
+    "carry_over": lambda agent, name: agent.set_carry_over(name, 0.1),
+    "refunds": lambda agent, name: agent.set_refunds(name, False),
+    "forgive": lambda agent, name: agent.forgive(name),
     "add": lambda agent, name: agent.add_action("new"),
     "retire": lambda agent, name: agent.retire_action("z"),
     "mode": lambda agent, name: agent.set_mode("frozen"),
@@ -320,8 +324,16 @@ ALL_CHANGES: dict[str, Callable[[Agent, str], Change]] = {
 CHANGED: dict[str, dict[str, Any]] = {
     "limit": {"limit": 0.3},
     "range": {"low": -1.0, "high": 2.0},
+    "carry_over": {"carry_over": 0.1},
+    "refunds": {"refunds": False},
 }  # the only fields that a change may change
 GROUPS: tuple[Group | None, ...] = (None, "tenant", {"tenant": "b"})
+KINDS: dict[str, Callable[..., Constraint]] = {
+    "at_most": at_most,
+    "at_least": at_least,
+    "at_most, carry_over, refunds": partial(at_most, carry_over=0.05, refunds=True),
+    "at_least, carry_over": partial(at_least, carry_over="none"),
+}
 
 
 @pytest.mark.plain
@@ -331,12 +343,13 @@ def test_the_list_of_changes_is_whole() -> None:
 
 @pytest.mark.plain
 @pytest.mark.parametrize("group", GROUPS, ids=str)
-@pytest.mark.parametrize("make", [at_most, at_least])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("what", ALL_CHANGES)
 def test_a_change_keeps_all_other_fields_of_every_constraint(
-    what: str, make: Callable[..., Constraint], group: Group | None, tmp_path: Path
+    what: str, kind: str, group: Group | None, tmp_path: Path
 ) -> None:
     """Also in a snapshot, in a file, in a journal and in a replay; and the values of groups still count."""
+    make = KINDS[kind]
 
     def new() -> Agent:
         context = [category("tenant", ["a", "b"])]

@@ -15,7 +15,7 @@ import pytest
 
 import lewa
 from lewa import Agent, at_most
-from lewa.agent import ClosedError, Record, StoppedError, read_journal
+from lewa.agent import ClosedError, Feedback, Record, StoppedError, read_journal
 from lewa.agent.state import AgentState
 
 HALF = "half a \ud83d"  # a surrogate without its partner, as a careless decoder leaves it
@@ -278,9 +278,10 @@ def test_an_answer_for_a_retired_action_counts_and_the_action_stays_away(tmp_pat
 
 
 def test_values_at_the_ends_of_what_floats_hold_leave_an_agent_that_can_be_saved(tmp_path: Path) -> None:
+    """Earlier versions accepted them, so that journals have them."""
     agent = fresh(learner="auto")
     for value in (1e308, -1e308, 5e-324, 10**300, 1e7, 0.1):
-        agent.update(agent.pull(), reward=0.5, cost=value)
+        agent.apply(Feedback(agent.pull().id, {"reward": 0.5, "cost": value}))
     status = agent.status()
     assert str(status)
     assert status.lines[0].verdict == "undecided"

@@ -7,6 +7,7 @@ import pytest
 
 import lewa
 from lewa import Agent, at_least, at_most
+from lewa.agent import Feedback
 from lewa.agent.constraint import Constraint
 from lewa.agent.diagnostics import suggest_range
 from lewa.kernels import rest
@@ -292,7 +293,7 @@ def test_a_suggested_range_holds_what_was_seen(
 def test_a_status_survives_values_and_chances_at_the_end_of_what_floats_hold() -> None:
     agent = Agent(["a", "b"], [at_most("cost", 0.4)], goal="proved")
     for value in (1e308, -1e308, 5e-324):
-        agent.update(agent.pull(), reward=value, cost=value)
+        agent.apply(Feedback(agent.pull().id, {"reward": value, "cost": value}))  # of a journal of an earlier version
     pattern = agent.pull()
     for number in (5, 6, 7):  # 1/chance adds up to more than a float holds
         agent.apply(pattern._replace(id=number, round=number, probability=2.3e-308, play_bytes=b""))

@@ -147,7 +147,12 @@ def test_the_bills_of_a_period_never_come_to_more_than_the_cap(web: Client, tmp_
 
 
 def test_a_reservation_counts_until_the_bill_comes(web: Client) -> None:
-    assert web.call("POST", "/v1/agents", {**SAFE, "caps": [{"line": "cost", "total": 1, "per": "day"}]})[0] == 201
+    assert (
+        web.call(
+            "POST", "/v1/agents", {**SAFE, "caps": [{"line": "cost", "total": 1, "per": "day", "trust_reserve": True}]}
+        )[0]
+        == 201
+    )
     made = decide(web, 2, reserve={"cost": 0.5})
     assert [one["by"] for one in [*made, *decide(web)]] == ["learner", "learner", "cap"]
     web.call("POST", f"{AGENT}/feedback", [{"decision": made[0]["decision"], "cost": 0.1}])

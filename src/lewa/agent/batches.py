@@ -46,8 +46,10 @@ class Feedbacks(Sequence[Feedback]):
 
 
 def in_bulk(state: AgentState) -> bool:
-    """Return whether compiled code may draw and learn: no context, governor or retired action, and a mode that learns."""
-    return not state.driver.features and state.ledger is None and state.learns and not state.retired
+    """Return whether compiled code may draw and learn: no context, governor, retired action or limit on what is carried
+    over, and a mode that learns.
+    """
+    return not (state.driver.features or state.ledger or state.retired or state.credits) and state.learns
 
 
 def draw_batch(state: AgentState, n: int) -> list[Decision]:
@@ -200,7 +202,8 @@ def _rows(state: AgentState, values_told: Sequence[Mapping[str, Input]]) -> Matr
         if set(map(type, column)) != {float}:
             return None
         table[:, f] = column
-    return table if np.isfinite(table).all() else None
+    low, high = np.array(state.bounds).T
+    return table if ((low <= table) & (table <= high)).all() else None
 
 
 def _add(state: AgentState, values: Matrix, actions: Indices, propensities: Vector) -> Matrix:

@@ -10,7 +10,7 @@ from lewa.units import as_number
 
 
 class ChangeMethods:
-    """The part of `Agent` that changes limits, ranges, actions and the mode."""
+    """The part of `Agent` that changes limits, ranges, debts, actions and the mode."""
 
     if TYPE_CHECKING:
 
@@ -49,6 +49,38 @@ class ChangeMethods:
             Who makes the change, and why: they are part of the record.
         """
         return self._make("range", name, ends, who, why)
+
+    def set_carry_over(self, name: str, carry_over: str | float, *, who: str = "", why: str = "") -> Change:
+        """Change how much of what was saved may be spent later; credit above that is written off at once.
+
+        Parameters
+        ----------
+        name : str
+            The name of the constraint.
+        carry_over : "all", "none" or float
+            All of it, nothing, or at most this amount, in your units.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
+        return self._make("carry_over", name, carry_over, who, why)
+
+    def set_refunds(self, name: str, refunds: bool, *, who: str = "", why: str = "") -> Change:
+        """Change whether values below the range of a limit with `at_most` are legal, and count in full."""
+        return self._make("refunds", name, refunds, who, why)
+
+    def forgive(self, name: str, *, who: str = "", why: str = "") -> Change:
+        """Forgive the debt of a constraint, or its credit: both begin anew at 0.
+
+        The average and the verdict do not change, as they count all values. Open decisions count when their answers come.
+
+        Parameters
+        ----------
+        name : str
+            The name of the constraint.
+        who, why : str
+            Who makes the change, and why: they are part of the record.
+        """
+        return self._make("forgive", name, None, who, why)
 
     def add_action(
         self,

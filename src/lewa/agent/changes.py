@@ -1,4 +1,7 @@
-"""Changes of a running agent: a new limit or range, an action added or retired, another mode. Each is a record."""
+"""Changes of a running agent: a new limit or range, debt forgiven, an action added or retired, another mode.
+
+Each is a record.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -77,6 +80,32 @@ def _set_range(state: "AgentState", change: Change) -> None:
     _adopt(state, j, new)
 
 
+def _set_carry_over(state: "AgentState", change: Change) -> None:
+    """Carry over more or less from now on; credit above the new amount is written off at once."""
+    setup, j = state.setup, _constraint(state.setup, change.name)
+    _replace(state, j, setup.constraints[j].changed(carry_over=change.value))
+    state.hold_credit()
+
+
+def _set_refunds(state: "AgentState", change: Change) -> None:
+    setup, j = state.setup, _constraint(state.setup, change.name)
+    _replace(state, j, setup.constraints[j].changed(refunds=change.value))
+
+
+def _replace(state: "AgentState", j: int, new: Constraint) -> None:
+    """Replace a constraint by one whose limit and range are the same, so that the learner goes on as it is."""
+    constraints = list(state.setup.constraints)
+    constraints[j] = new
+    state.adopt(replace(state.setup, constraints=tuple(constraints)))
+
+
+def _forgive(state: "AgentState", change: Change) -> None:
+    j = _constraint(state.setup, change.name)
+    if change.value is not None:
+        raise ValueError(f"all of a debt or credit is forgiven, so the change has no value, got {short_repr(change.value)}")
+    state.forgive(j)
+
+
 def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
     setup = state.setup
     constraints = _check_constraints(setup, j, new)
@@ -84,8 +113,7 @@ def _adopt(state: "AgentState", j: int, new: Constraint) -> None:
     floor = [constraint.floor for constraint in constraints]
     learner, learner_state = state.driver.learner.with_floor(state.driver.state, floor)
     state.driver.adopt(learner, learner_state)
-    state.setup = replace(setup, constraints=constraints, learner=learner)
-    state.prior_units = state.setup.prior_units()
+    state.adopt(replace(setup, constraints=constraints, learner=learner))
     if state.ledger is not None and rule is not None:
         state.ledger.change(rule)
 
@@ -193,10 +221,7 @@ def _set_governor(state: "AgentState", change: Change) -> None:
     if old is not None:
         old.restart(rule, state.rounds)
         return
-    signs = [1.0 if constraint.sense == "at most" else -1.0 for constraint in setup.constraints]
-    limits = [constraint.limit for constraint in setup.constraints]
-    beyond = state.statistics.total[1:] - state.statistics.count[1:] * limits
-    ledger = DebtLedger(rule, (state.debt_base + signs * beyond).tolist(), state.rounds)
+    ledger = DebtLedger(rule, [state.debts(j)[0] for j in range(len(setup.constraints))], state.rounds)
     ledger.take_over({t: [setup.fields[f] for f in pending.known()] for t, pending in state.open.items()})
     state.ledger = ledger
 
@@ -204,6 +229,9 @@ def _set_governor(state: "AgentState", change: Change) -> None:
 CHANGES = {
     "limit": _set_limit,
     "range": _set_range,
+    "carry_over": _set_carry_over,
+    "refunds": _set_refunds,
+    "forgive": _forgive,
     "add": _add,
     "retire": _retire,
     "mode": _set_mode,

@@ -1,11 +1,13 @@
 """The constraints of an agent, in the user's units; `lewa.units` converts them to the learner's units."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 from lewa.units import Scale, as_number, as_range, scale_of
-from lewa.validation import is_unicode, short_repr
+from lewa.validation import as_flag, is_unicode, short_repr
 
+CREDIT = {"all": inf, "none": 0.0}  # how much of what was saved is carried over, by the word for it
 Group = str | Mapping[str, str | int]  # a column, or a level of one: {"tier": "premium"}
 
 
@@ -19,6 +21,8 @@ class Constraint(NamedTuple):
     high: float  # the greatest value
     quantity: str | None = None  # the quantity, for a constraint of a group of requests
     group: tuple[str, str | int | None] | None = None  # its column and level; None as the level stands for every level
+    carry_over: str | float = "all"  # what may be spent later of what was saved: "all", "none", or at most so much
+    refunds: bool = False  # whether values below the range count in full in verdicts, caps and the rules of a watchdog
 
     @property
     def scale(self) -> Scale:
@@ -30,12 +34,20 @@ class Constraint(NamedTuple):
         """Return the limit as the learner's floor."""
         return self.scale.unit(self.limit)
 
-    def changed(self, limit: object = None, ends: object = None) -> "Constraint":
-        """Return the constraint with another limit or range, and all else as it is; raise ValueError if it is not valid."""
-        valid = checked(
-            self.name, self.sense, self.limit if limit is None else limit, (self.low, self.high) if ends is None else ends
-        )
-        return self._replace(limit=valid.limit, low=valid.low, high=valid.high)
+    @property
+    def credit(self) -> float:
+        """Return the largest credit that is carried over, in the user's units."""
+        return CREDIT[self.carry_over] if isinstance(self.carry_over, str) else self.carry_over
+
+    def changed(self, **terms: object) -> "Constraint":
+        """Return the constraint with another limit, range (`ends`), carry_over or refunds, and all else as it is.
+
+        Raise ValueError if it is not valid.
+        """
+        ends = terms.get("ends", (self.low, self.high))
+        valid = checked(self.name, self.sense, terms.get("limit", self.limit), ends)
+        made = self._replace(limit=valid.limit, low=valid.low, high=valid.high)
+        return _with_terms(made, terms.get("carry_over", self.carry_over), terms.get("refunds", self.refunds))
 
     def __str__(self) -> str:
         return f"{self.name} {self.sense} {self.limit:g}"
@@ -46,6 +58,8 @@ def at_most(
     limit: float,
     range: tuple[float, float] = (0, 1),  # noqa: A002  the user's word for it
     group: Group | None = None,
+    carry_over: str | float = "all",
+    refunds: bool = False,
 ) -> Constraint:
     """Require that the average of a quantity is at most a limit.
 
@@ -60,13 +74,19 @@ def at_most(
     group : str or mapping, optional
         A category of the context: each of its levels gets a constraint of its own, with the average over its
         requests. {column: level} is one of them.
+    carry_over : "all", "none" or float
+        What may be spent later of what was saved: all of it, nothing, or at most this amount, in your units. With "all",
+        spending after a quiet time may be twice the limit until the savings are spent.
+    refunds : bool
+        Whether values below the range are legal. If so, they count in full; if not, verdicts, caps and the rules of a
+        watchdog count them as the lower end of the range.
 
     >>> at_most("cost", 0.002, range=(0, 0.05)).floor
     0.96
     >>> str(at_most("cost", 0.003, group={"tier": "premium"}))
     'cost of premium at most 0.003'
     """
-    return _grouped(checked(name, "at most", limit, range), group)
+    return _with_terms(_grouped(checked(name, "at most", limit, range), group), carry_over, refunds)
 
 
 def at_least(
@@ -74,6 +94,7 @@ def at_least(
     limit: float,
     range: tuple[float, float] = (0, 1),  # noqa: A002
     group: Group | None = None,
+    carry_over: str | float = "all",
 ) -> Constraint:
     """Require that the average of a quantity is at least a limit.
 
@@ -88,11 +109,14 @@ def at_least(
     group : str or mapping, optional
         A category of the context: each of its levels gets a constraint of its own, with the average over its
         requests. {column: level} is one of them.
+    carry_over : "all", "none" or float
+        How much of an excess over the limit may be used up later: all of it, nothing, or at most this amount, in your
+        units.
 
     >>> at_least("quality", 4, range=(1, 5)).floor
     0.75
     """
-    return _grouped(checked(name, "at least", limit, range), group)
+    return _with_terms(_grouped(checked(name, "at least", limit, range), group), carry_over)
 
 
 def of_group(constraint: Constraint, column: str, level: str | int) -> Constraint:
@@ -112,26 +136,37 @@ def _grouped(constraint: Constraint, group: Group | None) -> Constraint:
     raise ValueError(f"a group must be a column of the context, or one level as {{column: level}}, got {short_repr(group)}")
 
 
-def from_plain(
-    name: str,
-    sense: str,
-    line: float,
-    low: float,
-    high: float,
-    quantity: str | None = None,
-    group: tuple[str, str | int] | None = None,
-) -> Constraint:
+def _with_terms(constraint: Constraint, carry_over: object, refunds: object = False) -> Constraint:
+    """Return the constraint with what is carried over, and whether there are refunds; raise ValueError if it is invalid."""
+    name, legal = constraint.name, as_flag("refunds", refunds)
+    if legal and constraint.sense != "at most":
+        raise ValueError(f"refunds are values below the range of a limit with at_most, got refunds=True for {constraint}")
+    words = isinstance(carry_over, str)
+    if words and carry_over not in CREDIT:
+        raise ValueError(f"carry_over of {name} must be 'all', 'none' or a number, got {short_repr(carry_over)}")
+    if isinstance(carry_over, bool) or (not words and as_number(f"carry_over of {name}", carry_over) < 0):
+        raise ValueError(f"carry_over of {name} must be at least 0, got {short_repr(carry_over)}")
+    return constraint._replace(carry_over=carry_over if words else float(carry_over), refunds=legal)  # type: ignore[arg-type]
+
+
+def from_plain(name: str, sense: str, line: float, low: float, high: float, **further: Any) -> Constraint:
     """Return the constraint that `to_plain` wrote."""
     if sense not in ("at most", "at least"):
         raise ValueError(f"the sense of a constraint must be 'at most' or 'at least', got {sense!r}")
     made = checked(name, sense, line, (low, high))
-    return made if group is None else made._replace(quantity=quantity, group=(group[0], group[1]))
+    unknown = sorted(further.keys() - Constraint._field_defaults.keys())
+    if unknown:
+        raise ValueError(f"a saved constraint has no field {unknown[0]!r}")
+    if (group := further.get("group")) is not None:
+        made = made._replace(quantity=further.get("quantity"), group=(group[0], group[1]))
+    return _with_terms(made, further.get("carry_over", "all"), further.get("refunds", False))
 
 
 def to_plain(constraint: Constraint) -> dict[str, object]:
-    """Return the constraint as plain data for JSON; files of version 1 call the limit "line", and know no groups."""
-    plain = {"line" if name == "limit" else name: value for name, value in constraint._asdict().items()}
-    return {name: value for name, value in plain.items() if value is not None}
+    """Return the constraint as plain data for JSON, without fields that say nothing; version 1 calls the limit "line"."""
+    usual = Constraint._field_defaults
+    fields = {name: value for name, value in constraint._asdict().items() if name not in usual or value != usual[name]}
+    return {"line" if name == "limit" else name: value for name, value in fields.items()}
 
 
 def checked(name: str, sense: str, limit: object, ends: object) -> Constraint:

@@ -91,7 +91,7 @@ class AgentCore(Journaling):
         if item.closed:
             self._state.close(number)
         else:
-            self._state.answer(number, item.values)
+            self._state.answer(number, item.values, recorded=True)
 
     def _fold_decision(self, item: Decision) -> None:
         state = self._state

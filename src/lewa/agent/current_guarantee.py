@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 UNKNOWN = -1
 NEVER_SAFE = "the governor never decides"  # whether it does depends on the past
-CUTS = ("limit", "range", "add", "retire", "mode", "exposure", "share", "fallback")  # changes after which a segment begins
+CUTS = (  # changes after which a segment begins
+    *("limit", "range", "carry_over", "forgive", "add", "retire", "mode", "exposure", "share", "fallback"),
+)
 
 
 class Beginning(NamedTuple):
@@ -217,6 +219,8 @@ def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
         return (_nothing(state, "no round was answered yet"),)
     if len(setup.sources) > 1:
         return (none(name, "its source was edited, or its rule has changed, since the agent was made"),)
+    if state.credits:
+        return (_nothing(state, "not all of what is saved is carried over, and no theorem has such a debt"),)
     if beginning is not None and (why := _unlike_a_start(state, beginning)):
         return (_nothing(state, f"the agent was changed, and {why}: see its segments"),)
     late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)

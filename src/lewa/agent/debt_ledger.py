@@ -180,6 +180,12 @@ class DebtLedger:
                     self.debt[j] += self.rule.excess(j, self.rule.reserve[j])
         self.start, self.peak = self.debt[:], self.debt[:]
 
+    def forgive(self, j: int, waiting: Sequence[int], since: int) -> None:
+        """Begin the debt of constraint j anew, with the decisions that await its value at their reserve."""
+        reserves = [self.open[number].values[j] for number in waiting if number in self.open]
+        self.debt[j] = sum((self.rule.excess(j, value) for value in reserves), 0.0)
+        self.restart(self.rule, since)
+
     def change(self, rule: Rule) -> None:
         """Continue with another rule; open decisions keep their reserve."""
         self.rule, self._reserve = rule, Reserve(False, rule.reserve)

@@ -46,6 +46,7 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     for f, name in enumerate(setup.fields):
         misfit = _misfit(state, f, name)
         warn("range", misfit)
+        warn("refunds", _refunds(state, f))
         if f and not problems:
             warn("near-limit", _near_limit(state, f))
     warn("shift", _shifts(state))
@@ -180,7 +181,7 @@ def _better_range(state: AgentState, f: int) -> tuple[float, float]:
 
 def _misfit(state: AgentState, f: int, name: str) -> list[str]:
     """Check that the range contains the values, and that they use enough of it."""
-    low, high, _ = _range(state, f)
+    low, high, constraint = _range(state, f)
     statistics, (bottom, top) = state.statistics, _better_range(state, f)
     values = f"{float(statistics.lowest[f]):g} to {float(statistics.highest[f]):g}"
     if statistics.clip_count[f]:
@@ -188,8 +189,10 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
             f"{int(statistics.clip_count[f])} values of {name} lay outside its range ({low:g}, {high:g}); "
             f"all values are in {values}; "
         )
-        if f and state.setup.learner.unbounded:
-            return [outside + "the learner uses them unclipped; only the confidence interval becomes one-sided"]
+        if constraint is not None and state.setup.learner.unbounded:
+            bad = (statistics.clip_above if constraint.sense == "at most" else statistics.clip_below)[f]
+            band = "; only the confidence interval becomes one-sided" if bad else ""
+            return [outside + "the learner uses them unclipped" + band]
         if f:  # no range is named: with a wide one this learner's price moves little, and more limits are missed, not fewer
             return [outside + "those outside were clipped, so the limit may be missed; learner='auto' uses them unclipped"]
         return [outside + f"those outside were clipped; a range of ({bottom:g}, {top:g}) would fit"]
@@ -200,6 +203,28 @@ def _misfit(state: AgentState, f: int, name: str) -> list[str]:
             f"a range of ({bottom:g}, {top:g}) would fit"
         ]
     return []
+
+
+def _refunds(state: AgentState, f: int) -> list[str]:
+    """Say how values on the good side of their range count: a verdict and a rule must not be moved without limit by them."""
+    low, high, constraint = _range(state, f)
+    if constraint is None:
+        return []
+    most = constraint.sense == "at most"
+    count = int((state.statistics.clip_below if most else state.statistics.clip_above)[f])
+    if not count:
+        return []
+    values = f"{count} values of {constraint.name} lay {'below' if most else 'above'} its range ({low:g}, {high:g})"
+    if constraint.refunds:
+        return [
+            f"{values}; refunds are allowed, so the average, the debt and caps count them in full, but the lower end of the "
+            "band is unknown and the verdict cannot become missed; a range that contains the refunds has both ends"
+        ]
+    remedy = "; at_most(..., refunds=True) or a wider range counts them in full" if most else ""
+    return [
+        f"{values}; the average and the debt count them in full, but the verdict, the band, caps and the rules of a "
+        f"watchdog count each as {low if most else high:g}{remedy}"
+    ]
 
 
 def _near_limit(state: AgentState, f: int) -> list[str]:

@@ -13,6 +13,7 @@ CODES = (
     "infeasible",
     "masked-infeasible",
     "range",
+    "refunds",
     "near-limit",
     "shift",
     "governor",

@@ -87,7 +87,7 @@ class Feedback(NamedTuple):
 class Change(NamedTuple):
     """A change of an agent: what was changed, to which value, when, by whom and why."""
 
-    what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share", "fallback" or "governor"
+    what: str  # "limit", "range", "carry_over", "refunds", "forgive", "add", "retire", "mode" and so on: `changes.CHANGES`
     name: Label | None  # the name of the constraint or the action; None for a mode and an exposure
     value: Any  # the new value, as plain data
     decisions: int  # the number of decisions before it

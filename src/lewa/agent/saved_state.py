@@ -36,6 +36,7 @@ def to_plain(state: AgentState) -> JsonObject:
         "charges": [state.charge_count.tolist(), state.charge_total.tolist()],
         "recent": state.recent.plain(),
         "debt": state.debt_base.tolist(),
+        **({"written off": state.written_off.tolist()} if state.written_off.any() else {}),
         "exposure": state.exposure.plain(),
         "changes": [change.plain() for change in state.changes],
         "shifts": [list(shift) for shift in state.shifts],
@@ -59,6 +60,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.counts = {name: as_count(name, counts[name], least=0) for name in COUNTS}
     state.recent = Recent.from_plain(plain.get("recent"), fields)
     state.debt_base[:] = plain.get("debt", 0.0)
+    state.written_off[:] = plain.get("written off", 0.0)
     state.asleep = _places(plain.get("asleep", ()), K)
     state.exposure = Exposure.from_plain(plain.get("exposure")).check(K)
     changes = [record(change) for change in plain.get("changes", ())]

@@ -1,7 +1,6 @@
 """The three things that change an agent's state: a decision, an answer to one, and the end of one."""
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from lewa.agent.recent import KEPT_SHIFTS, Shift, find_common_shift, find_shift
 from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.state_parts import StateParts
 from lewa.agent.statistics import STEP, add_action, add_all
-from lewa.agent.values import single_value, vector_value
+from lewa.agent.values import check_bounds, single_value, vector_value
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
 
@@ -48,6 +47,8 @@ class AgentState(StateParts):
         if not safe:
             self.delays.draw(t)
         charged = self.driver.charge(action) if self.learns and not safe else self.driver.unbooked
+        if self.credits:
+            self.hold_credit()
         self.asleep = () if there is None else tuple(np.flatnonzero(there == 0).tolist())
         self.open.add(t, _new(Pending, (action, propensity, play, None, charged, self.driver.seen_features, self.asleep)))
         if masked:
@@ -117,13 +118,15 @@ class AgentState(StateParts):
                 f"decision {decision.id} belongs to an agent with another number of actions: it has {size}, this agent {K}"
             )
 
-    def answer(self, number: int, values: Mapping[str, Input]) -> dict[str, Value]:
+    def answer(self, number: int, values: Mapping[str, Input], recorded: bool = False) -> dict[str, Value]:
         """Take in values of an open decision: validate them, add them to the statistics, and, once the answer is whole,
         let the learner learn it and close the decision. Return the values as they were taken in.
+
+        `recorded` values were accepted before, perhaps by a version that accepted any finite number.
         """
         pending = self.open[number]
         known = () if pending.units is None else pending.known()
-        numbers = self.check_values(number, values, known)
+        numbers = self.check_values(number, values, known, recorded)
         self.changing = True
         whole = len(known) + len(numbers) == len(self._fields) and not self.setup.learns_at_close
         units = self._add(pending, numbers, whole)
@@ -140,6 +143,8 @@ class AgentState(StateParts):
             self._learn(pending, units, self.delays.is_safe(number))
             self.open.pop(number)
             self._count_answer(number)
+        if self.credits:
+            self.hold_credit()
         if self.sees_all:
             return {name: tuple(np.asarray(value).tolist()) for name, value in numbers.items()}
         return numbers  # type: ignore[return-value]  # floats
@@ -148,7 +153,9 @@ class AgentState(StateParts):
         """Whether the learner made a decision, and the mode is to learn."""
         return self.learns and not self.delays.is_safe(number)
 
-    def check_values(self, number: int, values: Mapping[str, Input], known: Sequence[int]) -> dict[str, float | Vector]:
+    def check_values(
+        self, number: int, values: Mapping[str, Input], known: Sequence[int], recorded: bool = False
+    ) -> dict[str, float | Vector]:
         """Return the values of an answer as numbers; raise ValueError for invalid, unknown or repeated values."""
         numbers: dict[str, float | Vector] = {}
         if self._by_group:
@@ -159,10 +166,13 @@ class AgentState(StateParts):
                 raise ValueError(f"there is no value named {name!r}{nearest(str(name), list(self._fields))}")
             if f in known:
                 raise ClosedError(f"the {name} of decision {number} was reported before; nothing was changed")
-            if type(value) is float and isfinite(value) and not self.sees_all:  # nearly always
+            low, high = self.bounds[f]
+            if type(value) is float and low <= value <= high and not self.sees_all:  # nearly always
                 numbers[name] = value
-            else:
-                numbers[name] = (vector_value if self.sees_all else single_value)(self.setup, name, value)
+                continue
+            numbers[name] = (vector_value if self.sees_all else single_value)(self.setup, name, value)
+            if not recorded:
+                check_bounds(name, numbers[name], (low, high))
         if not numbers:
             raise ValueError(f"an update needs at least one of {', '.join(self._fields)}, got none")
         return numbers
@@ -173,6 +183,11 @@ class AgentState(StateParts):
         A complete answer that waited for the close is learned now.
         """
         self.changing = True
+        self._end(number)
+        if self.credits:
+            self.hold_credit()
+
+    def _end(self, number: int) -> None:
         pending = self.open.pop(number)
         safe, known = self.delays.is_safe(number), pending.known()
         whole = len(known) == len(self._fields)

@@ -1,6 +1,7 @@
 """What an agent's state holds, and what its open decisions are expected to give."""
 
 from copy import copy
+from math import inf, isfinite
 from typing import Self
 
 import numpy as np
@@ -16,10 +17,12 @@ from lewa.agent.records import Change, Label
 from lewa.agent.regressors import Regressors
 from lewa.agent.setup import Setup, clipped_unit
 from lewa.agent.statistics import Statistics
+from lewa.agent.values import value_bounds
 from lewa.kernels import DICE, keys
 from lewa.units import Scale
 from lewa.validation import nearest
 
+WITH_DEBT = ("squarecb-lewa", "paced-hedge", "ucb-lp", "thompson-lp")  # learners that pay debt back, and spend credit
 COUNTS = ("answered", "late", "masked", "filled_in", "expired")
 
 
@@ -38,6 +41,7 @@ class StateParts:
         self.counts = dict.fromkeys(COUNTS, 0)
         self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
         self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
+        self.written_off = np.zeros((2, fields - 1))  # of `debts`: credit that is not carried over, and what was forgiven
         self.changes: list[Change] = []
         self.shifts: list[Shift] = []
         self.ledger: DebtLedger | None = None  # of the governor, if there is one
@@ -47,9 +51,22 @@ class StateParts:
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
         self._by_group = any(item.group for item in setup.constraints)
-        self.prior_units = setup.prior_units()
         self._unbounded = setup.learner.unbounded
+        self._know_constraints()
         self._make_desk()
+
+    def _know_constraints(self) -> None:
+        """Note what answers need of the constraints as they are now; refuse what the learner cannot do."""
+        setup = self.setup
+        self.prior_units, self.bounds = setup.prior_units(), value_bounds(setup)
+        self.credits = [(j, item.credit) for j, item in enumerate(setup.constraints) if item.credit < inf]
+        check_credit(self.driver, setup)
+
+    def adopt(self, setup: Setup) -> None:
+        """Continue with other constraints; raise ValueError, without a change, if the learner cannot."""
+        check_credit(self.driver, setup)
+        self.setup = setup
+        self._know_constraints()
 
     @property
     def exposure(self) -> Exposure:
@@ -83,7 +100,7 @@ class StateParts:
         twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
         twin.open = self.open.copy() if whole else self.open.summary(self.rounds)  # what is in `open` never changes either
         twin.counts = dict(self.counts)
-        twin.recent, twin.debt_base = self.recent.copy(), self.debt_base.copy()
+        twin.recent, twin.debt_base, twin.written_off = self.recent.copy(), self.debt_base.copy(), self.written_off.copy()
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
         twin.ledger = self.ledger and self.ledger.copy(whole)
         twin.delays, twin.segments = self.delays.copy() if whole else self.delays.summary(), list(self.segments)
@@ -122,6 +139,41 @@ class StateParts:
             units = float(weights @ means)
         return float(count * zero + span * units)
 
+    def debts(self, j: int) -> tuple[float, float]:
+        """Return the debt of constraint j by the values as reported, and by the values clipped to their range."""
+        raw, off = self._raw_debts(j), self.written_off
+        return float(raw[0] + off[0, j]), float(raw[1] + off[1, j])
+
+    def _raw_debts(self, j: int) -> tuple[float, float]:
+        constraint, statistics = self.setup.constraints[j], self.statistics
+        sign, n = 1 if constraint.sense == "at most" else -1, statistics.count.item(j + 1)
+        zero, span = constraint.scale
+        clipped = n * zero + span * statistics.unit_sum.item(j + 1)
+        base = self.debt_base.item(j)
+        totals = statistics.total.item(j + 1), clipped
+        reported, clipped = (base + sign * (total - n * constraint.limit) for total in totals)
+        return reported, clipped
+
+    def hold_credit(self) -> None:
+        """Write off the credit that is not carried over: in the debts of the status, and in that of the learner."""
+        for j, credit in self.credits:
+            for row, debt in enumerate(self.debts(j)):
+                if debt < -credit:
+                    self.written_off[row, j] -= credit + debt
+            owed, constraint = self.driver.debt, self.setup.constraints[j]
+            least = 0.0 - credit / (constraint.high - constraint.low)
+            if owed is not None and owed[j] < least:
+                owed[j] = least
+
+    def forgive(self, j: int) -> None:
+        """Begin constraint j anew with a debt of 0; open decisions still count when their answers come."""
+        self.written_off[:, j] = [-debt if isfinite(debt) else 0.0 for debt in self._raw_debts(j)]
+        if self.driver.debt is not None:
+            self.driver.debt[j] = 0.0
+        if self.ledger is not None:
+            waiting = [number for number, pending in self.open.items() if j + 1 not in pending.known()]
+            self.ledger.forgive(j, waiting, self.rounds)
+
     def unit_of_play(self, pending: Pending, unit: Units) -> float:
         """Return the unit of the action drawn, or the mean of the play."""
         return float(pending.play @ unit) if self.sees_all and pending.play is not None else float(unit)
@@ -137,10 +189,20 @@ class StateParts:
         """Take one more action in, with this state of the learner; the setup has it already."""
         self.driver.adopt(self.setup.learner, learner_state, len(self.setup.actions))
         self.statistics = self.statistics.extended(self.setup.scales)
-        self.prior_units = self.setup.prior_units()
+        self._know_constraints()
         self.open.extend()
 
     def rescale(self, j: int, scale: Scale, ratio: float, shift: float) -> None:
         """Write what is open and what was seen of constraint j in units of another range."""
         self.open.rescale(j, ratio, shift, self.setup.learner.rescale_charged)
         self.statistics.rescale(j + 1, scale, ratio, shift)
+
+
+def check_credit(driver: Driver, setup: Setup) -> None:
+    """Raise ValueError if a limit carries not all over and the learner keeps no debt."""
+    limited = [item for item in setup.constraints if item.credit < inf]
+    if limited and driver.debt is None:
+        raise ValueError(
+            f"carry_over needs a learner that keeps a debt, one of {', '.join(WITH_DEBT)}; {setup.learner_name} keeps none "
+            f"and saves nothing for later, got carry_over={limited[0].carry_over!r} for {limited[0]}"
+        )

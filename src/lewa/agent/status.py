@@ -43,18 +43,20 @@ class ConstraintStatus(NamedTuple):
     limit: float  # the current limit
     average: float | None  # the average of the reported values; None before the first
     low: float | None  # the confidence band of the expected average: its lower end; None if values were clipped there
-    high: float | None  # its upper end; None if values were clipped there (clipping above leaves the lower end valid)
+    high: float | None  # its upper end; None if values were clipped there (docs/agent.md: values outside the range)
     promised: float  # the limit; after changes, the average of the limits in force over the reported values
     verdict: str  # "kept" or "missed" if the whole band is on one side of `promised`, else "undecided"
     side: str  # the side of `promised` that the average is on: "above", "below" or "at"; "" before the first value
     recent: float | None  # the mean of the last 500 values
     smooth: float | None  # their exponential average, over some 200 values
-    debt: float  # the total of values beyond the limit minus the total below it; positive on the wrong side
+    debt: float  # the total of values beyond the limit minus the total below it, and what was written off
     reserved: float | None  # the average with open and filled-in decisions at their expected values
     multiplier: float  # the learner's multiplier
     price: float  # the multiplier in units of the reward per unit of this quantity
     clipped: int  # the number of values outside their range
     certificate: Certificate | None  # the certificate of the multiplier, if the learner has one
+    carry_over: str | float = "all"  # how much of what was saved may be spent later
+    written_off: float = 0.0  # credit that was not carried over, minus debt that was forgiven; `debt` is after it
 
 
 class Status(NamedTuple):
@@ -155,7 +157,7 @@ class Status(NamedTuple):
             if item.average is not None:
                 promised = "the limit" if item.promised == item.limit else f"{item.promised:.4g}, the mean of its limits"
                 average = f"{item.average:.4g} on average ({item.side} {promised}), {item.recent:.4g} recently"
-                average += f", debt {item.debt:.4g}; {_band(item)}: {item.verdict}"
+                average += f", debt {item.debt:.4g}{_written_off(item)}; {_band(item)}: {item.verdict}"
             text.append(f"{item.name} {item.sense} {item.limit:g}: {average}; multiplier {item.multiplier:.4g}")
         if self.governor is not None:
             text.append(f"governor: {self.governor}")
@@ -169,6 +171,13 @@ class Status(NamedTuple):
             text.append(f"no guarantee: {self.guarantee.reason}{least}")
         text += [f"  {segment}" for segment in self.segments]
         return "\n".join([*text, *(f"warning: {warning}" for warning in self.warnings)])
+
+
+def _written_off(item: ConstraintStatus) -> str:
+    """Return the credit or the debt that was written off in words."""
+    if not item.written_off:
+        return ""
+    return f" after {abs(item.written_off):.4g} of {'credit' if item.written_off > 0 else 'debt'} was written off"
 
 
 def _band(item: ConstraintStatus) -> str:
@@ -222,8 +231,7 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
     n, clipped, multiplier = statistics.count[f], int(statistics.clip_count[f]), float(state.driver.multiplier[f - 1])
     low, high, verdict = verdict_of(state, f)
     promised = promised_limit(state, f)
-    average, sign = _mean(statistics.total[f], n), 1 if constraint.sense == "at most" else -1
-    debt = float(state.debt_base[f - 1] + sign * (statistics.total[f] - n * constraint.limit))
+    average = _mean(statistics.total[f], n)
     worst, best = state.setup.reward_range
     return ConstraintStatus(
         name=constraint.name,
@@ -237,12 +245,14 @@ def _constraint(state: AgentState, f: int, constraint: Constraint) -> Constraint
         side="" if average is None else _side(average, promised),
         recent=state.recent.mean(f),
         smooth=state.recent.average(f),
-        debt=debt,
+        debt=state.debts(f - 1)[0],
         reserved=_reserved(state, f),
         multiplier=multiplier,
         price=multiplier * (best - worst) / (constraint.high - constraint.low),
         clipped=clipped,
         certificate=_certificate(state, f, constraint),
+        carry_over=constraint.carry_over,
+        written_off=float(state.written_off[0, f - 1]),
     )
 
 

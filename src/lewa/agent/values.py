@@ -1,4 +1,8 @@
-"""The values of an answer, as the user gives them: checked, and made numbers."""
+"""The values of an answer, as the user gives them: checked, and made numbers.
+
+What counts where, if a value lies outside its range, is the table of docs/agent.md. Values are refused only beyond
+`value_bounds`, which sums over any number of decisions keep finite.
+"""
 
 from collections.abc import Sequence
 
@@ -9,6 +13,24 @@ from lewa.agent.setup import Setup
 from lewa.types import Vector
 from lewa.units import as_number
 from lewa.validation import short_repr
+
+WIDTHS = 1e9  # of its range by which a value may lie outside it
+LARGEST = 1e290  # of a value: 2**53 of them have a finite sum
+
+
+def value_bounds(setup: Setup) -> list[tuple[float, float]]:
+    """Return the least and the largest value that an answer may have, for each field."""
+    ranges = [setup.reward_range, *((item.low, item.high) for item in setup.constraints)]
+    reach = [(low, high, WIDTHS * (high - low)) for low, high in ranges]
+    return [(max(low - far, -LARGEST), min(high + far, LARGEST)) for low, high, far in reach]
+
+
+def check_bounds(name: str, value: float | Vector, bounds: tuple[float, float]) -> None:
+    """Raise ValueError for a value that would spoil sums for ever."""
+    low, high = bounds
+    for number in (value,) if isinstance(value, float) else value.tolist():
+        if not low <= number <= high:
+            raise ValueError(f"{name} must lie between {low:g} and {high:g}, so that sums stay finite, got {number:g}")
 
 
 def single_value(setup: Setup, name: str, value: Input) -> float:

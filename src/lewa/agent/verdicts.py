@@ -7,10 +7,15 @@ of two: that of the values clipped to the range, whose mean is no farther out, a
 lower end needs only that no value is below the range (measures/confidence_sequence.py). Each of the two has half of the
 probability of error. The mean of their supermartingales is a supermartingale too, and they are equal as long as nothing is
 clipped, so until then nothing has to be split.
+
+Values on the good side of the range, below it for "at most", count as the end of the range, unless the line allows refunds:
+one such value would otherwise leave no end by which a limit can be missed. The band is then that of the expected average of
+what they count as, and it needs no splitting for them.
 """
 
 from collections.abc import Callable
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,15 +53,61 @@ def _judge(state: AgentState, f: int, width: Callable[[float, float], float]) ->
     if not n:
         return None, None, "undecided"
     above, below = bool(statistics.clip_above[f]), bool(statistics.clip_below[f])
-    share = share / 2 if above or below else share
-    mean, reached = float(statistics.unit_sum[f]) / n, width(float(statistics.spread[f]), share) / n
-    ends = min(max(mean - reached, 0.0), 1.0), min(max(mean + reached, 0.0), 1.0)
-    low, high = sorted(constraint.scale.to_user(end) for end in ends)
+    unknown_low, unknown_high = _unknown_ends(constraint, above, below)
+    share = share / 2 if unknown_low or unknown_high else share
+    low, high = _clipped_band(state, f, width, share)
     spread, average = float(statistics.whole_spread[f]), float(statistics.total[f]) / n
-    if above != below and isfinite(spread) and isfinite(average):
+    if above != below and (unknown_low or unknown_high) and isfinite(spread) and isfinite(average):
         reached = (constraint.high - constraint.low) * width(spread, share) / n
         low, high = max(low, average - reached), min(high, average + reached)
-    return _verdict(constraint, promised_limit(state, f), None if below else low, None if above else high)
+    return _verdict(constraint, promised_limit(state, f), None if unknown_low else low, None if unknown_high else high)
+
+
+def _unknown_ends(constraint: Constraint, above: bool, below: bool) -> tuple[bool, bool]:
+    """Return whether the lower and the upper end of the band are unknown, as values lay above or below the range."""
+    if constraint.sense == "at most":
+        return below and constraint.refunds, above
+    return below, False
+
+
+def _clipped_band(state: AgentState, f: int, width: Callable[[float, float], float], share: float) -> tuple[float, float]:
+    """Return the band of the values clipped to their range, in the user's units."""
+    statistics = state.statistics
+    n = float(statistics.count[f])
+    mean, reached = float(statistics.unit_sum[f]) / n, width(float(statistics.spread[f]), share) / n
+    ends = min(max(mean - reached, 0.0), 1.0), min(max(mean + reached, 0.0), 1.0)
+    low, high = sorted(map(state.setup.constraints[f - 1].scale.to_user, ends))
+    return low, high
+
+
+class Reading(NamedTuple):
+    """What the rules of a watchdog judge a constraint by: its band and its debt, as they count, and in the clipped form.
+
+    A field is None if it cannot be known: an end of the band if refunds are allowed and came, a debt if it is not finite.
+    """
+
+    sense: str  # "at most" or "at least"
+    low: float | None  # of the band, as in the status
+    high: float | None
+    debt: float | None  # without refunds, the larger one of the debt as reported and that of the clipped values
+    clipped_low: float | None  # of the band of the values clipped to their range; None before the first value
+    clipped_high: float | None
+    clipped_debt: float
+
+
+@np.errstate(all="ignore")
+def reading_of(state: AgentState, f: int) -> Reading:
+    """Return what a rule about field f is judged by now."""
+    constraint, (reported, clipped) = state.setup.constraints[f - 1], state.debts(f - 1)
+    low, high, _ = verdict_of(state, f)
+    ends: tuple[float | None, float | None] = None, None
+    if state.statistics.count[f]:
+        share = (1 - LEVEL) / len(state.setup.constraints) / 2
+        ends = _clipped_band(state, f, lambda spread, alpha: float(reach(spread, alpha)), share / 2)
+    debt = reported if isfinite(reported) else None
+    if not constraint.refunds:
+        debt = clipped if debt is None else max(debt, clipped)
+    return Reading(constraint.sense, low, high, debt, *ends, clipped)
 
 
 def promised_limit(state: AgentState, f: int) -> float:

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from lewa.agent import Agent, Constraint, at_least, at_most
 from lewa.agent.records import Value
+from lewa.agent.values import check_bounds, value_bounds
 from lewa.serve.rows import Row
 from lewa.serve.schema import AgentSetup, Answers, Line, Number, Observation
 
@@ -55,8 +56,16 @@ def line_of(line: Line) -> Constraint:
     if (line.at_most is None) == (line.at_least is None):
         raise ValueError(f"the line {line.name} needs one of at_most and at_least")
     if line.at_most is not None:
-        return at_most(line.name, line.at_most, line.range)
-    return at_least(line.name, line.at_least or 0.0, line.range)
+        return at_most(line.name, line.at_most, line.range, carry_over=line.carry_over, refunds=line.refunds)
+    made = at_least(line.name, line.at_least or 0.0, line.range, carry_over=line.carry_over)
+    return made.changed(refunds=line.refunds)
+
+
+def line_from(constraint: Constraint) -> Line:
+    """Return the line that `line_of` makes this constraint of."""
+    limit = {constraint.sense.replace(" ", "_"): constraint.limit}
+    ends = constraint.low, constraint.high
+    return Line(constraint.name, range=ends, carry_over=constraint.carry_over, refunds=constraint.refunds, **limit)  # type: ignore[arg-type]  # checked
 
 
 def agent_of(setup: AgentSetup) -> Agent:
@@ -94,11 +103,13 @@ def check_answers(answers: Answers) -> None:
         raise ValueError('answers.learn "at close" needs answers.close_after, the time after which a decision is learned')
 
 
-def check_reserve(reserve: dict[str, float], fields: tuple[str, ...]) -> None:
+def check_reserve(reserve: dict[str, float], agent: Agent) -> None:
     """Refuse what cannot be reserved."""
+    fields, bounds = agent.setup.fields, value_bounds(agent.setup)
     for name, value in reserve.items():
         if name not in fields[1:] or not 0 <= value < float("inf"):
             raise ValueError(f"reserve must map {', '.join(fields[1:])} to numbers of at least 0, got {name}={value}")
+        check_bounds(f"the reserve of {name}", float(value), bounds[fields.index(name)])
 
 
 def play_elsewhere(seen: Observation, actions: Sequence[str], reader: str | None) -> tuple[float, ...]:

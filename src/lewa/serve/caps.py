@@ -3,13 +3,18 @@
 A decision belongs to the period in which it was made. Until its bill is reported it counts at its largest possible cost. So
 the bills of a period never exceed the total, if no bill is larger than that and the fallback costs nothing. Everything is
 computed from the records of the journal.
+
+`RULES` is the version of the rules for bills and reserves, which a journal names. Before version 1 a bill below the range
+and a reserve counted as they were told: one of either could set a cap aside.
 """
 
+from math import inf
 from typing import Any
 
-from lewa.agent import Agent
+from lewa.agent import Agent, Constraint
 from lewa.serve.schema import Cap
 
+RULES = 1
 SECONDS = {"minute": 60, "hour": 3600, "day": 86_400, "week": 7 * 86_400}
 MONDAY = 3 * 86_400  # 1970 began on a Thursday
 
@@ -26,17 +31,21 @@ class Spending:
         shift = MONDAY if self.cap.per == "week" else 0
         return (at // 1_000_000 + shift) // SECONDS[self.cap.per]
 
-    def ends(self) -> float:
-        """Return when the period ends, in seconds since 1970."""
+    def _end(self, period: int) -> float:
+        """Return when a period ends, in seconds since 1970."""
         shift = MONDAY if self.cap.per == "week" else 0
-        return float((self.period + 1) * SECONDS[self.cap.per] - shift)
+        return float((period + 1) * SECONDS[self.cap.per] - shift)
 
-    def worst(self, agent: Agent, action: int, reserve: dict[str, float] | None) -> float:
+    def worst(self, agent: Agent, action: int, reserve: dict[str, float] | None, rules: int = RULES) -> float:
         """Return the cost at which a decision counts before its bill is reported."""
-        if reserve is not None and self.cap.line in reserve:
-            return reserve[self.cap.line]
-        high = next(line.high for line in agent.setup.constraints if line.name == self.cap.line)
-        return self.cap.worst.get(str(agent.setup.actions[action]), high)
+        worst = self.cap.worst.get(str(agent.setup.actions[action]), self._line(agent).high)
+        if reserve is None or self.cap.line not in reserve:
+            return worst
+        wanted = reserve[self.cap.line]
+        return wanted if self.cap.trust_reserve or not rules else max(wanted, worst)
+
+    def _line(self, agent: Agent) -> Constraint:
+        return next(line for line in agent.setup.constraints if line.name == self.cap.line)
 
     def fits(self, worst: float, at: int) -> bool:
         """Return whether a decision with this largest cost still fits."""
@@ -53,25 +62,35 @@ class Spending:
         self.waiting[number] = (action, worst)
         self.reserved += worst
 
-    def settle(self, number: int, value: object) -> None:
-        """Count a bill in place of the worst; one of a past period counts no more."""
+    def least(self, agent: Agent, rules: int) -> float | None:
+        """Return the least that a bill counts as: the end of the range, or anything if the line allows refunds."""
+        line = self._line(agent)
+        return None if not rules else -inf if line.refunds else line.low
+
+    def settle(self, number: int, value: object, least: float | None = 0.0) -> None:
+        """Count a bill in place of the worst; one of a past period counts no more.
+
+        A bill counts as `least` or more, and what is spent never falls below 0; without `least`, it counts as it is.
+        """
         waiting = self.waiting.pop(number, None)
         if waiting is not None:
             action, worst = waiting
-            self.spent += float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
+            bill = float(value[action] if isinstance(value, list | tuple) else value)  # type: ignore[arg-type]
+            self.spent = self.spent + bill if least is None else max(self.spent + max(bill, least), 0.0)
             self.reserved = self.reserved - worst if self.waiting else 0.0
 
-    def summary(self) -> dict[str, object]:
-        """Return the current values of the cap."""
-        cap = self.cap
-        until = self.ends() if self.period >= 0 else None
+    def summary(self, now: int | None = None) -> dict[str, object]:
+        """Return the values of the cap at a time: nothing is spent in a period that began after the last decision."""
+        cap, period, spent, reserved = self.cap, self.period, self.spent, self.reserved
+        if now is not None and period >= 0 and self.period_of(now) > period:
+            period, spent, reserved = self.period_of(now), 0.0, 0.0
         return {
             "line": cap.line,
             "per": cap.per,
             "total": cap.total,
-            "spent": self.spent,
-            "reserved": self.reserved,
-            "until": until,
+            "spent": spent,
+            "reserved": reserved,
+            "until": self._end(period) if period >= 0 else None,
         }
 
     def plain(self) -> list[object]:

@@ -1,12 +1,14 @@
 """Changes of an agent over HTTP: each becomes changes of `lewa.Agent`, whose rules decide, and one record of the journal."""
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import UNSET
 
 from lewa.agent import Agent
 from lewa.agent.records import Change
-from lewa.serve.schema import AgentChange, AgentSetup, Line, LineChange, NewAction, Safety, SafetyChange, Watch
+from lewa.serve.bodies import line_from
+from lewa.serve.schema import AgentChange, AgentSetup, LineChange, NewAction, Safety, SafetyChange
 
 
 def set_safety(agent: Agent, safety: Safety) -> None:
@@ -62,8 +64,13 @@ def _line(agent: Agent, line: LineChange, who: str, why: str) -> list[Change]:
         steps.append(lambda: agent.set_range(line.name, ends, who=who, why=why))
         if ends[0] <= old.limit <= ends[1]:
             steps.reverse()  # the new limit may lie in the new range only
+    if line.forgive is not UNSET:
+        steps.append(lambda: agent.forgive(line.name, who=who, why=why))
+    for value, change in ((line.carry_over, agent.set_carry_over), (line.refunds, agent.set_refunds)):
+        if value is not UNSET:
+            steps.append(partial(change, line.name, value, who=who, why=why))  # type: ignore[arg-type]  # each its own
     if not steps:
-        raise ValueError(f"a change of the line {line.name} needs a limit or a range, got neither")
+        raise ValueError(f"a change of the line {line.name} needs a limit, range, carry_over, refunds or forgive, got none")
     return [step() for step in steps]
 
 
@@ -95,15 +102,7 @@ def _known(agent: Agent, action: str) -> str:
 def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
     """Return the set-up as it is after all changes, as the agent has it."""
     exposure, labels = agent.exposure, [str(label) for label in agent.setup.actions]
-    lines = [
-        Line(
-            line.name,
-            at_most=line.limit if line.sense == "at most" else None,
-            at_least=line.limit if line.sense != "at most" else None,
-            range=(line.low, line.high),
-        )
-        for line in agent.setup.constraints
-    ]
+    lines = [line_from(constraint) for constraint in agent.setup.constraints]
     safety = Safety(
         mode=exposure.mode,  # type: ignore[arg-type]  # checked by the agent
         exposure=exposure.share,
@@ -119,34 +118,3 @@ def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
         for name, values in agent.setup.expected.items()
     }
     return setup
-
-
-def check_watchdog(rules: list[Watch], agent: Agent) -> None:
-    """Raise an error for rules that can never apply."""
-    names = [line.name for line in agent.setup.constraints]
-    for rule in rules:
-        if rule.line not in names:
-            raise ValueError(f"there is no line {rule.line!r} to watch: there are {', '.join(names)}")
-        if (rule.band is None) == (rule.debt is None):
-            raise ValueError(f"the watch on {rule.line} needs one of band and debt")
-    if rules and agent.exposure.fallback is None:
-        raise ValueError("a watchdog needs safety.fallback, the action to which it switches")
-
-
-def alarm(rules: list[Watch], agent: Agent) -> tuple[Watch, str] | None:
-    """Return the first rule that is broken now and why, if the learner decides."""
-    if agent.exposure.mode not in ("live", "frozen"):
-        return None
-    lines = {line.name: line for line in agent.status().lines}
-    for rule in rules:
-        line = lines[rule.line]
-        if rule.debt is not None and line.debt > rule.debt:
-            return rule, f"watchdog: the debt of {rule.line} is {line.debt:.6g}, above {rule.debt:g}"
-        if rule.band is None:
-            continue
-        over = line.low is not None and line.low > rule.band
-        under = line.high is not None and line.high < rule.band
-        if over if line.sense == "at most" else under:
-            band = f"{line.low} to {line.high}"
-            return rule, f"watchdog: the whole band of {rule.line}, {band}, is beyond {rule.band:g}"
-    return None

@@ -64,7 +64,7 @@ class Events:
                 epoch, seq, step = self._drawn.get(served.name, (-1, -1, 1))
                 if epoch != served.epoch:  # it came back from another replica: who listens may have missed it
                     seq, step = -1, 1
-                if served.seq == seq or turn % step:
+                if (served.seq == seq and not _caps_ended(served, self._host.now())) or turn % step:
                     continue
                 try:
                     point = await asyncio.to_thread(self.point, served)
@@ -85,7 +85,8 @@ class Events:
 
     def point(self, served: Served) -> Point:
         """Return the status of an agent, as the page draws it."""
-        return point_of(served.hosted, self._statuses.of(served), self._host.now())
+        now = self._host.now()
+        return point_of(served.hosted, {**self._statuses.of(served), "caps": served.hosted.caps_at(now)}, now)
 
     async def listen(self, request: Request, caller: Caller, only: str | None) -> AsyncIterator[bytes]:
         """Yield the history of the agents that a key may read, then each new point."""
@@ -155,6 +156,15 @@ def stream(events: Events, request: Request, caller: Caller) -> StreamingRespons
     only = request.query_params.get("agent")
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(events.listen(request, caller, only), media_type="text/event-stream", headers=headers)
+
+
+def _caps_ended(served: Served, now: int) -> bool:
+    """Whether the newest point shows what was spent in a period that has ended."""
+    points = served.hosted.history.points
+    return bool(points) and any(
+        cap["until"] is not None and cap["until"] <= now / 1e6 and (cap["spent"] or cap["reserved"])
+        for cap in points[-1]["caps"]
+    )
 
 
 def _frame(event: Event) -> bytes:

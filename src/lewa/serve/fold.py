@@ -42,6 +42,7 @@ class Fold:
         self.elsewhere = 0  # decisions that were made elsewhere
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.source: str | None = None  # the version of the learner's source, if it is the user's
+        self.rules = 0  # the version of the rules for caps that the newest records follow
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
         self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
@@ -67,7 +68,7 @@ class Fold:
             raise ValueError(f"a journal must begin with a set record, got {row.kind} {row.seq}")
         plain = json.loads(row.body)
         fold = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
-        fold.compiled, fold.source = plain.get("compiled"), plain.get("source")
+        fold.compiled, fold.source, fold.rules = plain.get("compiled"), plain.get("source"), plain.get("rules", 0)
         return fold
 
     @property
@@ -125,7 +126,7 @@ class Fold:
             self.history.mark(row.body, row.at)
         elif row.kind == "run":
             how = json.loads(row.body)
-            self.compiled, self.source = bool(how["compiled"]), how.get("source")
+            self.compiled, self.source, self.rules = bool(how["compiled"]), how.get("source"), how.get("rules", 0)
         else:
             raise ValueError(f"a journal of lewa has no record of the kind {row.kind!r}")
 
@@ -135,7 +136,7 @@ class Fold:
         self.elsewhere += made.o
         self.recent.add_actions((made.a,))
         for spending in self.spendings:
-            spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r))
+            spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r, self.rules))
 
     def _add_values(self, number: int, known: Open, fresh: Mapping[str, Number]) -> bool:
         known.values.update(fresh)
@@ -154,7 +155,7 @@ class Fold:
     def _billed(self, number: int, fresh: Mapping[str, Number]) -> None:
         for spending in self.spendings:
             if spending.cap.line in fresh:
-                spending.settle(number, fresh[spending.cap.line])
+                spending.settle(number, fresh[spending.cap.line], spending.least(self.agent, self.rules))
 
     def _late(self, number: int, fresh: Mapping[str, Number]) -> None:
         for name, value in fresh.items():
@@ -182,6 +183,7 @@ class Fold:
         counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
         counters |= {} if self.compiled is None else {"compiled": self.compiled}
         counters |= {} if self.source is None else {"source": self.source}
+        counters |= {"rules": self.rules} if self.rules else {}
         setup, spent = msgspec.to_builtins(self.setup), [spending.plain() for spending in self.spendings]
         return {
             "format": FORMAT,
@@ -217,6 +219,7 @@ class Fold:
         hosted = cls(msgspec.convert(plain["setup"], AgentSetup), Agent.restore(plain["agent"]))
         hosted.version, hosted.decisions, hosted.retired = plain["version"], plain["decisions"], plain["retired"]
         hosted.late, hosted.compiled, hosted.source = plain["late"], plain.get("compiled"), plain.get("source")
+        hosted.rules = plain.get("rules", 0)
         for spending, spent in zip(hosted.spendings, plain["spendings"], strict=True):
             spending.restore(spent)
         hosted.open = {number: Open(at, action, values) for number, at, action, values in plain["open"]}

@@ -31,7 +31,7 @@ class Point(TypedDict):
     at: float  # seconds since 1970
     version: int
     mode: str | None
-    caps: list[object]
+    caps: list[dict[str, Any]]
     decisions: int
     open: int
     late: int

@@ -312,9 +312,12 @@ class Host:
                     break
 
     def _watch(self, served: Served, at: int) -> None:
-        alarm = served.hosted.alarm()
-        if alarm is not None:
-            rule, why = alarm
+        watched = served.hosted.watch()
+        for line, why in set(watched.blind) - served.blind:
+            log("watchdog blind", agent=served.name, line=line, why=why)
+        served.blind = set(watched.blind)
+        if watched.broken is not None:
+            rule, why = watched.broken
             entry = served.hosted.change(AgentChange(safety=SafetyChange(mode=rule.then), why=why), "watchdog")
             self.changed(served, entry, at).add_done_callback(_look)
             log("watchdog", agent=served.name, mode=rule.then, why=why)

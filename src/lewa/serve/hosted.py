@@ -16,6 +16,7 @@ from lewa.agent.elsewhere import record_elsewhere
 from lewa.agent.files import to_json
 from lewa.agent.reserves import reserved_averages
 from lewa.agent.status import Status
+from lewa.agent.values import check_bounds, value_bounds
 from lewa.serve.bodies import (
     DecisionBody,
     Open,
@@ -26,13 +27,14 @@ from lewa.serve.bodies import (
     plain_value,
     play_elsewhere,
 )
-from lewa.serve.caps import check_caps, within
-from lewa.serve.changes import alarm, check_change, check_watchdog, current, make_changes, set_safety
+from lewa.serve.caps import RULES, check_caps, within
+from lewa.serve.changes import check_change, current, make_changes, set_safety
 from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
-from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
+from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query
 from lewa.serve.terms import terms_at
+from lewa.serve.watchdog import Watched, check_watchdog, watch
 
 SHOWN = 20  # actions up to which a decision is answered with all propensities
 OPTIONS = ("max_pending and expire_after", "answers.max_open and answers.close_after")  # their names here
@@ -63,14 +65,14 @@ class Hosted(Fold):
 
     def run_here(self) -> list[Entry]:
         """Return a record of how this process computes, if the journal does not have it yet."""
-        if (self.compiled, self.source) == (COMPILED, self.source_here):
+        if (self.compiled, self.source, self.rules) == (COMPILED, self.source_here, RULES):
             return []
         return [Entry("run", None, encode(self._way_here()).decode())]
 
     def _way_here(self) -> dict[str, object]:
         """Compute as this process does from now on; return how, as the journal says it."""
-        self.compiled, self.source = COMPILED, self.source_here
-        return {"compiled": COMPILED, **({} if self.source is None else {"source": self.source})}
+        self.compiled, self.source, self.rules = COMPILED, self.source_here, RULES
+        return {"compiled": COMPILED, **({} if self.source is None else {"source": self.source}), "rules": RULES}
 
     def change(self, wanted: AgentChange, who: str) -> Entry:
         """Change the agent: all that is wanted or nothing, as one record."""
@@ -95,9 +97,9 @@ class Hosted(Fold):
         self._change(body)
         return Entry("change", None, encode(body).decode())
 
-    def alarm(self) -> tuple[Watch, str] | None:
-        """Return the rule of the watchdog that is broken now, and why."""
-        return alarm(self.setup.watchdog, self.agent) if self.setup.watchdog and not self.retired else None
+    def watch(self) -> Watched:
+        """Return the rule of the watchdog that is broken now, and those that cannot be judged."""
+        return watch([] if self.retired else self.setup.watchdog, self.agent)
 
     # Calls ---------------------------------------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ class Hosted(Fold):
         if query.context is not None:
             check_depth(query.context)
         if query.reserve is not None:
-            check_reserve(query.reserve, self.fields)
+            check_reserve(query.reserve, self.agent)
         if query.if_unused is not None and self.agent.setup.unanswered is not None:
             raise ValueError('if_unused "forget" needs an agent with answers.unanswered "expire"')
         available, by = self._affordable(query, at)
@@ -323,6 +325,9 @@ class Hosted(Fold):
         wanted = len(self.actions) if self._observes_all else None
         if (len(value) if isinstance(value, list | tuple) else None) != wanted:
             raise ValueError(f"{name} must be {'one number' if wanted is None else f'{wanted} numbers, one per action'}")
+        bounds = value_bounds(self.agent.setup)[self.fields.index(name)]
+        for number in value if isinstance(value, list | tuple) else (value,):
+            check_bounds(name, float(number), bounds)
 
     # Reading -------------------------------------------------------------------------------------------------------------
 
@@ -344,18 +349,24 @@ class Hosted(Fold):
             close_at=None if limit is None else (at + limit) / 1e6,
         )
 
-    def status(self) -> dict[str, Any]:
-        """Return the status of the agent, and the values that came too late for it."""
-        return self._describe(self.agent.status())
+    def status(self, now: int | None = None) -> dict[str, Any]:
+        """Return the status of the agent, the values that came too late for it, and its caps at a time."""
+        return self._describe(self.agent.status(), now)
 
-    def look(self) -> dict[str, Any]:
+    def look(self, now: int | None = None) -> dict[str, Any]:
         """Return the same without a word in the log: this is not now."""
-        return self._describe(look(self.agent))
+        return self._describe(look(self.agent), now)
 
-    def _describe(self, standing: Status) -> dict[str, Any]:
+    def caps_at(self, now: int | None) -> list[dict[str, object]]:
+        """Return the caps at a time; without one, at that of the last decision."""
+        return [spending.summary(now) for spending in self.spendings]
+
+    def _describe(self, standing: Status, now: int | None) -> dict[str, Any]:
         late = {name: {"values": count, "average": total / count} for name, (count, total) in self.late.items() if count}
         status = dict(standing.plain())
-        status["warnings"] = [str(warning).replace(*OPTIONS) for warning in status["warnings"]]
+        blind = self.watch().blind
+        status["warnings"] = [str(warning).replace(*OPTIONS) for warning in status["warnings"]] + [why for _, why in blind]
+        status["codes"] = [*status["codes"], *("blind" for _ in blind)]
         lines = status.pop("constraints")  # the word of the setup that the user sent
         reserves = {number: waits.reserve for number, waits in list(self.open.items()) if waits.reserve is not None}
         for name, average in reserved_averages(self.agent, reserves).items() if reserves else ():
@@ -371,12 +382,11 @@ class Hosted(Fold):
             **status,
             "lines": lines,
             "late_values": late,
-            **self._service_fields(),
+            "safety": msgspec.to_builtins(self.setup.safety),
+            "caps": self.caps_at(now),
+            "blind": [line for line, _ in blind],
+            "retired": self.retired,
         }
-
-    def _service_fields(self) -> dict[str, object]:
-        safety = msgspec.to_builtins(self.setup.safety)
-        return {"safety": safety, "caps": [spending.summary() for spending in self.spendings], "retired": self.retired}
 
     def play(self) -> tuple[dict[str, float], dict[str, float]]:
         """Return the play that the next decision will be drawn from, and the learner's own; nothing is drawn here."""

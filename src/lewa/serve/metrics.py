@@ -103,7 +103,7 @@ class Statuses:
         self._known: dict[str, tuple[float, int, dict[str, Any]]] = {}
 
     def of(self, served: "Served") -> dict[str, Any]:
-        """Return the status of an agent."""
+        """Return the status of an agent; its caps are those of that time."""
         at, seq, status = self._known.get(served.name, (0.0, -1, {}))
         now = time.monotonic()
         if seq != served.seq and now - at > FRESH:
@@ -197,14 +197,19 @@ class Agents(Collector):
             name: GaugeMetricFamily(f"lewa_cap_{name}", f"The {name} of a cap", labels=["agent", "line", "per"])
             for name in ("total", "spent", "reserved")
         }
+        blind = GaugeMetricFamily(
+            "lewa_watchdog_blind", "1 if a rule of the watchdog cannot be judged by all values", labels=["agent", "line"]
+        )
         for served in agents:
             for name in MODES:
                 mode.add_metric([served.name, name], served.hosted.setup.safety.mode == name)
-            for spending in served.hosted.spendings:
-                now = {"total": spending.cap.total, "spent": spending.spent, "reserved": spending.reserved}
+            for cap in served.hosted.caps_at(self._host.now()):
                 for name, family in caps.items():
-                    family.add_metric([served.name, spending.cap.line, spending.cap.per], now[name])
-        yield from (mode, *caps.values())
+                    family.add_metric([served.name, str(cap["line"]), str(cap["per"])], cap[name])  # type: ignore[arg-type]
+            seen = self._statuses.of(served).get("blind", ())
+            for line in dict.fromkeys(rule.line for rule in served.hosted.setup.watchdog):
+                blind.add_metric([served.name, line], line in seen)
+        yield from (mode, *caps.values(), blind)
 
 
 def exposition(registry: CollectorRegistry) -> bytes:

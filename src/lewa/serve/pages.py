@@ -96,7 +96,7 @@ class Pages:
         for answer in await everywhere.ask(request):
             agents = {agent["name"]: agent for agent in msgspec.json.decode(answer)} | agents
         for hosted, _ in await everywhere.rest(agents, request, caller):
-            agents[hosted.setup.name] = describe(hosted, point_of(hosted, hosted.look(), host.now()), caller)
+            agents[hosted.setup.name] = describe(hosted, point_of(hosted, hosted.look(host.now()), host.now()), caller)
         return [agents[name] for name in sorted(agents)]
 
     async def sign_in(self, request: Request) -> Response:

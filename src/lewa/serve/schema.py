@@ -47,13 +47,21 @@ def microseconds(duration: str) -> int:
     return int(duration[:-1]) * UNITS[duration[-1]] * 1_000_000
 
 
+CarryOver = Literal["all", "none"] | Annotated[float, Meta(ge=0)]
+
+
 class Line(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A quantity whose long-run average must be at_most or at_least a limit, in the application's units."""
+    """A quantity whose long-run average must be at_most or at_least a limit, in the application's units.
+
+    `carry_over` is how much of what was saved may be spent later; with `refunds`, values below the range count in full.
+    """
 
     name: Label
     at_most: float | None = None
     at_least: float | None = None
     range: tuple[float, float] = (0.0, 1.0)
+    carry_over: CarryOver = "all"
+    refunds: bool = False
 
 
 class Reward(Struct, forbid_unknown_fields=True):
@@ -90,7 +98,7 @@ class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """A hard cap on the total of a line over one period (in UTC); when it is spent, the fallback is taken.
 
     Until its bill is reported, a decision counts at its largest possible cost: `worst` of its action, else the end of the
-    range.
+    range. The `reserve` of a query can make it larger, and smaller only with `trust_reserve`.
     """
 
     line: Label
@@ -98,15 +106,20 @@ class Cap(Struct, forbid_unknown_fields=True, omit_defaults=True):
     per: Literal["minute", "hour", "day", "week"] = "day"
     worst: dict[str, Annotated[float, Meta(ge=0)]] = {}
     when_spent: Literal["fallback"] = "fallback"
+    trust_reserve: bool = False
 
 
 class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """A rule that switches an agent off, or to its fallback, if a whole band is beyond `band` or a debt above `debt`."""
+    """A rule that switches an agent off, or to its fallback, if a whole band is beyond `band` or a debt above `debt`.
+
+    `if_blind` is what the rule does if refunds leave that unknown: judge by values clipped to the range, or only warn.
+    """
 
     line: Label
     band: float | None = None
     debt: float | None = None
     then: Literal["off", "shadow"] = "off"
+    if_blind: Literal["act", "warn"] = "act"
 
 
 class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -150,12 +163,15 @@ class SafetyChange(Struct, forbid_unknown_fields=True):
 
 
 class LineChange(Struct, forbid_unknown_fields=True):
-    """A new limit or range of a line; its debt does not change."""
+    """A new limit or range of a line, or other terms; the debt changes only if it is to be forgiven."""
 
     name: Label
     at_most: float | UnsetType = UNSET
     at_least: float | UnsetType = UNSET
     range: tuple[float, float] | UnsetType = UNSET
+    carry_over: CarryOver | UnsetType = UNSET
+    refunds: bool | UnsetType = UNSET
+    forgive: Literal[True] | UnsetType = UNSET
 
 
 class NewAction(Struct, forbid_unknown_fields=True):

@@ -25,6 +25,7 @@ class Served:
         self.keys_complete = True  # whether every key in force is in memory
         self.results: Counter[str] = Counter()  # of feedback
         self.by: Counter[tuple[int, str]] = Counter()  # decisions by action and who made them
+        self.blind: set[tuple[str, str]] = set()  # rules of the watchdog that the log says cannot be judged
 
     @property
     def name(self) -> str:
@@ -94,7 +95,7 @@ def load(store: Store, number: int, until: int | None = None, drawn: bool = Fals
             hosted.apply(row)
         seq, at = row.seq, row.at
         if step and (seq - start) % step == 0 and abs(at - sampled) >= SECOND:
-            hosted.history.add(point_of(hosted, hosted.look(), at))
+            hosted.history.add(point_of(hosted, hosted.look(at), at))
             sampled = at
     if hosted is None:
         raise ValueError(f"agent {number} has no journal")

@@ -291,12 +291,12 @@ class Service:
     async def status(self, served: Served, at: int | None) -> dict[str, Any]:
         """Return the status now, or as it was after a record of the journal."""
         if at is None:
-            return await asyncio.to_thread(served.hosted.status)
+            return await asyncio.to_thread(served.hosted.status, self.host.now())
         if not 1 <= at <= served.seq:
             raise RequestError(404, f"{served.name} has records 1 to {served.seq}, got {at}")
         await self.host.writer.barrier()
-        hosted, *_ = await asyncio.to_thread(load, self.host.store, served.number, at)
-        return hosted.status()
+        hosted, _, then, _ = await asyncio.to_thread(load, self.host.store, served.number, at)
+        return hosted.status(then)
 
 
 def view_of(hosted: Hosted, seq: int) -> AgentView:
