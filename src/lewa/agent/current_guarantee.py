@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lewa.agent.state import AgentState
 
 UNKNOWN = -1
+FLOORED = -log(1e-300)  # an entropy of an earlier version, which took every smaller probability for 1e-300
 NEVER_SAFE = "the governor never decides"  # whether it does depends on the past
 CUTS = ("limit", "range", "add", "retire", "mode", "exposure", "share", "fallback")  # changes after which a segment begins
 
@@ -44,6 +45,8 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
     if more:
         start = start._replace(waiting=int(more[0]), left=int(more[1]), totals=tuple(map(float, more[2])))
     elif waiting:  # an earlier version did not count these apart
+        waiting = UNKNOWN
+    if start.entropy == FLOORED:
         waiting = UNKNOWN
     counts = {"filled_in" if name == "charged" else str(name): int(n) for name, n in plain["counts"].items()}  # its old name
     return Beginning(waiting, start, counts, bool(plain.get("entering", False)))
@@ -129,12 +132,10 @@ def begin_segment(state: "AgentState", change: Change) -> None:
     if not cuts_among([change]):
         return
     driver, gone = state.driver, sorted(state.exposure.retired)
-    there = np.ones(driver.actions)
-    there[gone] = 0.0
-    play = driver.play_among(there) if gone else driver.play()
-    least = float(max(play[there > 0].min(), 1e-300))
-    waiting = len(state.delays.open)
-    start = Start(-log(least), tuple(driver.multiplier.tolist()), waiting, len(gone))
+    there = np.ones(driver.actions, dtype=np.bool_)
+    there[gone] = False
+    waiting, entropy = len(state.delays.open), state.setup.learner.entropy(driver.state, there)
+    start = Start(entropy, tuple(driver.multiplier.tolist()), waiting, len(gone))
     if not waiting or all(made.what != "range" for made in (*state.changes, change)):
         start = state.setup.learner.stands(driver.state, start)  # the prices of open decisions are those of one range
     state.delays = state.delays.restart(state.rounds)

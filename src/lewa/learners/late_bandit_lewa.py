@@ -9,7 +9,18 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, effective_chance, normalize, ones, play_one, positive, rule, set_weights
-from lewa.learners.base import LARGEST, Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
+from lewa.learners.base import (
+    LARGEST,
+    Flags,
+    Learner,
+    Saved,
+    check_delay,
+    check_positive,
+    check_problem,
+    entropy_of,
+    log_actions,
+    require,
+)
 from lewa.learners.safe_mixing import UNKNOWN
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
@@ -237,6 +248,9 @@ class LateBanditLewa(Learner):
 
     def certificate(self, s: LateBanditLewaState) -> Vector:
         return s.queue.copy()  # V <= Q, in whatever order answers come
+
+    def entropy(self, s: LateBanditLewaState, there: Flags) -> float:
+        return entropy_of(s.weights.log, there)
 
     def stands(self, s: LateBanditLewaState, start: Start) -> Start:
         if self.any_arrivals or self.is_capped:
