@@ -6,11 +6,19 @@ import numpy as np
 import pytest
 
 from lewa import Agent, at_least, learners
-from lewa.agent import current_guarantee
+from lewa.agent import Status, current_guarantee
+from lewa.agent.assumptions import IN_RANGE
 from lewa.learners import Learner
+from lewa.theory.guarantees import Guarantee
 
 pytestmark = pytest.mark.plain
 STEPS = {"eta": 0.5, "delta": 0.25, "mu": 0.01}
+
+
+def of_theorems(status: Status) -> tuple[Guarantee, ...]:
+    """Return the guarantees of a status without what they assume about a run, as the learner itself has them."""
+    each = ((item, item.assumptions.index(IN_RANGE)) for item in status.guarantees)
+    return tuple(item._replace(assumptions=item.assumptions[:end]) for item, end in each)
 
 
 def turned_around(learner: str, change: str, n: int, shares: float = 0.0, **wish: Any) -> tuple[float, Agent]:

@@ -204,6 +204,11 @@ class Learner:
         return None
 
     @property
+    def sure(self) -> tuple[int, float] | None:
+        """An action, and the amount by which its theorem assumes that it exceeds every floor in every round, if it does."""
+        return None
+
+    @property
     def parent(self) -> "Learner | None":
         """The learner that this one equals if every floor is 0: EWA, for full information and a step; else None."""
         from lewa.learners.ewa import Ewa  # which is a learner itself, and imports this file

@@ -134,7 +134,8 @@ class LateBanditLewa(Learner):
         means
             (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
         cap_action, cap_slack
-            An action that exceeds every floor by `cap_slack` in the mean: prices are then capped at 1/cap_slack.
+            An action that always exceeds every floor by `cap_slack`, in every round: prices are then capped at
+            1/cap_slack.
         """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
@@ -231,6 +232,10 @@ class LateBanditLewa(Learner):
     def is_capped(self) -> bool:
         """Whether a safe action is played while prices are high."""
         return self.cap_action >= 0 and self.cap_slack > 0
+
+    @property
+    def sure(self) -> tuple[int, float] | None:
+        return (int(self.cap_action), self.cap_slack) if self.is_capped else None
 
     def relabelled(self, order: Sequence[int]) -> Self:
         return self.replace(cap_action=float(list(order).index(int(self.cap_action)))) if self.cap_action >= 0 else self
