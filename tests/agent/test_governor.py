@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.theorems.instances import HUNT
 
 from lewa import Agent, Governor, at_least, at_most
-from lewa.agent.current_guarantee import NEVER_SAFE
+from lewa.agent.assumptions import NEVER_SAFE
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import Rule, best_mixture
 from lewa.agent.governor_status import governor_status

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.agent.test_printed_bounds import of_theorems
 from typer.testing import CliRunner
 
 import lewa
@@ -37,7 +38,7 @@ def test_the_learner_with_a_bound_is_the_one_for_features() -> None:
         agent = make(horizon=horizon)
         assert agent.setup.learner_name == name
         status = run(agent)
-        assert statement(status) == lewa.guarantee(agent.setup.learner, 2, ROUNDS)
+        assert of_theorems(status) == (lewa.guarantee(agent.setup.learner, 2, ROUNDS),)
         assert f"regret at most {statement(status).regret:.4g} after 400 rounds" in str(status)
         assert "linear in the features" in str(status.conditions)
     assert make(goal="practice").setup.learner_name == "squarecb-lewa"
@@ -48,7 +49,7 @@ def test_the_learner_with_a_bound_is_the_one_for_features() -> None:
 def test_with_epsilon_the_bound_is_that_of_the_single_run_and_is_kept_when_saved() -> None:
     agent = make(settings={"epsilon": 0.05})
     found = statement(run(agent))
-    assert found == lewa.guarantee(agent.setup.learner, 2, ROUNDS, epsilon=0.05)
+    assert of_theorems(agent.status()) == (lewa.guarantee(agent.setup.learner, 2, ROUNDS, epsilon=0.05),)
     assert (found.source, found.epsilon) == ("SquareCB-LEWA, high probability", 0.05)
     assert lewa.Agent.restore(agent.snapshot()).status().guarantee == found
 

@@ -71,6 +71,7 @@ def draw_batch(state: AgentState, n: int) -> list[Decision]:
         features_bytes=repeat(b""),
         charged=repeat(()),
         context=repeat(None),
+        elsewhere=repeat(False),
     )
     state.open.add_many(
         Block(t + 1, actions, propensities, numbers[:, 1 + m :].copy(), plays if driver.needs_play else None)
@@ -146,6 +147,7 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     index, chance, charged = items.actions, items.propensities, items.charged
     state.changing = True
     learned = _add(state, rows, index, chance)
+    state.count_unsure(index, learned, range(1, learned.shape[1]))
     learned_plays = np.zeros((len(rows), 0)) if items.plays is None else items.plays
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)
     sums = state.statistics.multiplier_sum

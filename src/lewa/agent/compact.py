@@ -27,9 +27,9 @@ def to_text(item: Record, with_play: bool = False) -> str:
     if isinstance(item, Feedback):
         return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
-    context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None]
+    context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None] * 3
     head = ["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]
-    return _encode(_cut([*head, *context]))
+    return _encode(_cut([*head, *context, item.elsewhere or None]))
 
 
 def from_text(text: str) -> Record:
@@ -60,13 +60,15 @@ def _decision(
     available: list[str | int] | None = None,
     agent: str | None = None,
     play: str | None = None,
-    *context: Any,
+    features: str | None = None,
+    charged: list[float] | None = None,
+    context: Any = None,
+    elsewhere: bool | None = None,
 ) -> Decision:
     among = None if available is None else tuple(available)
-    packed = b"" if play is None else b64decode(play)
-    features, charged = (b64decode(context[0]), tuple(context[1])) if context else (b"", ())
-    seen = (features, charged, *context[2:3])
-    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent, *seen)
+    packed, seen = (b"" if data is None else b64decode(data) for data in (play, features))
+    head = number, action, probability, packed, tuple(multipliers), number, among, agent
+    return Decision(*head, seen, tuple(charged or ()), context, bool(elsewhere))
 
 
 def _feedback(number: int, values: Mapping[str, Any], closed: bool | None = None, agent: str | None = None) -> Feedback:

@@ -110,7 +110,7 @@ class AgentCore(Journaling):
         elif self._rule_check is not None:
             self._rule_check.look(state, there, item)
         unmixed = there is None and state.plain_play
-        state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there)
+        state.decide(i, propensity, state.driver.pending_play(play, there, unmixed), masked, there, item.elsewhere)
 
     def _announce(self) -> None:
         """Announce new verdicts and changes in the values of actions, outside the lock."""

@@ -1,22 +1,35 @@
 """The guarantees of an agent's learner for the decisions so far, and for each segment between changes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lewa.agent.assumptions import (
+    CARRIED,
+    CHECKS,
+    OWN,
+    SAME_RULE,
+    Assumption,
+    all_counts,
+    assumed,
+    contradicted,
+    counts_since,
+    in_this_run,
+    safe_rounds,
+)
 from lewa.agent.governor_status import with_safe_rounds
 from lewa.agent.records import Change, JsonObject, Plain
 from lewa.measures.verdict import rest_of, with_rest
-from lewa.theory.delayed import APART, AT_CLOSE, Delays, Start, first_start
-from lewa.theory.guarantees import MISSING, PATHWISE, SHARES, Guarantee, Setting, guarantee, none, unproved
+from lewa.theory.delayed import APART, AT_CLOSE, Start, first_start
+from lewa.theory.guarantees import MISSING, SHARES, Guarantee, Setting, guarantee, none, unproved
 
 if TYPE_CHECKING:
     from lewa.agent.state import AgentState
 
 UNKNOWN = -1
-NEVER_SAFE = "the governor never decides"  # whether it does depends on the past
+FLOORED = -log(1e-300)  # an entropy of an earlier version, which took every smaller probability for 1e-300
 CUTS = (  # changes after which a segment begins
     *("limit", "range", "carry_over", "forgive", "add", "retire", "mode", "exposure", "share", "fallback"),
 )
@@ -46,6 +59,8 @@ def beginning_from_plain(plain: Plain | None) -> Beginning | None:
     if more:
         start = start._replace(waiting=int(more[0]), left=int(more[1]), totals=tuple(map(float, more[2])))
     elif waiting:  # an earlier version did not count these apart
+        waiting = UNKNOWN
+    if start.entropy == FLOORED:
         waiting = UNKNOWN
     counts = {"filled_in" if name == "charged" else str(name): int(n) for name, n in plain["counts"].items()}  # its old name
     return Beginning(waiting, start, counts, bool(plain.get("entering", False)))
@@ -113,39 +128,24 @@ def decisions_made(state: "AgentState") -> int:
     return state.counts["answered"] if in_time else state.rounds - state.delays.counts["before"]
 
 
-def safe_rounds(state: "AgentState") -> int:
-    """Return the number of decisions that the current governor or an earlier one made."""
-    return state.rounds - state.delays.counts["before"] - state.delays.counts["made"]
-
-
-def _all_counts(state: "AgentState") -> dict[str, int]:
-    return {**state.counts, "clipped": int(state.statistics.clip_count.sum())}
-
-
-def _counts_before(state: "AgentState") -> Mapping[str, int]:
-    return dict.fromkeys(_all_counts(state), 0) if state.beginning is None else state.beginning.counts
-
-
 def begin_segment(state: "AgentState", change: Change) -> None:
     """Record the state of the learner at the beginning of a segment, and restart the count of its delays."""
     if not cuts_among([change]):
         return
     driver, gone = state.driver, sorted(state.exposure.retired)
-    there = np.ones(driver.actions)
-    there[gone] = 0.0
-    play = driver.play_among(there) if gone else driver.play()
-    least = float(max(play[there > 0].min(), 1e-300))
-    waiting = len(state.delays.open)
-    start = Start(-log(least), tuple(driver.multiplier.tolist()), waiting, len(gone))
+    there = np.ones(driver.actions, dtype=np.bool_)
+    there[gone] = False
+    waiting, entropy = len(state.delays.open), state.setup.learner.entropy(driver.state, there)
+    start = Start(entropy, tuple(driver.multiplier.tolist()), waiting, len(gone))
     if not waiting or all(made.what != "range" for made in (*state.changes, change)):
         start = state.setup.learner.stands(driver.state, start)  # the prices of open decisions are those of one range
     state.delays = state.delays.restart(state.rounds)
-    state.beginning = Beginning(waiting, start, _all_counts(state), bool(state.exposure.entering))
+    state.beginning = Beginning(waiting, start, all_counts(state), bool(state.exposure.entering))
 
 
 def unknown_beginning(state: "AgentState") -> Beginning:
     """Return a beginning without a theorem, for an agent that was saved without its beginning."""
-    zeros = dict.fromkeys(_all_counts(state), 0)
+    zeros = dict.fromkeys(all_counts(state), 0)
     return Beginning(UNKNOWN, first_start(len(state.setup.actions), len(state.setup.constraints)), zeros)
 
 
@@ -165,89 +165,70 @@ def _unlike_a_start(state: "AgentState", beginning: Beginning) -> str:
     return ""
 
 
-def _statements(state: "AgentState", made: int, late: Delays) -> tuple[Guarantee, ...]:
-    setup, beginning = state.setup, state.beginning
+def _candidates(state: "AgentState") -> Iterator[tuple[bool, tuple[Guarantee, ...]]]:
+    """Yield groups of guarantees, those to be printed first, each with whether it is about answers at once."""
+    setup, beginning, made = state.setup, state.beginning, state.delays.made
     learner, K = setup.learner, len(setup.actions)
-    late = learner.with_errors(state.driver.state, late)
+    late = learner.with_errors(state.driver.state, state.delays.so_far())
     if beginning is not None:
-        statements = learner.segment_guarantees(K, made, late, beginning.start)
-    elif late.total or late.missing or late.errors:
+        yield False, learner.segment_guarantees(K, made, late, beginning.start)
+        return
+    if late.total or late.missing or late.errors:
         probable = () if setup.epsilon is None else learner.late_probable(K, made, late, setup.epsilon)
-        statements = (*(item for item in probable if item.regret is not None), *learner.late_guarantees(K, made, late))
-    elif _moved(state):
-        statements = learner.guarantees(K, made, Setting("arbitrary"))
+        yield False, (*(item for item in probable if item.regret is not None), *learner.late_guarantees(K, made, late))
     else:
         probable = () if setup.epsilon is None else (guarantee(learner, K, made, epsilon=setup.epsilon),)
-        statements = tuple(item for item in probable if item.regret is not None) or (guarantee(learner, K, made),)
-    return tuple(item for item in statements if not (_moved(state) and item.needs_fixed_mean))
-
-
-def _moved(state: "AgentState") -> bool:
-    """Whether the mean of a constraint has changed, so that theorems with a fixed mean no longer apply."""
-    before = state.delays.counts["before"]
-    return any(shift.decision > before and shift.quantity != "reward" for shift in state.shifts)
-
-
-def _wrongly_known(state: "AgentState") -> int:
-    """Return the number of answers from actions whose average differs from the value declared as known."""
-    known = getattr(state.setup.learner, "known", None)
-    if known is None:
-        return 0
-    count, total = state.statistics.action_count[1:], state.statistics.action_sum[1:]
-    return int(count[(known >= 0) & (abs(total - count * known) > 1e-9 * count)].sum())
-
-
-def _deviations(state: "AgentState", counts: Mapping[str, int]) -> list[tuple[int, str]]:
-    """Return the numbers of decisions and values that were not those of a theorem, each with what happened to them."""
-    return [
-        (0 if state.setup.learner.proved_with_masks else counts["masked"], "had actions masked"),
-        (counts["filled_in"], "were filled in, not answered"),
-        (counts["clipped"], "were clipped"),
-        (_wrongly_known(state), "differ from the known values"),
-    ]
+        yield True, tuple(item for item in probable if item.regret is not None)
+    yield True, (guarantee(learner, K, made),)
+    yield True, learner.guarantees(K, made, Setting("arbitrary"))
 
 
 def current_guarantees(state: "AgentState") -> tuple[Guarantee, ...]:
     """Return the guarantees of the learner for the decisions so far, the most important first.
 
-    There is at least one. If there is no bound, it has the reason, for instance that the decisions are not those of a
-    theorem.
+    There is at least one. If there is no bound, it has the reason, for instance the assumptions that the run contradicts.
     """
-    setup, beginning = state.setup, state.beginning
-    name, counts = setup.learner_name, {key: n - _counts_before(state)[key] for key, n in _all_counts(state).items()}
+    counts, beginning, made, safe = counts_since(state), state.beginning, state.delays.made, safe_rounds(state)
     if counts["answered"] + counts["filled_in"] == 0:
         return (_nothing(state, "no round was answered yet"),)
-    if len(setup.sources) > 1:
-        return (none(name, "its source was edited, or its rule has changed, since the agent was made"),)
-    if state.credits:
-        return (_nothing(state, "not all of what is saved is carried over, and no theorem has such a debt"),)
+    if why := contradicted(Assumption(text, CHECKS[text](state)) for text in (SAME_RULE, OWN, CARRIED)):  # of any learner
+        return (none(state.setup.learner_name, f"the theorem assumes that {why}"),)
     if beginning is not None and (why := _unlike_a_start(state, beginning)):
         return (_nothing(state, f"the agent was changed, and {why}: see its segments"),)
-    late, made, safe = state.delays.so_far(), state.delays.made, safe_rounds(state)
-    deviates = any(number for number, _ in _deviations(state, counts))
-    statements = _statements(state, made, late) if made and not deviates else ()
-    if not statements:
-        return (_nothing(state, _why_nothing(state, counts, safe)),)
-    left = rest_of(setup.learner, [state.driver.state])
-    statements = tuple(with_rest(item, left, made) for item in statements)
-    if setup.learns_at_close:  # arrivals are then the closes
-        statements = tuple(
-            item._replace(assumptions=tuple(AT_CLOSE if text == APART else text for text in item.assumptions))
-            for item in statements
-        )
-    for happened, text in ((counts["masked"], MISSING), (state.exposure.adds_shares, SHARES)):
-        if happened:
-            statements = tuple(item._replace(assumptions=(*item.assumptions, text)) for item in statements)
-    if state.ledger is not None and not safe:
-        statements = tuple(
-            item
-            if item.regret is None or item.kind == PATHWISE
-            else item._replace(assumptions=(*item.assumptions, NEVER_SAFE))
-            for item in statements
-        )
-    floor, rounds = setup.learner.floor, made + late.missing + safe
-    governed = [with_safe_rounds(statement, floor, rounds, safe) for statement in statements]
-    return tuple(item for item in governed if item.regret is not None) or (governed[0],)
+    reasons = list[Guarantee]()
+    for at_once, group in _candidates(state) if made else ():
+        statements = [in_this_run(state, item, at_once) for item in group]
+        against = [contradicted(assumed(state, item)) for item in statements]
+        if standing := [item for item, why in zip(statements, against, strict=True) if item.regret is not None and not why]:
+            rounds, floor = made + state.delays.counts["missing"] + safe, state.setup.learner.floor
+            governed = [with_safe_rounds(_as_run(state, item), floor, rounds, safe) for item in standing]
+            return tuple(item for item in governed if item.regret is not None) or (governed[0],)
+        reasons += [_withdrawn(state, item, why) for item, why in zip(statements, against, strict=True)]
+    if not reasons:
+        whose = "no bound is proved for this learner after such a change"
+        return (_nothing(state, whose if made else f"the governor made all {safe} decisions"),)
+    return (reasons[0],)
+
+
+def _as_run(state: "AgentState", statement: Guarantee) -> Guarantee:
+    """Return a guarantee with what a run adds to it: the residuals of projections, and what it is relative to."""
+    statement = with_rest(statement, rest_of(state.setup.learner, [state.driver.state]), state.delays.made)
+    texts = statement.assumptions
+    if state.setup.learns_at_close:  # arrivals are then the closes
+        texts = tuple(AT_CLOSE if text == APART else text for text in texts)
+    more = ((counts_since(state)["masked"], MISSING), (state.exposure.adds_shares, SHARES))
+    return statement._replace(assumptions=(*texts, *(text for happened, text in more if happened)))
+
+
+def _withdrawn(state: "AgentState", statement: Guarantee, why: str) -> Guarantee:
+    """Return the reason why a guarantee is not printed: a theorem without a bound, or assumptions that do not hold."""
+    if not why:
+        return statement._replace(assumptions=())
+    counts, made = counts_since(state), state.rounds - state.delays.counts["before"]
+    better = "late-lewa" if state.sees_all else "late-bandit-lewa"
+    late = counts["late"] and not (counts["masked"] or counts["filled_in"] or counts["clipped"] or state.driver.features)
+    hint = f"; {better} has a bound for late answers" if late and not statement.source.startswith("Late") else ""
+    return _nothing(state, f"the theorem assumes that {why} (of {made} decisions and their values){hint}")
 
 
 def _nothing(state: "AgentState", reason: str) -> Guarantee:
@@ -259,25 +240,3 @@ def _nothing(state: "AgentState", reason: str) -> Guarantee:
 def current_guarantee(state: "AgentState") -> Guarantee:
     """Return the first of `current_guarantees`."""
     return current_guarantees(state)[0]
-
-
-def _why_nothing(state: "AgentState", counts: Mapping[str, int], safe: int) -> str:
-    """Return why no theorem covers the decisions so far."""
-    deviations = _deviations(state, counts)
-    unlike = any(number for number, _ in deviations)
-    if _moved(state) and not unlike:
-        return "the mean of a constraint changed (warning: shift), and the theorems of this learner assume a fixed one"
-    if state.beginning is not None and not unlike:
-        return "no bound is proved for this learner after such a change"
-    deviations += [
-        (counts["late"], "were answered late, after a further decision"),
-        (counts["expired"], "expired"),
-        (len(state.open) - (state.rounds in state.open), "are open besides the last one"),
-        (safe, "were safe decisions of the governor"),
-    ]
-    reasons = ", ".join(f"{number} {text}" for number, text in deviations if number)
-    all_there = "" if state.setup.learner.proved_with_masks else "all actions available and "
-    why = f"the theorem assumes that rounds are answered at once, with {all_there}values in their range"
-    better = "late-lewa" if state.sees_all else "late-bandit-lewa"
-    hint = f"; {better} has a bound for late answers" if counts["late"] and not (unlike or state.driver.features) else ""
-    return f"{why}; of {state.rounds - state.delays.counts['before']} decisions and their values {reasons}{hint}"

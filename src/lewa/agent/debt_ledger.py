@@ -40,6 +40,7 @@ class DebtLedger:
         self.reserves: dict[Reserve, int] = {}  # how many of the open ones are counted so
         self.counts = dict.fromkeys(COUNTS, 0)
         self.turn = LEARNER  # of the decision that is being made
+        self._play: Vector | None = None  # the safe play, if it is its turn
         self.helping = False  # whether the last decision was a safe one
         self._reserve = Reserve(False, rule.reserve)
 
@@ -75,7 +76,7 @@ class DebtLedger:
         if not self.calls():
             return None
         there = np.ones(len(self.rule.actions)) if available is None else available
-        play = self._safe_play(there, statistics)
+        self._play = play = self._safe_play(there, statistics)
         self.turn = UNSAFE if play is None else SAFE
         return play
 
@@ -104,23 +105,25 @@ class DebtLedger:
         gap[:, there == 0] = -np.inf
         return best_mixture(gap)
 
-    def book(self, number: int, action: int) -> bool:
-        """Count a decision at its reserve; return whether it is a safe one."""
+    def book(self, number: int, action: int, elsewhere: bool = False) -> bool:
+        """Count a decision at its reserve; return whether it was the turn of safe play.
+
+        A decision that was made elsewhere is safe only if it took an action that is surely safe now.
+        """
         rule, turn, counts = self.rule, self.turn, self.counts
-        reserve = self._reserve
-        if turn == SAFE:
+        reserve, sure, helped = self._reserve, rule.form in (SURE, WEIGHTED), self.helping
+        self.helping = turn == SAFE and not (elsewhere and not (sure and self._play is not None and self._play[action]))
+        if self.helping:
             counts["safe"] += 1
-            counts["stretches"] += not self.helping
-            sure = rule.form in (SURE, WEIGHTED)
+            counts["stretches"] += not helped
             reserve = Reserve(True, tuple(rule.sure[:, action].tolist()) if sure else rule.reserve)
-        elif turn == UNSAFE:
+        elif turn != LEARNER:
             counts["unsafe"] += 1
-        self.helping = turn == SAFE
         self._open(number, reserve)
         counts["most_open"] = max(counts["most_open"], len(self.open))
         for j, value in enumerate(reserve.values):
             self._add(j, rule.excess(j, value))
-        return self.helping
+        return turn == SAFE
 
     def _add(self, j: int, excess: float) -> None:
         self.debt[j] += excess

@@ -4,6 +4,7 @@ from math import floor, log10
 
 import numpy as np
 
+from lewa.agent.assumptions import LEVEL, reachable_floors, upper_ends
 from lewa.agent.constraint import Constraint
 from lewa.agent.debt_ledger import governor_problems
 from lewa.agent.recent import Shift
@@ -11,10 +12,7 @@ from lewa.agent.setup import mixed_sources
 from lewa.agent.state import AgentState
 from lewa.learners import settings_of
 from lewa.measures.best_play import nearest_floors
-from lewa.measures.confidence_sequence import interval
-from lewa.types import Matrix
 
-LEVEL = 0.95  # of all the bands together, and of the finding that no mixture meets the constraints
 FEW = 50  # values below which nothing is said about a range
 NEAR = 0.05  # of the range: a limit that no action clears by more is near
 LATELY = 2000  # decisions during which a change is reported
@@ -113,7 +111,7 @@ def _infeasible_among(state: AgentState) -> list[str]:
     if not retired:
         return []
     live = [i for i in range(len(state.setup.actions)) if i not in retired]
-    upper = _upper_ends(state)[:, live]
+    upper = upper_ends(state)[:, live]
     if nearest_floors(upper, state.setup.learner.floor) is None:
         return []
     wishes = " and ".join(map(str, state.setup.constraints))
@@ -148,21 +146,13 @@ def _infeasible_now(state: AgentState) -> list[str]:
 def _infeasible(state: AgentState) -> list[str]:
     """Check that some play can meet the constraints, by the upper end of the interval of each action."""
     constraints = state.setup.constraints
-    reachable = nearest_floors(_upper_ends(state), state.setup.learner.floor)
+    reachable = reachable_floors(state)
     if reachable is None:
         return []
     pairs = zip(constraints, reachable.tolist(), strict=True)
     nearest = " and ".join(str(c._replace(limit=float(f"{c.scale.to_user(unit):.3g}"))) for c, unit in pairs)
     wishes = " and ".join(map(str, constraints))
     return [f"no mixture of the actions seems to meet {wishes}; at best, with {LEVEL:.0%} confidence, {nearest}"]
-
-
-def _upper_ends(state: AgentState) -> Matrix:
-    """Return the upper end of the interval for the mean constraints of each action, in units."""
-    statistics = state.statistics
-    K, m = len(state.setup.actions), len(state.setup.constraints)
-    count, total, spread = statistics.action_count[1:], statistics.action_sum[1:], statistics.action_spread[1:]
-    return interval(count, total, spread, 2 * (1 - LEVEL) / (m * K))[1]  # one side only
 
 
 def _range(state: AgentState, f: int) -> tuple[float, float, Constraint | None]:

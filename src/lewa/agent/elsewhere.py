@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from lewa.agent.agent import Agent
+from lewa.agent.assumptions import ELSEWHERE
 from lewa.agent.contexts import charges_of
 from lewa.agent.records import Decision, Label, play_to_bytes
+from lewa.theory.guarantees import none
 
 
 def record_elsewhere(
@@ -23,8 +25,23 @@ def record_elsewhere(
     number = state.rounds + 1
     fields = (number, action, probability, play_to_bytes(play), (), number, None, state.setup.agent_name)
     if features is None:
-        return Decision(*fields)
+        return Decision(*fields, elsewhere=True)
     ledger, there = state.ledger, agent._there(None)
     safe = ledger is not None and ledger.next_play(there, state.statistics) is not None
     charged = charges_of(state.driver.copy(), features, state.index(action) if state.exposure.learns and not safe else None)
-    return Decision(*fields, features.tobytes(), charged)
+    return Decision(*fields, features.tobytes(), charged, elsewhere=True)
+
+
+def breaches_of(agent: Agent) -> dict[str, int]:
+    """Return how often the run of an agent did what a theorem excludes, by name."""
+    return dict(agent._state.breaches)
+
+
+def count_earlier(agent: Agent, number: int) -> None:
+    """Count decisions made elsewhere that an earlier version did not count in the agent itself, and withdraw its bounds."""
+    state = agent._state
+    if number <= state.breaches.get(ELSEWHERE, 0):
+        return
+    state.breaches[ELSEWHERE] = number
+    reason = f"{number} decisions were made elsewhere, not by this learner"
+    state.segments = [item._replace(statement=none(state.setup.learner_name, reason)) for item in state.segments]

@@ -1,17 +1,22 @@
 """The status of a governor, and its bounds on the debts in sentences."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lewa.agent.assumptions import LEVEL, ROUNDING, Assumption, contradicted, reachable_floors, shifts_since, upper_ends
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.governor import LEARNED, MEAN, SURE, WEIGHTED, Rule
 from lewa.agent.records import JsonObject
 from lewa.theory.governed import learned_excess, mean_excess
-from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude, none
-from lewa.types import Vector
+from lewa.theory.guarantees import PATHWISE, Bound, Guarantee, conclude
+from lewa.types import Matrix, Vector
 
+if TYPE_CHECKING:
+    from lewa.agent.state import AgentState
+
+FIXED = "the mean of every action is fixed"
 OUTCOME = "the time of an answer does not depend on its values"
 
 
@@ -37,12 +42,28 @@ class GovernorStatus(NamedTuple):
         return {**self._asdict(), **lists}
 
 
-def governor_status(ledger: DebtLedger | None, decisions: int) -> GovernorStatus | None:
+class Evidence(NamedTuple):
+    """What the answers so far show about the means of actions, since the governor began."""
+
+    shifts: int = 0  # changes in the mean of a constraint
+    infeasible: bool = False  # whether no mixture seems to meet the limits
+    upper: Matrix | None = None  # (m, K) the upper ends of the mean constraints, in units
+
+
+def evidence_of(state: "AgentState") -> Evidence:
+    """Return what the answers of an agent show about the assumptions of its governor."""
+    ledger = state.ledger
+    if ledger is None or ledger.rule.form not in (MEAN, LEARNED):
+        return Evidence()
+    return Evidence(shifts_since(state, ledger.since), reachable_floors(state) is not None, upper_ends(state))
+
+
+def governor_status(ledger: DebtLedger | None, decisions: int, evidence: Evidence | None = None) -> GovernorStatus | None:
     """Return the status of the governor, or None without one."""
     if ledger is None:
         return None
     rule, counts = ledger.rule, ledger.counts
-    statements = [_statement(ledger, j, decisions) for j in range(len(rule.names))]
+    statements = [_statement(ledger, j, decisions, evidence or Evidence()) for j in range(len(rule.names))]
     return GovernorStatus(
         form=rule.form,
         promise=tuple(text for _, text in statements),
@@ -55,12 +76,13 @@ def governor_status(ledger: DebtLedger | None, decisions: int) -> GovernorStatus
     )
 
 
-def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None, str]:
+def _statement(ledger: DebtLedger, j: int, decisions: int, evidence: Evidence) -> tuple[float | None, str]:
     """Return the bound of one debt, and the sentence that says when it holds."""
     rule, counts, constraint = ledger.rule, ledger.counts, ledger.rule.constraints[j]
-    if counts["broken"]:
-        text = f"{counts['broken']} values of safe decisions were worse than the declared worst value"
-        return None, f"no bound is proved for the debt of {constraint.name}: {text}"
+    source, how, assumptions = _assumed(ledger, j, evidence)
+    if why := contradicted(assumptions):
+        return None, f"no bound is proved for the debt of {constraint.name}: the governor assumes that {why}"
+    condition = f"if {', and '.join(item.sentence for item in assumptions)}"
     start, worst, over = (_beyond(rule, j, excess) for excess in (ledger.start, rule.worst, ledger.over))
     bound = max(rule.debt[j], start) + counts["unsafe"] * worst
     extra = []
@@ -76,7 +98,6 @@ def _statement(ledger: DebtLedger, j: int, decisions: int) -> tuple[float | None
             f"counting {counts['filled']} decisions without an answer at the values filled in; at their reserves they would "
             f"add {ledger.eased[j]:.4g}"
         )
-    source, how, condition = _condition(rule, j)
     span, epsilon, m = float(rule.spans[j]), rule.wish.epsilon, len(rule.names)
     if rule.form == MEAN:
         bound += span * mean_excess(rule.slack[j], max(counts["stretches"], 1), m, epsilon)
@@ -101,25 +122,34 @@ def _beyond(rule: Rule, j: int, excess: Sequence[float]) -> float:
     return float(np.linalg.norm(np.maximum(excess, 0.0) / rule.spans) * rule.spans[j])
 
 
-def _condition(rule: Rule, j: int) -> tuple[str, str, str]:
+def _assumed(ledger: DebtLedger, j: int, evidence: Evidence) -> tuple[str, str, list[Assumption]]:
     """Return the name of the statement that applies, in what sense it holds, and what it assumes."""
-    wish, name = rule.wish, rule.names[j]
-    likely = f"with probability {1 - wish.epsilon:g}"
-    side = "above" if rule.signs[j] > 0 else "below"
+    rule, name = ledger.rule, ledger.rule.names[j]
+    likely, side = f"with probability {1 - rule.wish.epsilon:g}", "above" if rule.signs[j] > 0 else "below"
+    worse = ((ledger.counts["broken"], "values of safe decisions were worse than the declared worst value"),)
     if rule.form == SURE:
         values = [f"{rule.actions[i]!r} never has {name} {side} {rule.sure[j, i]:g}" for i in rule.order]
-        return "G1", "on every path", "if " + " and ".join([*values, _reserves(rule, j)])
+        return "G1", "on every path", [Assumption(" and ".join([*values, _reserves(rule, j)]), worse)]
     if rule.form == MEAN:
         value = rule.constraints[j].limit - rule.signs[j] * rule.slack[j] * float(rule.spans[j])
-        who = repr(wish.safe) if not isinstance(wish.safe, dict) else "the safe mixture"
-        return "G3", likely, f"if the mean {name} of {who} is never {side} {value:g}, and values lie in their range"
+        who = repr(rule.wish.safe) if not isinstance(rule.wish.safe, dict) else "the safe mixture"
+        short = evidence.upper is not None and _is_short(rule, j, evidence.upper)
+        average = ((int(short), f"average is, with {LEVEL:.0%} confidence"),)
+        mean = Assumption(f"the mean {name} of {who} is never {side} {value:g}", average)
+        return "G3", likely, [mean, Assumption("values lie in their range", worse)]
     if rule.form == LEARNED:
-        return (
-            "G5",
-            likely,
-            f"if the means of some mixture meet every limit with slack rho, a share of the range, and {OUTCOME}",
-        )
-    return "G4", "on every path", f"if no action is worse than its sure values and {_reserves(rule, j)}"
+        none = ((int(evidence.infeasible), f"test finds none, with {LEVEL:.0%} confidence (warning: infeasible)"),)
+        moved = ((evidence.shifts, "changes were detected (warning: shift)"),)
+        some = Assumption("the means of some mixture meet every limit with slack rho, a share of the range", none)
+        in_range = Assumption("values lie in their range", worse)
+        return "G5", likely, [some, Assumption(FIXED, moved), in_range, Assumption(OUTCOME)]
+    return "G4", "on every path", [Assumption(f"no action is worse than its sure values and {_reserves(rule, j)}", worse)]
+
+
+def _is_short(rule: Rule, j: int, upper: Matrix) -> bool:
+    """Whether the mean of the safe mixture, by the upper ends of its actions, has less slack than declared."""
+    mixture = rule.mixture
+    return mixture is not None and float(mixture @ upper[j]) < float(rule.floor[j]) + rule.slack[j] - ROUNDING
 
 
 def _reserves(rule: Rule, j: int) -> str:
@@ -128,7 +158,7 @@ def _reserves(rule: Rule, j: int) -> str:
 
 
 def with_safe_rounds(inside: Guarantee, floor: Vector, rounds: int, safe: int) -> Guarantee:
-    """Return the guarantee for all rounds, the learner's own and the safe ones (G2).
+    """Return the guarantee for all rounds, the learner's own and the safe ones (G2), from one that holds on every path.
 
     Each safe round costs at most 1 in regret. The learner's theorem covers the rounds that it played: their number depends
     on the past, so the theorem must hold on every path. The governor bounds the violation of safe rounds.
@@ -144,9 +174,6 @@ def with_safe_rounds(inside: Guarantee, floor: Vector, rounds: int, safe: int) -
     """
     if safe == 0 or inside.regret is None or inside.violation is None:
         return inside
-    if inside.kind != PATHWISE:
-        reason = f"{safe} rounds were safe rounds of the governor, and the theorem assumes a fixed number of rounds"
-        return none(inside.source, reason)
     bound = Bound(inside.regret + safe, tuple(v + safe * c0 for v, c0 in zip(inside.violation, floor.tolist(), strict=True)))
     source = f"{inside.source}, governed: {safe} safe rounds at most 1 each (G2)"
     return conclude(bound, rounds, floor, PATHWISE, source, inside.assumptions)

@@ -36,6 +36,7 @@ class Decision(NamedTuple):
     features_bytes: bytes = b""  # the features of its context, eight bytes each; empty without context
     charged: tuple[float, ...] = ()  # the costs in [0, 1] that a learner with context charged at the draw
     context: Any = None  # the context itself, if the agent records it
+    elsewhere: bool = False  # whether somebody else made it, and this agent took it over
 
     @property
     def key(self) -> str:
@@ -64,7 +65,7 @@ class Decision(NamedTuple):
         return {"kind": "decision", "version": VERSION, **fields, **lists, **context}
 
 
-NO_CONTEXT = (b"", (), None)  # the last three fields of a decision without one
+NO_CONTEXT = (b"", (), None)  # the fields about the context of a decision without one
 
 
 class Feedback(NamedTuple):
@@ -104,7 +105,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "features", "charged", "context"}  # fields that a record has where there is something to say
+OPTIONAL = {"agent", "features", "charged", "context", "elsewhere"}  # left out where there is nothing to say
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -154,6 +155,7 @@ def check_types(decision: Decision) -> None:
     for data in (decision.play_bytes, decision.features_bytes):
         right = right and type(data) is bytes and len(data) % 8 == 0
     right = right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple)
+    right = right and type(decision.elsewhere) is bool
     if not right:
         fields = {name: short_repr(value) for name, value in decision._asdict().items()}
         raise ValueError(f"a decision must have the fields that an agent gave it, got {short_repr(fields)}")

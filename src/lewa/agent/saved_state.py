@@ -45,6 +45,7 @@ def to_plain(state: AgentState) -> JsonObject:
         **({} if state.beginning is None else {"beginning": state.beginning.plain()}),
         **({} if state.ledger is None else {"governor": state.ledger.plain()}),
         **({"asleep": list(state.asleep)} if state.asleep else {}),
+        **({"breaches": state.breaches} if state.breaches else {}),
         "open": _plain_open(state),
     }
 
@@ -58,6 +59,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
     state.statistics = Statistics.from_plain(plain["book"], fields, K)
     counts = {"filled_in": plain["counts"].get("charged"), **plain["counts"]}  # earlier files have the old name
     state.counts = {name: as_count(name, counts[name], least=0) for name in COUNTS}
+    state.breaches = {str(name): as_count(name, n, least=0) for name, n in plain.get("breaches", {}).items()}
     state.recent = Recent.from_plain(plain.get("recent"), fields)
     state.debt_base[:] = plain.get("debt", 0.0)
     state.written_off[:] = plain.get("written off", 0.0)

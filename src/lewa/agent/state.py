@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from lewa.agent.assumptions import ELSEWHERE, ROUNDING, UNSURE
 from lewa.agent.contexts import settle_costs
 from lewa.agent.errors import ClosedError, UnknownError
 from lewa.agent.groups import spread
@@ -13,7 +14,7 @@ from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.state_parts import StateParts
 from lewa.agent.statistics import STEP, add_action, add_all
 from lewa.agent.values import check_bounds, single_value, vector_value
-from lewa.types import Vector
+from lewa.types import Indices, Vector
 from lewa.validation import nearest, short_repr
 
 _new = tuple.__new__  # a named tuple in half the time
@@ -36,14 +37,22 @@ class AgentState(StateParts):
         return self.driver.draw_among(self.rounds, available, self.exposure, self.statistics.action_count[0])
 
     def decide(
-        self, action: int, propensity: float, play: Vector | None, masked: bool, there: Vector | None = None
+        self,
+        action: int,
+        propensity: float,
+        play: Vector | None,
+        masked: bool,
+        there: Vector | None = None,
+        elsewhere: bool = False,
     ) -> Vector:
         """Open one more decision, which may close the oldest ones; return its charges.
 
-        `there` has 1 for each action that could be drawn, or is None if all could.
+        `there` has 1 for each action that could be drawn, or is None if all could. `elsewhere`: somebody else made it.
         """
         self.rounds = t = self.rounds + 1
-        safe = self.ledger is not None and self.ledger.book(t, action)
+        if elsewhere:
+            self.breaches[ELSEWHERE] = self.breaches.get(ELSEWHERE, 0) + 1
+        safe = self.ledger is not None and self.ledger.book(t, action, elsewhere)
         if not safe:
             self.delays.draw(t)
         charged = self.driver.charge(action) if self.learns and not safe else self.driver.unbooked
@@ -130,6 +139,8 @@ class AgentState(StateParts):
         self.changing = True
         whole = len(known) + len(numbers) == len(self._fields) and not self.setup.learns_at_close
         units = self._add(pending, numbers, whole)
+        if self.setup.learner.sure is not None:
+            self.count_unsure(np.array([pending.action]), units[np.newaxis], [self._fields[name] for name in numbers])
         if self.ledger is not None:
             self.ledger.settle(number, pending.action, numbers)
         if not whole:
@@ -266,6 +277,18 @@ class AgentState(StateParts):
         if whole:
             self.statistics.multiplier_sum[1:] += self.driver.multiplier
         return units
+
+    def count_unsure(self, actions: Indices, units: Units, fields: Sequence[int]) -> None:
+        """Count the values of a sure action with less slack than its learner assumes; `units` has one row per answer."""
+        sure = self.setup.learner.sure
+        if sure is None:
+            return
+        action, slack = sure
+        rows = units[:, :, action] if self.sees_all else units[actions == action]
+        told = [f for f in fields if f > 0]
+        least = self.setup.learner.floor[[f - 1 for f in told]] + slack - ROUNDING
+        if short := int((rows[:, told] < least).sum()):
+            self.breaches[UNSURE] = self.breaches.get(UNSURE, 0) + short
 
     def compare(self, action: int, fields: Sequence[int]) -> None:
         """Test for a change in the values of an action, in the fields that are due."""

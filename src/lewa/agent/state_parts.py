@@ -39,6 +39,7 @@ class StateParts:
         self.asleep: tuple[int, ...] = ()  # the actions that could not be drawn in the last decision
         self.open = OpenDecisions(fields, K, self.sees_all)
         self.counts = dict.fromkeys(COUNTS, 0)
+        self.breaches: dict[str, int] = {}  # how often the run did what a theorem excludes and nothing else counts
         self.charge_count, self.charge_total = np.zeros(fields), np.zeros(fields)  # of values filled in; in the user's units
         self.recent, self.debt_base, self.exposure = Recent(fields), np.zeros(fields - 1), Exposure()
         self.written_off = np.zeros((2, fields - 1))  # of `debts`: credit that is not carried over, and what was forgiven
@@ -99,7 +100,7 @@ class StateParts:
         twin = copy(self)  # shares the setup and what else never changes
         twin.driver, twin.statistics = self.driver.copy(), self.statistics.copy()
         twin.open = self.open.copy() if whole else self.open.summary(self.rounds)  # what is in `open` never changes either
-        twin.counts = dict(self.counts)
+        twin.counts, twin.breaches = dict(self.counts), dict(self.breaches)
         twin.recent, twin.debt_base, twin.written_off = self.recent.copy(), self.debt_base.copy(), self.written_off.copy()
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
         twin.ledger = self.ledger and self.ledger.copy(whole)

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from lewa import notebook
+from lewa.agent.assumptions import LEVEL, safe_rounds
 from lewa.agent.constraint import Constraint
-from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantees, decisions_made, safe_rounds
-from lewa.agent.diagnostics import LEVEL, StatusWarning, find_problems
-from lewa.agent.governor_status import GovernorStatus, governor_status
+from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantees, decisions_made
+from lewa.agent.diagnostics import StatusWarning, find_problems
+from lewa.agent.governor_status import GovernorStatus, evidence_of, governor_status
 from lewa.agent.metrics import metrics_text
 from lewa.agent.misfits import Misfits
 from lewa.agent.records import Change, JsonObject, Plain
@@ -214,7 +215,7 @@ def report(state: AgentState, misfits: Misfits | None = None) -> Status:
         warnings=(*find_problems(state), *(StatusWarning("context", text) for text in (misfits or Misfits()).texts())),
         changes=tuple(state.changes),
         mode=state.exposure.mode,
-        governor=governor_status(state.ledger, state.rounds),
+        governor=governor_status(state.ledger, state.rounds, evidence_of(state)),
         segments=all_segments(state),
         guarantees=statements,
         least_bound=setup.least_bound(),

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lewa.agent.assumptions import LEVEL
 from lewa.agent.constraint import Constraint
-from lewa.agent.diagnostics import LEVEL
 from lewa.agent.state import AgentState
 from lewa.measures.confidence_sequence import least_reach, most_reach, reach
 

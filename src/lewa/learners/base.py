@@ -15,6 +15,8 @@ from lewa.types import Vector
 from lewa.validation import LARGEST_WHOLE, as_floats, as_floor, as_real, in_unit, short_repr
 
 Saved: TypeAlias = dict[str, Any]  # parameters by name, as JSON has them
+Flags: TypeAlias = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]
+LARGEST_ENTROPY = 1e300  # of a play whose probabilities are unknown
 
 
 class Tuning(NamedTuple):
@@ -170,6 +172,14 @@ class Learner:
         """
         return ()
 
+    def entropy(self, s: Any, there: Flags) -> float:
+        """Return max_i ln(1/p_i) of the next play p over the actions that are `there`, for `segment_guarantees`.
+
+        A learner that has these guarantees computes it from the logarithms of its weights, since p_i may be too small for a
+        float. The default is larger than any bound.
+        """
+        return LARGEST_ENTROPY
+
     def stands(self, s: Any, start: Start) -> Start:
         """Return the start of a segment, with further values of the state that the theorem needs."""
         return start
@@ -191,6 +201,11 @@ class Learner:
     @property
     def dual(self) -> tuple[float, float] | None:
         """The shrinkage and the step of the multiplier's update, if they are constant: a run's certificate needs them."""
+        return None
+
+    @property
+    def sure(self) -> tuple[int, float] | None:
+        """An action, and the amount by which its theorem assumes that it exceeds every floor in every round, if it does."""
         return None
 
     @property
@@ -369,6 +384,17 @@ def per_constraint(name: str, values: object, floor: Vector) -> Vector:
     fits = array.shape in ((), (1,), floor.shape)
     require(fits, f"{name} must be one number, or one per constraint ({floor.size})", **{name: short_repr(values)})
     return np.broadcast_to(array, floor.shape).copy()
+
+
+def entropy_of(log_weights: Vector, there: Flags) -> float:
+    """Return max_i ln(1/p_i) of p = w / sum w over the actions that are there, from ln w.
+
+    >>> entropy_of(np.array([0.0, -2000.0, -5000.0]), np.array([True, True, False]))
+    2000.0
+    """
+    logs = log_weights[there]
+    top = float(logs.max())
+    return top - float(logs.min()) + float(np.log(np.exp(logs - top).sum()))
 
 
 def log_actions(actions: int) -> float:

@@ -15,7 +15,7 @@ from lewa.kernels import (
     grow_fixed_share,
     normalize_fixed_share,
 )
-from lewa.learners.base import PrimalDual, check_delay, check_epsilon, check_problem, log_actions, require
+from lewa.learners.base import Flags, PrimalDual, check_delay, check_epsilon, check_problem, log_actions, require
 from lewa.learners.lewa import late_steps
 from lewa.theory import delayed, delayed_probable, fixed_share
 from lewa.theory.delayed import Delays, Start
@@ -148,6 +148,10 @@ class FixedShareLewa(PrimalDual):
 
     def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
         return delayed_probable.lewa(self, actions, rounds, late, epsilon, fixed_share.NAME, self.share)
+
+    def entropy(self, s: FixedShareLewaState, there: Flags) -> float:
+        least = float(s.weights.value[there].min() / s.weights.head[0])
+        return -log((1 - self.share) * least + self.share / there.size)
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         if start.left:  # an action that left still gets its share

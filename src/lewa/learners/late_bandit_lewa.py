@@ -9,7 +9,18 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import Weights, comparable, effective_chance, normalize, ones, play_one, positive, rule, set_weights
-from lewa.learners.base import LARGEST, Learner, Saved, check_delay, check_positive, check_problem, log_actions, require
+from lewa.learners.base import (
+    LARGEST,
+    Flags,
+    Learner,
+    Saved,
+    check_delay,
+    check_positive,
+    check_problem,
+    entropy_of,
+    log_actions,
+    require,
+)
 from lewa.learners.safe_mixing import UNKNOWN
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
@@ -123,7 +134,8 @@ class LateBanditLewa(Learner):
         means
             (m, K) The mean constraints, if they are known; a floor that they cannot meet raises ValueError.
         cap_action, cap_slack
-            An action that exceeds every floor by `cap_slack` in the mean: prices are then capped at 1/cap_slack.
+            An action that always exceeds every floor by `cap_slack`, in every round: prices are then capped at
+            1/cap_slack.
         """
         K, _, floor = check_problem(actions, horizon, floor, means)
         check_delay(delay)
@@ -221,6 +233,10 @@ class LateBanditLewa(Learner):
         """Whether a safe action is played while prices are high."""
         return self.cap_action >= 0 and self.cap_slack > 0
 
+    @property
+    def sure(self) -> tuple[int, float] | None:
+        return (int(self.cap_action), self.cap_slack) if self.is_capped else None
+
     def relabelled(self, order: Sequence[int]) -> Self:
         return self.replace(cap_action=float(list(order).index(int(self.cap_action)))) if self.cap_action >= 0 else self
 
@@ -237,6 +253,9 @@ class LateBanditLewa(Learner):
 
     def certificate(self, s: LateBanditLewaState) -> Vector:
         return s.queue.copy()  # V <= Q, in whatever order answers come
+
+    def entropy(self, s: LateBanditLewaState, there: Flags) -> float:
+        return entropy_of(s.weights.log, there)
 
     def stands(self, s: LateBanditLewaState, start: Start) -> Start:
         if self.any_arrivals or self.is_capped:

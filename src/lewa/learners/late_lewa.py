@@ -8,7 +8,16 @@ import numpy as np
 
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, normalize, ones, positive, rule, set_weights
-from lewa.learners.base import Learner, check_delay, check_epsilon, check_positive, check_problem, log_actions
+from lewa.learners.base import (
+    Flags,
+    Learner,
+    check_delay,
+    check_epsilon,
+    check_positive,
+    check_problem,
+    entropy_of,
+    log_actions,
+)
 from lewa.theory import anytime, delayed, delayed_probable
 from lewa.theory.delayed import Delays, Start
 from lewa.theory.guarantees import Guarantee, Setting
@@ -166,6 +175,9 @@ class LateLewa(Learner):
 
     def certificate(self, s: LateLewaState) -> Vector:
         return s.queue.copy()  # V <= Q, in whatever order answers come
+
+    def entropy(self, s: LateLewaState, there: Flags) -> float:
+        return entropy_of(s.weights.log, there)
 
     def stands(self, s: LateLewaState, start: Start) -> Start:
         answers, spent, waiting, squares = s.totals.tolist()

@@ -9,6 +9,7 @@ import numpy as np
 from lewa.feedback import Full
 from lewa.kernels import Weights, comparable, dual_step, grow_priced, normalize, ones
 from lewa.learners.base import (
+    Flags,
     PrimalDual,
     Tuning,
     check_delay,
@@ -16,6 +17,7 @@ from lewa.learners.base import (
     check_exponent,
     check_problem,
     check_tuning,
+    entropy_of,
     log_actions,
     require,
 )
@@ -154,6 +156,9 @@ class Lewa(PrimalDual):
 
     def late_probable(self, actions: int, rounds: int, late: Delays, epsilon: float) -> tuple[Guarantee, ...]:
         return delayed_probable.lewa(self, actions, rounds, late, epsilon)
+
+    def entropy(self, s: LewaState, there: Flags) -> float:
+        return entropy_of(s.weights.log, there)
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         return delayed.lewa(self, actions, rounds, late, start=start)

@@ -8,7 +8,16 @@ import numpy as np
 
 from lewa.feedback import Bandit
 from lewa.kernels import draw, dual_step, ix_loss, normalize, ones, priced_loss, shrink_one, total
-from lewa.learners.base import PrimalDual, check_delay, check_epsilon, check_exponent, check_problem, log_actions
+from lewa.learners.base import (
+    Flags,
+    PrimalDual,
+    check_delay,
+    check_epsilon,
+    check_exponent,
+    check_problem,
+    entropy_of,
+    log_actions,
+)
 from lewa.learners.lewa import LewaState
 from lewa.theory import bandit, delayed
 from lewa.theory.delayed import Delays, Start
@@ -114,6 +123,9 @@ class LossBanditLewa(PrimalDual):
 
     def late_guarantees(self, actions: int, rounds: int, late: Delays) -> tuple[Guarantee, ...]:
         return delayed.loss_bandit_lewa(self, actions, rounds, late)
+
+    def entropy(self, s: LewaState, there: Flags) -> float:
+        return entropy_of(s.weights.log, there)
 
     def segment_guarantees(self, actions: int, rounds: int, late: Delays, start: Start) -> tuple[Guarantee, ...]:
         return delayed.loss_bandit_lewa(self, actions, rounds, late, start)

@@ -12,6 +12,8 @@ from msgspec import UNSET
 from numba import config
 
 from lewa.agent import Agent, Decision, Feedback
+from lewa.agent.assumptions import ELSEWHERE
+from lewa.agent.elsewhere import breaches_of, count_earlier
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
@@ -25,6 +27,7 @@ from lewa.serve.schema import AgentChange, AgentSetup, Number, microseconds
 from lewa.serve.terms import add_terms, restored, terms_of
 
 FORMAT = 1  # of a snapshot
+STATEMENTS = ("segments", "beginning", "breaches")  # of an agent: what only its bounds need, and versions state differently
 COMPILED = not vars(config)["DISABLE_JIT"]  # compiled code and plain Python differ in the last bits
 REMEMBERED = 20_000  # finished decisions whose values are in memory; the others are read from the journal
 
@@ -39,7 +42,6 @@ class Fold:
         self.learner: str = agent.setup.learner_name
         self._name = agent.setup.agent_name  # None in journals from before agents had it
         self.version, self.decisions, self.retired = 1, 0, False
-        self.elsewhere = 0  # decisions that were made elsewhere
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.source: str | None = None  # the version of the learner's source, if it is the user's
         self.rules = 0  # the version of the rules for caps that the newest records follow
@@ -108,7 +110,9 @@ class Fold:
             available = None if body.v is None else tuple(labels[i] for i in body.v)
             play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
             self.agent.apply(
-                Decision(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c)
+                Decision(
+                    number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c, None, body.o
+                )
             )
             self._opened(number, row.at, body)
         elif row.kind == "feedback":
@@ -133,7 +137,6 @@ class Fold:
     def _opened(self, number: int, at: int, made: DecisionBody) -> None:
         self.decisions = number
         self.open[number] = Open(at, made.a, {}, made.r)
-        self.elsewhere += made.o
         self.recent.add_actions((made.a,))
         for spending in self.spendings:
             spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r, self.rules))
@@ -177,7 +180,7 @@ class Fold:
         known, finished = self.open, self.finished
         return {n for n in numbers if n not in known and n not in finished and 1 <= n <= self.decisions}
 
-    def plain(self) -> dict[str, object]:
+    def plain(self) -> dict[str, Any]:
         """Return the whole state as plain data for JSON."""
         waiting = [[number, decision.at, decision.action, decision.values] for number, decision in self.open.items()]
         counters = {"version": self.version, "decisions": self.decisions, "retired": self.retired, "late": self.late}
@@ -196,17 +199,17 @@ class Fold:
 
     def hash(self) -> str:
         """Return the hash of the whole state: two that are equal to the bit have the same."""
-        return hashlib.sha256(to_json(self.plain()).encode()).hexdigest()
+        return _hash(self.plain())
 
     def snapshot(self, agent: int, seq: int, at: int) -> Snapshot:
         """Return the state after the row `seq`; beside it, and not in its hash, what the page draws and is reserved."""
-        plain = to_json(self.plain())
+        plain = self.plain()
         reserves = [[number, decision.reserve] for number, decision in self.open.items() if decision.reserve is not None]
         drawings = {"recent": self.recent.plain(), "history": self.history.plain()}
-        beside = {**drawings, "reserves": reserves, "elsewhere": self.elsewhere, "terms": self.terms}
-        body = zlib.compress(f'{plain[:-1]}, "beside": {to_json(beside)}}}'.encode(), 1)
-        state = hashlib.sha256(plain.encode()).hexdigest()
-        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), state)
+        elsewhere = breaches_of(self.agent).get(ELSEWHERE, 0)  # for earlier versions, which read it here
+        beside = {**drawings, "reserves": reserves, "elsewhere": elsewhere, "terms": self.terms}
+        body = zlib.compress(to_json({**plain, "beside": beside}).encode(), 1)
+        return Snapshot(agent, seq, at, body, hashlib.sha256(body).hexdigest(), _hash(plain))
 
     @classmethod
     def restore(cls, snapshot: Snapshot) -> Self:
@@ -226,7 +229,7 @@ class Fold:
         hosted.terms = [terms_of(hosted.agent, 1, hosted.version, hosted.close_after)]  # if the snapshot has none
         beside = plain.get("beside")
         if beside is not None:
-            hosted.elsewhere = beside["elsewhere"]
+            count_earlier(hosted.agent, beside["elsewhere"])
             hosted.recent.restore(beside["recent"])
             hosted.history.restore(beside["history"])
             hosted.terms = restored(beside["terms"]) if "terms" in beside else hosted.terms
@@ -243,3 +246,10 @@ class Fold:
         self.history.end_at(now)
         for decision in reversed(self.open.values()):
             now = decision.since = min(decision.at, now)
+
+
+def _hash(plain: Mapping[str, Any]) -> str:
+    """Return the hash of a state without `STATEMENTS`, which change no decision."""
+    agent = plain["agent"]
+    state = {name: value for name, value in agent["state"].items() if name not in STATEMENTS}
+    return hashlib.sha256(to_json({**plain, "agent": {**agent, "state": state}}).encode()).hexdigest()

@@ -371,11 +371,6 @@ class Hosted(Fold):
         reserves = {number: waits.reserve for number, waits in list(self.open.items()) if waits.reserve is not None}
         for name, average in reserved_averages(self.agent, reserves).items() if reserves else ():
             next(line for line in lines if line["name"] == name)["reserved"] = average
-        if self.elsewhere:
-            reason = f"{self.elsewhere} decisions were made elsewhere, not by this learner"
-            status |= {"promise": [], "promise_is": "", "conditions": "", "segments": []}
-            empty = dict.fromkeys(status["guarantee"])
-            status["guarantee"] = empty | {"source": self.learner, "assumptions": [], "reason": reason}
         return {
             "name": self.setup.name,
             "version": self.version,
