@@ -202,7 +202,11 @@ def test_a_journal_of_version_1_opens_and_continues_as_it_is(tmp_path: Path, sna
     twin = Agent(["x", "y", "z"], [at_most("cost", 0.4)], learner="anytime-bandit-lewa", seed=7, name="router")
     twin.replay(records)
     agent = Agent.open(path)
-    assert agent.snapshot() == twin.snapshot()
+    restored, replayed = agent.snapshot()["state"], twin.snapshot()["state"]
+    worded = {"beginning", "segments"} if snapshot else set()  # an old snapshot has the bounds of its version
+    assert {name: restored[name] for name in restored.keys() - worded} == {
+        name: replayed[name] for name in replayed.keys() - worded
+    }
     made = live(agent, 5)
     agent.checkpoint()
     made += live(agent, 5)
