@@ -382,3 +382,40 @@ def test_a_change_keeps_all_other_fields_of_every_constraint(
         assert json.dumps(other.snapshot()) == json.dumps(agent.snapshot())
         other.update(other.pull(context={"tenant": "a"}), reward=0.5, cost=0.45, time=0.2)
         assert other.status().open == 0
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("what", ["limit", "range", "refunds", "forgive"])
+def test_a_change_keeps_a_constraint_whose_values_are_known(what: str) -> None:
+    """The learner was told the exact cost of each action: it plays on with the same costs, in the units of the new range."""
+
+    def new() -> Agent:
+        return Agent(
+            ["x", "y", "z"],
+            [at_most("cost", 0.4), at_least("quality", 0.2)],
+            learner="proved-squarecb-lewa",
+            horizon=200,
+            context=[category("tenant", ["a", "b"])],
+            expected={"cost": [0.1, 0.5, 0.9]},
+            settings={"known": ["cost"]},
+            seed=1,
+        )
+
+    def play(rounds: int) -> None:
+        for i in range(rounds):
+            decision = agent.pull(context={"tenant": "ab"[i % 2]})
+            cost = {"x": 0.1, "y": 0.5, "z": 0.9}[str(decision.action)]
+            records.extend((decision, agent.update(decision, reward=0.5, cost=cost, quality=0.3)))
+
+    agent, records = new(), list[Record]()
+    play(20)
+    before = agent.setup.constraints
+    records.append(ALL_CHANGES[what](agent, "cost"))
+    assert agent.setup.constraints == (before[0]._replace(**CHANGED.get(what, {})), before[1])
+    scale = agent.setup.constraints[0].scale
+    assert agent.setup.learner.parameters["known"][0] == pytest.approx([scale.unit(cost) for cost in (0.1, 0.5, 0.9)])
+    play(20)
+    assert json.dumps(new().replay(records).snapshot()) == json.dumps(agent.snapshot())
+    assert json.dumps(Agent.restore(agent.snapshot()).snapshot()) == json.dumps(agent.snapshot())
+    with pytest.raises(ValueError, match="carry_over needs a learner that keeps a debt"):
+        agent.set_carry_over("cost", "none")

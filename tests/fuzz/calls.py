@@ -111,6 +111,9 @@ def change(rng: Random, folder: Path) -> Call:
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     ("set_limit", {"name": "cost", "limit": 0.5}),
     ("set_range", {"name": "cost", "ends": (0, 2)}),
+    ("set_carry_over", {"name": "cost", "carry_over": 2.0}),
+    ("set_refunds", {"name": "cost", "refunds": True}),
+    ("forgive", {"name": "cost"}),
     ("add_action", {"action": "c", "like": "a"}),
     ("add_action", {"action": "c", "expected": {"cost": 0.1}, "share": 0.1}),
     ("retire_action", {"action": "b"}),

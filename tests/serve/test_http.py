@@ -334,8 +334,8 @@ def test_the_sum_in_the_journal_is_the_sum_told(tmp_path: Path) -> None:
 def test_rules_and_board_name_metrics_that_exist(web: Client) -> None:
     import re
 
-    caps = {"safety": {"fallback": "small"}, "caps": [{"line": "cost", "total": 5}]}
-    assert web.call("PATCH", AGENT, caps, If_Match='"1"')[0] == 200
+    rules = {"caps": [{"line": "cost", "total": 5}], "watchdog": [{"line": "cost", "debt": 1e6}]}
+    assert web.call("PATCH", AGENT, {"safety": {"fallback": "small"}, **rules}, If_Match='"1"')[0] == 200
     web.call("POST", f"{AGENT}/decide")
     web.call("POST", f"{AGENT}/feedback", [{"decision": "router:1", "reward": 1, "cost": 0.5}])
     text, deadline = web.client.get("/metrics").text, time.monotonic() + 30

@@ -10,7 +10,7 @@ import pytest
 from lewa.agent import Agent, Constraint, at_least, at_most
 from lewa.serve.bodies import line_from, line_of
 from lewa.serve.caps import RULES, Spending
-from lewa.serve.events import Events
+from lewa.serve.events import Events, _caps_ended
 from lewa.serve.fold import Fold
 from lewa.serve.hosted import Hosted
 from lewa.serve.metrics import Statuses
@@ -259,6 +259,10 @@ def test_status_page_and_metrics_show_no_spending_of_a_period_that_has_ended(
     statuses = Statuses()
     point = Events(host, statuses, None).point(served)  # type: ignore[arg-type]  # nothing is forwarded
     assert [cap["spent"] for cap in point["caps"]] == [0.0]
+    served.hosted.history.points[:] = [{**point, "caps": before}]
+    assert (_caps_ended(served, now), _caps_ended(served, host.now())) == (False, True)  # the page is drawn again, once
+    served.hosted.history.points.append(point)
+    assert not _caps_ended(served, now + DAY)
     assert web.call("GET", f"{AGENT}/status?at={seq}")[1]["caps"] == before  # as it was then
     assert before[0]["spent"] == 1.0
 
