@@ -209,23 +209,25 @@ def choose_for_late_answers(
     >>> choose_for_late_answers("bandit", 2, 1_000_000, 0.6, delay=1).called
     'loss-bandit-lewa delay=1 b=0.68'
     """
-    T, d, given = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0), dict(others or {})
+    T, d, settings = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0), dict(others or {})
     late, foreseen = most_late(T, d), {"delay": float(d)}
     first = LATE[feedback][0]
-    names = [name for name in LATE[feedback] if (horizon or name == first) and set(given) <= set(learners.settings_of(name))]
+    names = [
+        name for name in LATE[feedback] if (horizon or name == first) and set(settings) <= set(learners.settings_of(name))
+    ]
     if not names:
         unknown = "" if horizon else " and without a horizon"
         raise ValueError(
             f"no learner for {feedback} feedback{unknown} has a bound for late answers with the setting "
-            f"{', '.join(given)}{'' if horizon else ': pass horizon=...'}"
+            f"{', '.join(settings)}{'' if horizon else ': pass horizon=...'}"
         )
 
     def size(choice: LearnerChoice) -> float:
         try:
-            learner = learners.make(choice.name, actions, T, floor, **{**given, **choice.settings})
+            learner = learners.make(choice.name, actions, T, floor, **{**settings, **choice.settings})
         except ValueError:  # some settings cannot be combined
             return inf
-        epsilon = given.get("epsilon")
+        epsilon = settings.get("epsilon")
         statements = learner.late_guarantees(actions, T, late)
         if isinstance(epsilon, int | float):
             statements = learner.late_probable(actions, T, late, epsilon)
@@ -234,7 +236,7 @@ def choose_for_late_answers(
 
     choices = [LearnerChoice(name, {}) for name in names if name == first]
     choices += [LearnerChoice(name, foreseen) for name in names]
-    free = [name for name in names if "b" in learners.settings_of(name) and "b" not in given]
+    free = [name for name in names if "b" in learners.settings_of(name) and "b" not in settings]
     choices += [LearnerChoice(name, {**foreseen, "b": b}) for name in free for b in EXPONENTS]
     best = min(choices, key=size)
     b = best.settings.get("b", 0.5)
