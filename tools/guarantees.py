@@ -211,8 +211,8 @@ page is current. `lewa advise` answers the same questions for your own numbers.
 ## How to read it
 
 - **Reference numbers.** K = {ACTIONS} actions, T = {ROUNDS:,} rounds, one constraint with floor {FLOOR:g}; high
-  probability is 1 - epsilon with epsilon = {EPSILON:g}. Rewards are fixed in advance, and constraints and rewards lie
-  in [0, 1].
+  probability is 1 - epsilon with epsilon = {EPSILON:g}. Rewards are fixed in advance, constraints and rewards lie
+  in [0, 1], every action is available, and each answer comes before the next draw.
 - **Bounds.** `value (a T^b)` gives the bound at the reference numbers, and the factor and exponent of the same bound,
   fitted between T = 10^{SHORTEST} and T = 10^{LONGEST} with the learner tuned for each T. A logarithm adds 0.01 to
   0.03 to the exponent. Regret is relative to the best fixed play that meets the floor. The trivial bounds are

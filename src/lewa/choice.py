@@ -17,7 +17,7 @@ An agent, `lewa replay` and `lewa frontier` use "practice" by default; an agent 
 `choose_mixer`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
@@ -32,6 +32,12 @@ from lewa.validation import as_count, short_repr
 GOALS = ("practice", "proved")
 ANYTIME = {"bandit": "anytime-bandit-lewa", "full": "anytime-lewa"}  # need no horizon and never start afresh
 IN_CONTEXT = ("proved-squarecb-lewa", "anytime-proved-squarecb-lewa")  # proved with features: with a horizon, and without
+# Learners with a theorem for late answers; the first needs no horizon.
+LATE = {
+    "bandit": ("late-bandit-lewa", "loss-bandit-lewa", "late-loss-bandit-lewa", "late-lewa-ix"),
+    "full": ("late-lewa", "lewa", "fixed-share-lewa"),
+}
+EXPONENTS = [0.525 + n / 40 for n in range(19)]  # b in (1/2, 1), which trades regret for violation
 ROUNDS = 1_000_000  # at which bounds for late answers are compared where their number is unknown
 
 
@@ -178,7 +184,12 @@ def choose_mixer(feedback: str, horizon: int | None) -> str:
 
 
 def choose_for_late_answers(
-    feedback: str, actions: int, horizon: int | None, floor: float | Sequence[float], delay: int
+    feedback: str,
+    actions: int,
+    horizon: int | None,
+    floor: float | Sequence[float],
+    delay: int,
+    others: Mapping[str, object] | None = None,
 ) -> LearnerChoice:
     """Choose the learner with the smallest proved bound for late answers, by the larger of regret and violation.
 
@@ -190,19 +201,44 @@ def choose_for_late_answers(
         The number of actions, the number of rounds (None if it is unknown), and one floor per constraint.
     delay
         The most decisions by which an answer is late.
+    others
+        Settings that the learner must have, such as epsilon for a bound with probability 1 - epsilon.
 
     >>> choose_for_late_answers("bandit", 10, None, 0.6, delay=20)
     LearnerChoice(name='late-bandit-lewa', settings={})
+    >>> choose_for_late_answers("bandit", 2, 1_000_000, 0.6, delay=1).called
+    'loss-bandit-lewa delay=1 b=0.68'
     """
-    T, d = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0)
+    T, d, settings = ROUNDS if horizon is None else horizon, as_count("delay", delay, least=0), dict(others or {})
     late, foreseen = most_late(T, d), {"delay": float(d)}
-    name, with_horizon = ("late-bandit-lewa", "loss-bandit-lewa") if feedback == "bandit" else ("late-lewa", "lewa")
-    choices = [LearnerChoice(name, {}), LearnerChoice(name, foreseen)]
-    choices += [] if horizon is None else [LearnerChoice(with_horizon, foreseen)]
+    first = LATE[feedback][0]
+    names = [
+        name for name in LATE[feedback] if (horizon or name == first) and set(settings) <= set(learners.settings_of(name))
+    ]
+    if not names:
+        unknown = "" if horizon else " and without a horizon"
+        raise ValueError(
+            f"no learner for {feedback} feedback{unknown} has a bound for late answers with the setting "
+            f"{', '.join(settings)}{'' if horizon else ': pass horizon=...'}"
+        )
 
     def size(choice: LearnerChoice) -> float:
-        learner = learners.make(choice.name, actions, T, floor, **choice.settings)
-        proved = [item for item in learner.late_guarantees(actions, T, late) if item.regret is not None]
+        try:
+            learner = learners.make(choice.name, actions, T, floor, **{**settings, **choice.settings})
+        except ValueError:  # some settings cannot be combined
+            return inf
+        epsilon = settings.get("epsilon")
+        statements = learner.late_guarantees(actions, T, late)
+        if isinstance(epsilon, int | float):
+            statements = learner.late_probable(actions, T, late, epsilon)
+        proved = [item for item in statements if item.regret is not None]
         return min((max(item.regret or 0.0, *(item.violation or ())) for item in proved), default=inf)
 
-    return min(choices, key=size)
+    choices = [LearnerChoice(name, {}) for name in names if name == first]
+    choices += [LearnerChoice(name, foreseen) for name in names]
+    free = [name for name in names if "b" in learners.settings_of(name) and "b" not in settings]
+    choices += [LearnerChoice(name, {**foreseen, "b": b}) for name in free for b in EXPONENTS]
+    best = min(choices, key=size)
+    b = best.settings.get("b", 0.5)
+    near = [round(b + n / 200, 4) for n in range(-4, 5) if best.name in free and 0.5 <= b + n / 200 < 1]
+    return min([best, *(LearnerChoice(best.name, {**foreseen, "b": x}) for x in near)], key=size)

@@ -1,11 +1,19 @@
 """Decisions made elsewhere, reserves, and answers that are learned at the close: what service.md's own example asks for."""
 
+import hashlib
+import json
+import zlib
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from lewa import Agent
 from lewa.serve.archive import verify
+from lewa.serve.hosted import Hosted
+from lewa.serve.rows import Snapshot
+from lewa.serve.schema import AgentChange, AgentSetup, Observation
 from tests.serve.inside import Client, service
 
 AGENT = "/v1/agents/router"
@@ -160,3 +168,36 @@ def test_a_decision_that_was_not_used_is_forgotten_only_where_the_agent_forgets(
         web.call("POST", "/v1/agents/other/close", [{"decision": made["decision"]}])
         status = web.call("GET", "/v1/agents/other/status")[1]
         assert (status["expired"], status["filled_in"]) == (1, 0)
+
+
+def old_form(snapshot: Snapshot) -> Snapshot:
+    """Return a snapshot as an earlier version wrote it: only the service counted decisions made elsewhere."""
+    plain = json.loads(zlib.decompress(snapshot.body))
+    del plain["agent"]["state"]["breaches"], plain["agent"]["state"]["beginning"]["counts"]["elsewhere"]
+    for segment in plain["agent"]["state"]["segments"]:
+        segment["statement"] |= {"regret": 1.0, "violation": [1.0], "reason": ""}
+    beside = plain.pop("beside")
+    state = hashlib.sha256(json.dumps(plain).encode()).hexdigest()
+    body = zlib.compress(json.dumps({**plain, "beside": beside}).encode())
+    return snapshot._replace(body=body, sha256=hashlib.sha256(body).hexdigest(), state=state)
+
+
+def test_the_agent_counts_them_and_a_store_of_an_earlier_version_keeps_its_meaning() -> None:
+    setup = msgspec.convert(PLAIN | {"learner": "late-bandit-lewa"}, AgentSetup)
+    hosted, _ = Hosted.create(setup)
+    for number in range(1, 40):
+        hosted.observe(Observation("small", 0.5, values={**BILL}), number)
+        if number == 20:
+            hosted.change(msgspec.convert({"lines": [{"name": "cost", "at_most": 0.5}]}, AgentChange), "me")
+    said = "39 decisions were made elsewhere, not by this learner"
+    new = hosted.snapshot(1, 60, 40)
+    assert "19 decisions were made elsewhere" in hosted.status()["guarantee"]["reason"]  # since the change
+    assert "20 decisions were made elsewhere" in hosted.status()["segments"][0]["statement"]["reason"]
+    assert Agent.restore(hosted.agent.snapshot()).status().guarantee.regret is None
+    assert Hosted.restore(new).status() == hosted.status()
+    old = old_form(new)
+    again = Hosted.restore(old)
+    assert said in again.status()["guarantee"]["reason"]
+    assert again.status()["promise"] == []
+    assert said in again.status()["segments"][0]["statement"]["reason"]
+    assert again.hash() == hosted.hash() == new.state

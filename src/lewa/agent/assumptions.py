@@ -41,8 +41,8 @@ def contradicted(assumptions: Iterable[Assumption]) -> str:
     >>> contradicted([Assumption("values lie in their range", ((3, "were clipped"),)), Assumption("the sun shines")])
     'values lie in their range, but 3 were clipped'
     """
-    found = [(sentence, [f"{n} {what}" for n, what in against if n]) for sentence, against in assumptions]
-    return "; that ".join(f"{sentence}, but {', '.join(texts)}" for sentence, texts in found if texts)
+    findings = [(sentence, [f"{n} {what}" for n, what in against if n]) for sentence, against in assumptions]
+    return "; that ".join(f"{sentence}, but {', '.join(texts)}" for sentence, texts in findings if texts)
 
 
 # What the agent counts since the last change -----------------------------------------------------------------------------

@@ -60,12 +60,10 @@ def _decision(
     available: list[str | int] | None = None,
     agent: str | None = None,
     play: str | None = None,
-    features: str | None = None,
-    charged: list[float] | None = None,
-    context: Any = None,
-    elsewhere: bool | None = None,
+    *more: Any,
 ) -> Decision:
     among = None if available is None else tuple(available)
+    features, charged, context, elsewhere = (*more, None, None, None, None)[:4]
     packed, seen = (b"" if data is None else b64decode(data) for data in (play, features))
     head = number, action, probability, packed, tuple(multipliers), number, among, agent
     return Decision(*head, seen, tuple(charged or ()), context, bool(elsewhere))

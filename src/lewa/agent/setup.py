@@ -255,7 +255,8 @@ def make_learner(
     if policies:
         name, options["policies"] = mixing_learner(name, feedback, horizon), policies
     elif name == "auto" and goal == "proved" and "delay" in options and not features:
-        choice = choose_for_late_answers(feedback, actions, horizon, floor, cast(int, options.pop("delay")))
+        delay = cast(int, options.pop("delay"))
+        choice = choose_for_late_answers(feedback, actions, horizon, floor, delay, options)
         name, options = choice.name, {**choice.settings, **options}
     elif name == "auto":
         choice = choose_learner(feedback, actions, horizon, floor, goal, restarts=False, features=features)

@@ -285,9 +285,9 @@ class AgentState(StateParts):
             return
         action, slack = sure
         rows = units[:, :, action] if self.sees_all else units[actions == action]
-        told = [f for f in fields if f > 0]
-        least = self.setup.learner.floor[[f - 1 for f in told]] + slack - ROUNDING
-        if short := int((rows[:, told] < least).sum()):
+        columns = [f for f in fields if f > 0]
+        least = self.setup.learner.floor[[f - 1 for f in columns]] + slack - ROUNDING
+        if short := int((rows[:, columns] < least).sum()):
             self.breaches[UNSURE] = self.breaches.get(UNSURE, 0) + short
 
     def compare(self, action: int, fields: Sequence[int]) -> None:
