@@ -42,6 +42,7 @@ def frontier(
     learner: str | Sequence[str] = "auto",
     seeds: int | Iterable[int] = 8,
     level: float = 0.95,
+    confidence: float | None = 0.95,
     folds: str = "auto",
     goal: str = "practice",
     progress: Callable[[int, int], None] | None = None,
@@ -71,10 +72,13 @@ def frontier(
         (`lewa.data.off_policy`).
     seeds, level
         The number of seeds of each learner, or the seeds; and the level of intervals.
+    confidence
+        For a log, the probability with which the play at a limit keeps it in future rows. None returns the play that just
+        keeps the limit in these rows; its true average is often beyond the limit.
     folds
         The rows of a log that choose a play and those that value it: "halves", the first half and the second; "shuffled",
-        two halves drawn at random, for logs in which no draw depends on other rows; "auto", shuffled halves if each action
-        has the same propensity in all of its rows.
+        two halves drawn at random, each of which values what the other chose, for logs in which no draw depends on other
+        rows; "auto", shuffled halves if each action has the same propensity in all of its rows.
     goal
         The rule for "auto" (`lewa.choice`): "practice", or "proved", the learners with the smallest bound.
     progress
@@ -102,6 +106,8 @@ def frontier(
         raise ValueError(f"points must be an integer from 1 to {MOST_POINTS}, got {short_repr(points)}")
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
+    if confidence is not None and (not isinstance(confidence, int | float) or not 0 < confidence < 1):
+        raise ValueError(f"confidence must lie between 0 and 1 or be None, got {short_repr(confidence)}")
     names, game = texts("learners", learner), named.game
     limits = Budgets.of(named, budgets, points, lines)
     if isinstance(game, Table):
@@ -116,7 +122,7 @@ def frontier(
     evidence: Evidence = (
         RowsInMemory(named, game, folds) if isinstance(game, Log) else RowsInParts(named, game, folds, executor, progress)
     )
-    return _with_context(of_log(named, game.rows, evidence, limits, level), named, limits)
+    return _with_context(of_log(named, game.rows, evidence, limits, level, confidence), named, limits)
 
 
 def _with_context(result: Frontier, data: Data, limits: Budgets) -> Frontier:

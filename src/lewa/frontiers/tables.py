@@ -57,13 +57,18 @@ def _layout(table: TextTable) -> str:
 
 def _actions_alone(frontier: Frontier) -> list[TextTable]:
     """Return a table for each quantity: its value for each action, by each estimator."""
-    columns = ("", "inverse propensities", "self-normalised", "doubly robust", f"proved, {frontier.level:.0%}")
+    columns = ("", "rows", "inverse propensities", "self-normalised", "doubly robust", f"proved, {frontier.level:.4g}")
     return [
         TextTable(
             f"{quantity.name} of each action, {frontier.rounds:,} rows",
             columns,
             [
-                (action, *(interval(by[way]) for way in ("ips", "snips", "dr")), _between(by["dr"].proved))
+                (
+                    action,
+                    f"{frontier.action_rows[action]:,}",
+                    *(interval(by[way]) for way in ("ips", "snips", "dr")),
+                    _between(by["dr"].proved),
+                )
                 for action, by in ((action, values[quantity.name]) for action, values in frontier.actions_alone.items())
             ],
         )
@@ -76,12 +81,16 @@ def _best(frontier: Frontier, known: str, rows: str) -> TextTable:
     reward = frontier.reward.name
     of = f" of {frontier.source}" if frontier.source else ""
     priced = sorted(frontier.limited, key=lambda quantity: quantity.name != frontier.varied)  # the varied one first
-    columns = (frontier.across, f"{known} {reward}", *(price_label(q.name, q.sense) for q in priced), "by")
+    sure = [] if frontier.confidence is None else [q for q in priced if frontier.points[0].best.bound is not None]
+    averages = [f"{q.name}, {q.sense} with {frontier.confidence:.4g}" for q in sure]
+    columns = (frontier.across, f"{known} {reward}", *averages, *(price_label(q.name, q.sense) for q in priced), "by")
 
     def row(point: Point) -> tuple[str, ...]:
         best = point.best
         prices = [number(best.price[q.name]) for q in priced]
-        return (number(point.line), number(best.value) if best.feasible else "none", *prices, play_text(best.play))
+        promised = [f"{number(best.average[q.name])}, {number((best.bound or {})[q.name])}" for q in sure]
+        value = number(best.value) if best.feasible else "none"
+        return (number(point.line), value, *promised, *prices, play_text(best.play))
 
     title = f"{reward} against {frontier.across}{frontier.fixed_lines}: {frontier.rounds:,} {rows}{of}"
     return TextTable(title, columns, [row(point) for point in frontier.points])
@@ -158,9 +167,13 @@ def price_label(name: str, sense: str) -> str:
 
 
 def interval(value: Value | Mean) -> str:
-    """Format a value and the half-width of its interval, if there is one."""
+    """Format a value and its interval, if there is one: its half-width, or the ends where it is not symmetric."""
     middle, half = value[0], (value.high - value.low) / 2
-    return f"{number(middle)} {PLUS_MINUS} {half:.2g}" if half > ROUNDING * abs(middle) else number(middle)
+    if half <= ROUNDING * abs(middle):
+        return number(middle)
+    if isinstance(value, Mean):
+        return f"{number(middle)} {PLUS_MINUS} {half:.2g}"
+    return f"{number(middle)} ({_between((value.low, value.high))})"
 
 
 def play_text(shares: dict[str, float]) -> str:
