@@ -143,6 +143,7 @@ class BestPlay(TypedDict):
     price: dict[str, float | None]
     average: dict[str, float]
     feasible: bool
+    bound: NotRequired[dict[str, float]]  # of a log, with a confidence
 
 
 class LearnerPoint(TypedDict):
@@ -221,6 +222,8 @@ class Frontier(TypedDict):
     actions_alone: dict[str, dict[str, Estimates]]
     notes: list[str]
     context: NotRequired[list[ContextGain]]  # with --context
+    confidence: NotRequired[float]  # of a log, unless --confidence none
+    action_rows: NotRequired[dict[str, int]]  # of a log
 
 
 # Lists -------------------------------------------------------------------------------------------------------------------

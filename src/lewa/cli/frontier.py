@@ -10,6 +10,7 @@ from lewa.cli.options import (
     Cluster,
     ContextColumns,
     DataFile,
+    DropMissing,
     Goal,
     Json,
     LeastColumns,
@@ -40,6 +41,7 @@ def frontier(
     clock: RoundColumn = None,
     propensity: PropensityColumn = None,
     context: ContextColumns = [],  # noqa: B006
+    drop_missing: DropMissing = False,
     budgets: Annotated[
         list[float],
         typer.Option("--budget", "--floor", help="A budget, in the units of the data; repeat for more."),
@@ -50,6 +52,10 @@ def frontier(
     lines: Annotated[list[str], typer.Option("--line", help="NAME=VALUE: the limit of a further constraint.")] = [],  # noqa: B006
     learner: Names = ["auto"],  # noqa: B006
     seeds: Seeds = 8,
+    confidence: Annotated[
+        str,
+        typer.Option(help="For a log: the probability with which the mixture at a budget keeps it; none for no promise."),
+    ] = "0.95",
     folds: Annotated[
         str, typer.Option(help="How a log is split to choose a play and to evaluate it: auto, halves or shuffled.")
     ] = "auto",
@@ -76,11 +82,13 @@ def frontier(
                 round=clock,
                 propensity=propensity,
                 context=context,
+                drop_missing=drop_missing,
                 budgets=budgets or None,
                 points=points,
                 lines={name: as_number(f"the line of {name}", value) for name, value in stay.items()},
                 learner=learner[0] if len(learner) == 1 else learner,
                 seeds=seeds,
+                confidence=None if confidence == "none" else _probability(confidence),
                 folds=folds,
                 goal=goal,
                 progress=lambda done, total: bar.update(task, completed=done, total=total),
@@ -96,3 +104,10 @@ def frontier(
         print_json(result.plain())
     else:
         print_frontier(result, out)
+
+
+def _probability(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"confidence must be a number between 0 and 1 or none, got {text!r}") from None

@@ -11,9 +11,9 @@ Assumptions: p_t is the probability of a_t given the past and the logger's infor
 of each action does not depend on the draw; every action of the play could be drawn in every row. A constraint can take the
 place of the reward.
 
-Each value has two intervals. The first is the normal approximation, mean +- z standard errors (by the delta method
-for snips, which is a ratio). It has no proof; it is accurate if rows are many, similar and independent. The second is
-proved, for ips and doubly_robust, whose terms have the mean sum_a play(a) E[x_t(a) | past] given the past: it is the
+Each value has two intervals. The first is approximate: the normal approximation, z standard errors to both sides (by the
+delta method for snips, which is a ratio), widened where the play has few rows or values have a heavy tail
+(`lewa.data.small_samples`). It has no proof; `python -m tools.coverage` measures how often it holds. The second is proved, for ips and doubly_robust, whose terms have the mean sum_a play(a) E[x_t(a) | past] given the past: it is the
 confidence sequence of measures/confidence_sequence.py for the average of that mean over the rows. It needs no independence,
 so the log may be that of a learner, whose propensities depend on the past. It needs that no value can leave the given range,
 that the play and the estimates q_t are made before row t is seen, and that no action could be drawn with less probability
@@ -32,6 +32,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lewa.data.small_samples import Shapes, Strata, effective_rows, means_of
 from lewa.measures.confidence_sequence import interval
 from lewa.types import Indices, Matrix, Vector
 from lewa.units import as_range
@@ -57,6 +58,7 @@ class Rows(NamedTuple):
     action: Indices  # (T,)  the logged actions
     value: Vector  # (T,)  their values
     play: Numbers  # (K,) or (T, K)  the play, or a play for each row
+    inverse: Vector  # (T,)  1/p_t
     weight: Vector  # (T,)  play(a_t)/p_t
     max_weight: float  # the largest weight that a row could have had
 
@@ -64,6 +66,28 @@ class Rows(NamedTuple):
         """Return the probability that the play gives this action: one number, or one in each row."""
         p: Vector = self.play[..., a]
         return p
+
+    def strata(self) -> Strata:
+        """Return the actions of the play that have rows, with the means of these rows."""
+        K = self.play.shape[-1]
+        weights, weighted, squares = (
+            np.bincount(self.action, each, K) for each in (self.weight, self.weight * self.value, self.weight**2)
+        )
+        return strata_of(weights, weighted, squares)
+
+    @classmethod
+    def of(cls, action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike) -> "Rows":
+        """Check a log and a play."""
+        return _rows(action, reward, propensity, play)
+
+
+def strata_of(weights: Vector, weighted: Vector, squares: Vector) -> Strata:
+    """Return the strata of a play from the sums of w, w x and w^2 over the rows of each action."""
+    drawn = np.flatnonzero(weights > 0)
+    mean = means_of(weights, weighted)
+    rows = effective_rows(weights, squares)
+    share = weights / weights.sum() if drawn.size else weights
+    return Strata(drawn, share[drawn], mean[drawn], rows[drawn])
 
 
 def ips(
@@ -90,9 +114,7 @@ def ips(
     >>> ips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.5], play=[1, 0]).value
     1.0
     """
-    rows = _rows(action, reward, propensity, play)
-    low, high = _checked_range(rows.value, range)
-    return _mean(rows.weight * rows.value, level, range, rows.max_weight * min(low, 0.0), rows.max_weight * max(high, 0.0))
+    return _widened(Rows.of(action, reward, propensity, play), "ips", None, level, range)
 
 
 def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: ArrayLike, level: float = 0.95) -> Value:
@@ -110,13 +132,7 @@ def snips(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     >>> snips(action=[0, 1, 1, 0], reward=[1, 0, 1, 1], propensity=[0.5, 0.5, 0.5, 0.25], play=[0.5, 0.5]).value
     0.8
     """
-    rows = _rows(action, reward, propensity, play)
-    total = float(rows.weight.sum())
-    if total == 0:
-        raise ValueError("no row has an action of this play, so its value cannot be estimated")
-    value = float((rows.weight * rows.value).sum()) / total
-    error = _mean(rows.weight * (rows.value - value) * (rows.value.size / total), level)
-    return Value(value, value + error.low, value + error.high)
+    return _widened(Rows.of(action, reward, propensity, play), "snips", None, level, None)
 
 
 def doubly_robust(
@@ -148,8 +164,48 @@ def doubly_robust(
     >>> doubly_robust(**log, play=[1, 0], model=[0.9, 0.4]).value
     1.0
     """
-    rows = _rows(action, reward, propensity, play)
+    return _widened(Rows.of(action, reward, propensity, play), "dr", model, level, range)
+
+
+# The normal approximation ------------------------------------------------------------------------------------------------
+
+
+def normal_value(
+    rows: "Rows",
+    way: str,
+    model: ArrayLike | None,
+    level: float,
+    range: Range | None,  # noqa: A002
+    proved_level: float | None = None,
+) -> Value:
+    """Return the value by one of the estimators, with the normal approximation.
+
+    Parameters
+    ----------
+    rows
+        The log and the play.
+    way
+        The estimator: "ips", "snips" or "dr".
+    model
+        An estimate of each action's value, for "dr"; None for the means of earlier rows.
+    level
+        The level of the intervals.
+    range
+        The range that no value can leave, or None.
+    proved_level
+        The level of the proved interval, if it differs.
+    """
+    if way == "snips":
+        total = float(rows.weight.sum())
+        if total == 0:
+            raise ValueError("no row has an action of this play, so its value cannot be estimated")
+        value = float((rows.weight * rows.value).sum()) / total
+        error = _mean(rows.weight * (rows.value - value) * (rows.value.size / total), level)
+        return Value(value, value + error.low, value + error.high)
     low, high = _checked_range(rows.value, range)
+    if way == "ips":
+        ends = rows.max_weight * min(low, 0.0), rows.max_weight * max(high, 0.0)
+        return _mean(rows.weight * rows.value, level, range, ends, proved_level)
     guess = _past_mean(rows.action, rows.value) if model is None else _checked_model(rows, model, range)
     expected, factual = np.zeros(rows.value.size), np.zeros(rows.value.size)
     for a in np.flatnonzero(np.atleast_2d(rows.play).any(axis=0)).tolist():
@@ -158,7 +214,42 @@ def doubly_robust(
         factual[rows.action == a] = q[rows.action == a]
     terms = expected + rows.weight * (rows.value - factual)
     reach = rows.max_weight * (high - low)
-    return _mean(terms, level, range, low - reach, high + reach)
+    return _mean(terms, level, range, (low - reach, high + reach), proved_level)
+
+
+def exponent(level: float) -> float:
+    """Return the w of `lewa.data.small_samples` for an interval of this level: z^2/2."""
+    return float(z_of(level) ** 2 / 2)
+
+
+def z_of(level: float) -> float:
+    """Return the number of standard errors on each side of an interval of this level."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def widen(value: Value, reach: tuple[float, float]) -> Value:
+    """Return the value with an approximate interval that reaches at least so far below and above it."""
+    below, above = reach
+    return value._replace(low=min(value.low, value.value - below), high=max(value.high, value.value + above))
+
+
+def _widened(
+    rows: "Rows",
+    way: str,
+    model: ArrayLike | None,
+    level: float,
+    range: Range | None,  # noqa: A002
+) -> Value:
+    """Return a value whose approximate interval is widened for few rows and heavy tails."""
+    value, strata = normal_value(rows, way, model, level, range), rows.strata()
+    if not strata.action.size:
+        return value
+    low, high = (float(rows.value.min()), float(rows.value.max())) if range is None else as_range("rewards", range)
+    shapes = Shapes(rows.action, rows.value, rows.inverse, rows.play.shape[-1], (low, high))
+    return widen(value, shapes.reach(strata, exponent(level)))
+
+
+# Rows --------------------------------------------------------------------------------------------------------------------
 
 
 def past_means(action: Indices, value: Vector, actions: int) -> Matrix:
@@ -227,7 +318,7 @@ def _rows(action: ArrayLike, reward: ArrayLike, propensity: ArrayLike, play: Arr
     weight = chosen * inverse
     if not np.isfinite(weight).all() or not np.isfinite((weight**2).sum() * (1 + np.abs(x).max()) ** 2):
         raise ValueError(f"propensities must be large enough to divide by, got {p.min():g}")
-    return Rows(a.astype(np.int64), x.ravel(), plays, weight, float((most[most > 0] * largest[most > 0]).max()))
+    return Rows(a.astype(np.int64), x.ravel(), plays, inverse, weight, float((most[most > 0] * largest[most > 0]).max()))
 
 
 def _checked_play(play: ArrayLike, rows: int) -> Numbers:
@@ -257,20 +348,21 @@ def _mean(
     terms: Vector,
     level: float,
     range: Range | None = None,  # noqa: A002
-    low: float = -np.inf,
-    high: float = np.inf,
+    ends: Range = (-np.inf, np.inf),
+    proved_level: float | None = None,
 ) -> Value:
-    """Return the mean, its approximate interval and, if values lie in `range` and terms in [low, high], the proved one."""
+    """Return the mean, its normal interval and, if values lie in `range` and terms between `ends`, the proved one."""
     if not isinstance(level, int | float) or not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {short_repr(level)}")
-    n, mean = terms.size, float(terms.mean())
-    reach = NormalDist().inv_cdf((1 + level) / 2) * float(terms.std(ddof=1)) / n**0.5
+    n, mean, (low, high) = terms.size, float(terms.mean()), ends
+    reach = z_of(level) * float(terms.std(ddof=1)) / n**0.5
     approximate = Value(mean, mean - reach, mean + reach)
     if range is None or not np.isfinite(high - low):
         return approximate
     x = np.clip((terms - low) / (high - low), 0, 1)  # but for rounding they lie there
     guesses = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]])) / np.arange(1, n + 1)
-    ends = (low + (high - low) * float(end) for end in interval(n, x.sum(), ((x - guesses) ** 2).sum(), 1 - level))
+    alpha = 1 - (level if proved_level is None else proved_level)
+    found = (low + (high - low) * float(end) for end in interval(n, x.sum(), ((x - guesses) ** 2).sum(), alpha))
     # A value that lies in the range has a mean there too: what is proved outside of it says no more.
-    lower, upper = (min(max(end, range[0]), range[1]) for end in ends)
+    lower, upper = (min(max(end, range[0]), range[1]) for end in found)
     return approximate._replace(proved=(lower, upper))

@@ -13,7 +13,6 @@ sum a_t^2 - 2 S sum a_t/t + S^2 sum 1/t^2, and these three sums do not depend on
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -21,12 +20,13 @@ import numpy as np
 from lewa.data.columns import Quantity
 from lewa.data.dataset import each
 from lewa.data.log import Log, StreamedLog
-from lewa.data.off_policy import Value
+from lewa.data.off_policy import Value, z_of
 from lewa.data.propensities import Cumulative, Flags, halves_by_coin, watched
 from lewa.measures.confidence_sequence import interval
 from lewa.types import Cube, Indices, Matrix, Vector
 
 Range = tuple[float, float]
+SAMPLE = 1 << 16  # rows from which the shapes of distributions are read
 
 
 class Moments(NamedTuple):
@@ -84,32 +84,28 @@ def merge(before: Moments, part: PartMoments) -> Moments:
     return Moments(n, mean, squares, before.total + part.total, spread)
 
 
-def value_of(moments: Moments, level: float, within: Range, ends: Range) -> Value:
-    """Return the mean, its approximate interval and, if terms are bounded, the proved interval.
+def value_of(moments: Moments, level: float, proved_level: float, within: Range, ends: Range) -> Value:
+    """Return the mean, its normal interval and, if terms are bounded, the proved interval.
 
     Parameters
     ----------
     moments
         The sums of the terms.
-    level
-        The level of the intervals.
+    level, proved_level
+        The levels of the normal and of the proved interval.
     within
         The range to which the proved interval is clipped.
     ends
         The bounds of the terms; infinite if there are none.
     """
     n, (low, high) = moments.terms, ends
-    reach = _z(level) * float(np.sqrt(moments.squares / (n - 1) / n))
+    reach = z_of(level) * float(np.sqrt(moments.squares / (n - 1) / n))
     value = Value(moments.mean, moments.mean - reach, moments.mean + reach)
     if not np.isfinite(high - low):
         return value
-    proved = interval(n, moments.total, moments.spread, 1 - level)
+    proved = interval(n, moments.total, moments.spread, 1 - proved_level)
     lower, upper = (min(max(low + (high - low) * float(end), within[0]), within[1]) for end in proved)
     return value._replace(proved=(lower, upper))
-
-
-def _z(level: float) -> float:
-    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 # The first pass ----------------------------------------------------------------------------------------------------------
@@ -161,9 +157,46 @@ class HalfSums(NamedTuple):
         flat, deep = np.zeros((2, actions)), np.zeros((2, actions, quantities))
         return cls(flat, flat, flat, deep, deep, deep, deep)
 
+    @classmethod
+    def of(cls, cell: Indices, inverse: Vector, values: Sequence[Vector], actions: int) -> "HalfSums":
+        """Add up rows; the cell of a row is its action, plus the number of actions in the second half."""
+
+        def add(weights: Vector | None = None) -> Matrix:
+            return np.bincount(cell, weights, minlength=2 * actions).astype(np.float64).reshape(2, actions)
+
+        by_quantity: list[Cube] = [
+            np.stack([add(factor * x**power) for x in values], axis=2)
+            for factor, power in ((np.ones(1), 1), (inverse, 1), (inverse**2, 1), (inverse**2, 2))
+        ]
+        return cls(add(), add(inverse), add(inverse**2), *by_quantity)
+
     def plus(self, other: "HalfSums") -> "HalfSums":
         """Return the sums with those of the next part added."""
         return HalfSums(*(mine + its for mine, its in zip(self, other, strict=True)))
+
+
+class Sample(NamedTuple):
+    """Rows of a log, from which the shapes of distributions are read."""
+
+    action: Indices  # the action of each row
+    inverse: Vector  # 1/propensity
+    values: tuple[Vector, ...]  # the reward, then each constraint
+    second: Flags  # whether the row belongs to the second half
+
+    def take(self, rows: Indices | Flags) -> "Sample":
+        """Return some of the rows."""
+        return Sample(self.action[rows], self.inverse[rows], tuple(x[rows] for x in self.values), self.second[rows])
+
+    def part(self, halves: Sequence[int]) -> "Sample":
+        """Return the rows of these halves."""
+        return self if len(halves) == 2 else self.take(self.second == bool(halves[0]))
+
+    @classmethod
+    def merged(cls, samples: Sequence["Sample"]) -> "Sample":
+        """Return the rows of all samples, in their order."""
+        values = tuple(np.concatenate(each) for each in zip(*(sample.values for sample in samples), strict=True))
+        action, inverse, second = (np.concatenate([sample[n] for sample in samples]) for n in (0, 1, 3))
+        return cls(action, inverse, values, second)
 
 
 class FirstPass(NamedTuple):
@@ -174,6 +207,7 @@ class FirstPass(NamedTuple):
     all: HalfSums  # the sums of the whole log
     largest: Matrix  # (2, K)  the largest 1/p of each half
     drawn: Cumulative  # the draws of each action along the log
+    sample: Sample  # every n-th row
 
 
 def first_pass(
@@ -201,35 +235,36 @@ def first_pass(
     task = partial(_first_sums, log, tuple(quantities), shuffled)
     K, q = log.actions, len(quantities)
     total = HalfSums.zero(K, q)
-    parts, before, largest, counts = [], [], np.zeros((2, K)), []
-    for sums, most, drawn in each(executor, task, range(len(log.parts))):
+    parts, before, largest, counts, samples = [], [], np.zeros((2, K)), [], []
+    for sums, most, drawn, sample in each(executor, task, range(len(log.parts))):
         parts.append(sums)
         before.append(total)
         total = total.plus(sums)
         largest = np.maximum(largest, most)
         counts.append(drawn)
+        samples.append(sample)
         advance(drawn.rows)
-    return FirstPass(parts, before, total, largest, Cumulative.merged(log.rows, counts))
+    return FirstPass(parts, before, total, largest, Cumulative.merged(log.rows, counts), Sample.merged(samples))
 
 
 def _first_sums(
     log: StreamedLog, quantities: tuple[Quantity, ...], shuffled: bool, n: int
-) -> tuple[HalfSums, Matrix, Cumulative]:
+) -> tuple[HalfSums, Matrix, Cumulative, Sample]:
     rows, K = Rows.of(log, n, quantities, shuffled), log.actions
     inverse = 1 / rows.propensity
     cell = rows.second * K + rows.action
 
-    def add(weights: Vector | None = None) -> Matrix:
-        return np.bincount(cell, weights, minlength=2 * K).astype(np.float64).reshape(2, K)
-
-    by_quantity: list[Cube] = [
-        np.stack([add(factor * x**power) for x in rows.values], axis=2)
-        for factor, power in ((np.ones(1), 1), (inverse, 1), (inverse**2, 1), (inverse**2, 2))
-    ]
     most = np.zeros(2 * K)
     np.maximum.at(most, cell, inverse)
     drawn = Cumulative.of(rows.action, inverse, K, watched(log.rows), log.starts[n])
-    return HalfSums(add(), add(inverse), add(inverse**2), *by_quantity), most.reshape(2, K), drawn
+    chosen = np.flatnonzero((log.starts[n] + np.arange(inverse.size)) % _stride(log.rows) == 0)
+    sample = Sample(rows.action, inverse, tuple(rows.values), rows.second).take(chosen)
+    return HalfSums.of(cell, inverse, rows.values, K), most.reshape(2, K), drawn, sample
+
+
+def _stride(rows: int) -> int:
+    """Return n such that every n-th row makes a sample of about `SAMPLE` rows."""
+    return max(1, -(-rows // SAMPLE))
 
 
 def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int, level: float) -> Value:
@@ -254,7 +289,7 @@ def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int,
     value = float((sums.weighted[at, :, q].sum(axis=0) * play).sum()) / total
     errors = sums.squared_x[at, :, q] - 2 * value * sums.squared[at, :, q] + value**2 * sums.squares[at]
     variance = max(0.0, float((errors.sum(axis=0) * play**2).sum())) * (n / total) ** 2 / (n - 1)
-    reach = _z(level) * float(np.sqrt(variance / n))
+    reach = z_of(level) * float(np.sqrt(variance / n))
     return Value(value, value - reach, value + reach)
 
 
@@ -262,10 +297,10 @@ def self_normalised(sums: HalfSums, halves: Sequence[int], play: Vector, q: int,
 
 
 class Question(NamedTuple):
-    """A play to value, by all rows or by those of the second half, and the largest weight that a row could have."""
+    """A play to value, by all rows or by those of one half, and the largest weight that a row could have."""
 
     play: Vector
-    held_out: bool
+    half: int | None  # the half whose rows value it, which the other half chose; None for all rows
     max_weight: float
 
 
@@ -339,25 +374,40 @@ def _second_sums(
     for half in (0, 1):
         mask = rows.second == bool(half)
         action, inverse = rows.action[mask], 1 / rows.propensity[mask]
-        counts = before.rows[half] + (total.rows[0] if half else 0)
-        first = int(counts.sum())
-        skipped = int(total.rows[0].sum()) if half else 0  # rows before the second half
         by_question: list[list[Answer]] = [[] for _ in questions]
         for q, quantity in enumerate(quantities):
             x = rows.values[q][mask]
-            guess = _past_means(action, x, counts, before.x[half, :, q] + (total.x[0, :, q] if half else 0))
-            guess = guess.clip(quantity.low, quantity.high)  # before the first row it is 0
-            factual = guess[action, np.arange(action.size)]
+            # Held-out rows come after those of the other half; all rows come in order, the second half after the first.
+            guesses = [_guess(action, x, before, total, quantity, (half, q, other)) for other in (half == 1, True)]
             for question, cells in zip(questions, by_question, strict=True):
-                is_left_out = question.held_out and not half
-                weight = (question.play[action] * inverse)[: 0 if is_left_out else None]
+                held_out = question.half is not None
+                guess = guesses[held_out]
+                weight = (question.play[action] * inverse)[: 0 if held_out and question.half != half else None]
                 y, size = x[: weight.size], weight.size
+                factual = guess[action, np.arange(action.size)]
                 terms = question.play @ guess[:, :size] + weight * (y - factual[:size])
                 of_ips, of_dr = ends_of(question, quantity)
-                t = first - skipped if question.held_out else first
+                t = int(before.rows[half].sum() + (0 if held_out or not half else total.rows[0].sum()))
                 cells.append((PartMoments.of(weight * y, of_ips, t), PartMoments.of(terms, of_dr, t)))
         answers.append(by_question)
     return answers
+
+
+def _guess(
+    action: Indices,
+    x: Vector,
+    before: HalfSums,
+    total: HalfSums,
+    quantity: Quantity,
+    at: tuple[int, int, bool],
+) -> Matrix:
+    """Return the past means of each action in the rows of a half; `at` is the half, the quantity, and whether the rows of the
+    other half come before."""
+    half, q, other = at
+    counts, sums = before.rows[half], before.x[half, :, q]
+    if other:
+        counts, sums = counts + total.rows[1 - half], sums + total.x[1 - half, :, q]
+    return _past_means(action, x, counts, sums).clip(quantity.low, quantity.high)  # before the first row it is 0
 
 
 def _past_means(action: Indices, x: Vector, counts: Vector, sums: Vector) -> Matrix:

@@ -16,6 +16,17 @@ CURVE_POINTS = 65  # lines at which the curve of a figure is computed
 NO_SHARE = 1e-6  # a share that is none: a linear program is solved to about that
 
 
+def with_confidence(confidence: float | None) -> str:
+    """Return the confidence of a promise in words."""
+    return "" if confidence is None else f" with {100 * confidence:.4g}% confidence"
+
+
+def rounded(count: float) -> int:
+    """Return a number of rows rounded up to two digits."""
+    power = 10 ** max(len(f"{count:.0f}") - 2, 0)
+    return int(np.ceil(count / power)) * power
+
+
 def _numbers(budgets: Sequence[float]) -> list[float]:
     if isinstance(budgets, str | bytes) or not isinstance(budgets, Iterable):
         raise ValueError(f"budgets must be a list of numbers, got {short_repr(budgets)}")
@@ -23,6 +34,12 @@ def _numbers(budgets: Sequence[float]) -> list[float]:
     if not lines:
         raise ValueError("there must be at least one budget")
     return lines
+
+
+def _floor(quantity: Quantity, line: float) -> float:
+    """Return the floor of a limit; it is negative, and no constraint, if the limit is looser than the range."""
+    floor = quantity.scale.unit(line)
+    return floor if floor < 0 else quantity.floor(line)
 
 
 class Budgets(NamedTuple):
@@ -61,8 +78,8 @@ class Budgets(NamedTuple):
         if not free:
             raise ValueError("lines must leave out the constraint whose limit is varied, got a limit for every constraint")
         j = names.index(free[0])
-        floors = np.array([q.floor(fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
-        user_floors = None if budgets is None else tuple(data.constraints[j].floor(line) for line in _numbers(budgets))
+        floors = np.array([_floor(q, fixed[q.name]) if q.name in fixed else 0.0 for q in data.constraints])
+        user_floors = None if budgets is None else tuple(_floor(data.constraints[j], line) for line in _numbers(budgets))
         return cls(data, j, floors, user_floors, points, tuple(free[1:]))
 
     @property
@@ -85,19 +102,29 @@ class Budgets(NamedTuple):
         varied, others = constraints[self.j], np.delete(constraints, self.j, axis=0)
         if not len(others):
             return float(varied.max()), float(varied[rewards == rewards.max()].max())
-        fixed = np.delete(self.floors, self.j)
+        fixed = np.maximum(np.delete(self.floors, self.j), 0.0)
         highest, best = best_fixed_play(varied, others, fixed), best_fixed_play(rewards, others, fixed)
         if not highest.feasible:
-            lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
-            listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
-            raise ValueError(f"no play meets {listing}, whatever the limit of {self.varied.name}")
+            raise ValueError(self.unmet())
         # Of the plays that are best without it, the one that has most of it.
         rows, floors = np.vstack([others, rewards]), np.append(fixed, max(best.value - 1e-9, 0.0))
         return highest.value, min(best_fixed_play(varied, rows, floors).value, highest.value)
 
+    def unmet(self, surely: str = "") -> str:
+        """Say that no play meets the limits of the other constraints."""
+        lines = {name: line for name, line in self.lines(self.floors).items() if name != self.varied.name}
+        listing = " and ".join(f"{name} at {line:g}" for name, line in lines.items())
+        return f"no play meets {listing}{surely}, whatever the limit of {self.varied.name}"
+
+    def others_met(self, constraints: Matrix) -> bool:
+        """Return whether some play meets the limits of the other constraints."""
+        others, fixed = np.delete(constraints, self.j, axis=0), np.maximum(np.delete(self.floors, self.j), 0.0)
+        return not len(others) or best_fixed_play(np.zeros(constraints.shape[1]), others, fixed).feasible
+
     def grid(self, rewards: Vector, constraints: Matrix, points: int) -> list[float]:
         """Return floors from one end to the other, in the order of growing limits."""
         highest, free = self.ends(rewards, constraints)
+        free = max(free, 0.0)
         floors: list[float] = np.linspace(highest, free, points if highest > free else 1).tolist()
         return floors if self.varied.sense == "at most" else floors[::-1]
 
@@ -107,41 +134,56 @@ class Budgets(NamedTuple):
             return self.grid(rewards, constraints, self.points)
         return sorted(set(self.user_floors), reverse=self.varied.sense == "at most")
 
-    def best(self, rewards: Vector, constraints: Matrix, floors: Vector) -> tuple[BestPlay, Vector]:
-        """Return the best fixed play for these means, in the user's units, and as a vector."""
-        result = best_fixed_play(rewards, constraints, floors)
+    def best(
+        self, rewards: Vector, constraints: Matrix, floors: Vector, bounds: Matrix | None = None
+    ) -> tuple[BestPlay, Vector]:
+        """Return the best fixed play for these means, in the user's units, and as a vector.
+
+        With `bounds` (m, K), lower bounds on the constraints of each action, the play meets the floors by its bounds.
+        """
+        result = best_fixed_play(rewards, constraints if bounds is None else bounds, np.maximum(floors, 0.0))
         reward_scale = self.data.reward.scale
         price: dict[str, float | None] = {}
-        average = {}
-        means = (constraints @ result.play).tolist()
-        for quantity, per_unit, mean in zip(self.data.constraints, result.price.tolist(), means, strict=True):
+        for quantity, per_unit in zip(self.data.constraints, result.price.tolist(), strict=True):
             in_units = per_unit * reward_scale.span / abs(quantity.scale.span)
             price[quantity.name] = in_units if result.feasible else None
-            average[quantity.name] = quantity.scale.to_user(mean)
+        average = self.lines(constraints @ result.play)
+        bound = None if bounds is None else self.lines(bounds @ result.play)
         shares = self.shares(result.play)
-        return BestPlay(reward_scale.to_user(result.value), shares, price, average, result.feasible), result.play
+        return BestPlay(reward_scale.to_user(result.value), shares, price, average, result.feasible, bound), result.play
+
+    @property
+    def limits(self) -> int:
+        """Return the number of constraints that have a limit."""
+        return len(self.data.constraints) - len(self.unlimited)
 
     def shares(self, p: Vector) -> dict[str, float]:
         """Return the actions of a play and their probabilities."""
         return {name: share for name, share in zip(self.data.actions, p.tolist(), strict=True) if share > NO_SHARE}
 
-    def curve(self, rewards: Vector, constraints: Matrix, errors: Vector | None = None) -> tuple[CurvePoint, ...]:
+    def curve(
+        self, rewards: Vector, constraints: Matrix, errors: Vector | None = None, bounds: Matrix | None = None
+    ) -> tuple[CurvePoint, ...]:
         """Return the best play at many limits, up to the loosest limit of the user.
 
         `errors` (K,) are the half-widths of the intervals of each action's estimated reward, taken as independent.
         """
-        floors = self.grid(rewards, constraints, CURVE_POINTS)
+        floors = self.grid(rewards, constraints if bounds is None else bounds, CURVE_POINTS)
         loosest = min((*floors, *(self.user_floors or ())))
         points = []
         for floor in sorted({*floors, loosest}, reverse=self.varied.sense == "at most"):
-            best, play = self.best(rewards, constraints, self.floors_at(floor))
+            best, play = self.best(rewards, constraints, self.floors_at(floor), bounds)
             error = 0.0 if errors is None else float(np.sqrt(((play * errors) ** 2).sum()))
             price = best.price[self.varied.name] or 0.0
             points.append(CurvePoint(self.varied.scale.to_user(floor), best.value, price, best.play, error))
         return tuple(points)
 
-    def notes(self, rewards: Vector, constraints: Matrix) -> list[str]:
-        """Return sentences about limits that are missing, cost no reward or cannot be met."""
+    def notes(self, rewards: Vector, constraints: Matrix, confidence: float | None = None) -> list[str]:
+        """Return sentences about limits that are missing, cost no reward or cannot be met.
+
+        With a confidence, the constraints are lower bounds.
+        """
+        surely = with_confidence(confidence)
         (highest, free), to_user, name = self.ends(rewards, constraints), self.varied.scale.to_user, self.varied.name
         notes = [f"{other} has no limit here, so any average of it is allowed" for other in self.unlimited]
         if highest <= free:
@@ -149,8 +191,27 @@ class Budgets(NamedTuple):
         impossible = [f"{to_user(floor):g}" for floor in self.user_floors or () if floor > highest + TIGHT]
         if impossible:
             lines = f"{name} {self.varied.sense} {' or '.join(impossible)}"
-            notes.append(f"no play meets {lines}: the nearest feasible limit is {to_user(highest):g}")
+            nearest = "feasible limit" if confidence is None else "limit that can be promised"
+            notes.append(f"no play meets {lines}{surely}: the nearest {nearest} is {to_user(highest):g}")
         return notes
+
+    def rows_needed(self, means: Matrix, bounds: Matrix, rows: int) -> list[str]:
+        """Return a sentence with the number of rows after which a limit that only the bounds miss could be promised.
+
+        Bounds approach the means like 1/sqrt(rows). The sentence needs one limit and one action whose mean meets it.
+        """
+        c, bound = means[self.j], bounds[self.j]
+        sentences = []
+        for floor in self.user_floors or ():
+            if len(means) > 1 or bound.max() >= floor - TIGHT or c.max() <= floor:
+                continue
+            keeps = c > floor
+            needed = float((((c - bound) / np.where(keeps, c - floor, 1.0)) ** 2)[keeps].min()) * rows
+            sentences.append(
+                f"{self.varied.name} {self.varied.sense} {self.varied.scale.to_user(floor):g} could be promised "
+                f"after about {rounded(needed):,} rows, if the actions stay as they are estimated"
+            )
+        return sentences
 
     def action_means(self, rewards: Vector, constraints: Matrix) -> dict[str, dict[str, float]]:
         """Return the averages of each action, in the user's units."""

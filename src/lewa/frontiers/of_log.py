@@ -1,31 +1,46 @@
 """The frontier of a bandit log, which has one action per row: plays from estimates, evaluated off-policy."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from lewa.data.columns import Data
 from lewa.data.off_policy import Value
-from lewa.frontiers.budgets import Budgets
+from lewa.frontiers.budgets import Budgets, with_confidence
 from lewa.frontiers.log_evidence import Evidence
 from lewa.frontiers.result import Frontier, HeldOut, Point
+from lewa.types import Matrix, Vector
 
 MOST_DOUBTS = 3  # sentences about propensities that do not fit
+FEW_ROWS = 30  # fewer rows of an action say little of its values
+MOST_NAMED = 6  # actions that a note names
 OPTIMISTIC = (
     "evaluating a play on the rows that selected it is optimistic, and so is the estimated reward, which uses all rows; the "
-    "held-out play of each limit is therefore selected on one half of the log and evaluated on the other"
+    "held-out play of each limit is therefore another one"
 )
-HALVES = f"{OPTIMISTIC}: the first half selects and the second evaluates, because propensities may depend on earlier rows"
+HALVES = (
+    f"{OPTIMISTIC}: the first half of the log selects it and the second evaluates it, because propensities may depend on "
+    "earlier rows"
+)
 SHUFFLED = (
-    f"{OPTIMISTIC}: the halves are drawn at random, which assumes that no draw depends on other rows and that the draw of "
-    "one row does not affect the outcome of another"
+    f"{OPTIMISTIC}: each half of the log selects a play that the other half evaluates, and the table has the mean of the "
+    "two; the halves are drawn at random, which assumes that no draw depends on other rows and that the draw of one row does "
+    "not affect the outcome of another"
 )
 INTERVALS = (
-    "each interval holds on its own: those with \N{PLUS-MINUS SIGN} are normal approximations; the proved ones, for the "
-    "doubly robust values, assume that propensities are correct, that values stay in the given or observed range, and that "
-    "no action can be drawn with a smaller probability than the smallest in the log"
+    "each interval holds on its own: those in brackets are approximate; the proved ones, for the doubly robust values, "
+    "assume that propensities are correct, that values stay in the given or observed range, and that no action can be drawn "
+    "with a smaller probability than the smallest in the log"
 )
+KEPT = (
+    "the play of each limit keeps it with {percent:.4g}% confidence: by an upper bound on each action's average, all of which "
+    "hold together if the values of different actions differ in scale but are similarly distributed"
+)
+KEPT_LEAST = KEPT.replace("an upper bound", "a lower bound")
+PLAIN = "the play of each limit just keeps it in these rows, so that its true average is often beyond the limit"
 
 
-def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: float) -> Frontier:
+def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: float, confidence: float | None) -> Frontier:
     """Return the frontier estimated from a log, with each play valued by rows that did not choose it.
 
     Parameters
@@ -40,20 +55,35 @@ def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: f
         The limits.
     level
         The level of intervals.
+    confidence
+        The probability with which the play of a limit keeps it; None for the play that just keeps it in these rows.
     """
-    estimated, chooser = evidence.means()
-    levels = budgets.levels(*estimated)
-    chosen = [budgets.best(*chooser, budgets.floors_at(floor)) for floor in levels]
-    alone_values, held_out_values = evidence.values([play for _, play in chosen], level)
+    miss = None if confidence is None else (1 - confidence) / (len(data.actions) * budgets.limits)
+    (rewards, means), bounds = evidence.means(), None if miss is None else evidence.bounds(miss)
+    if not budgets.others_met(means):
+        raise ValueError(budgets.unmet())
+    hopeless = bounds is not None and not budgets.others_met(bounds)
+    if hopeless and budgets.user_floors is None:
+        raise ValueError(
+            f"{budgets.unmet(with_confidence(confidence))}: loosen these limits, or ask for less confidence or none"
+        )
+    shown = means if bounds is None or hopeless else bounds
+    levels = budgets.levels(rewards, shown)
+    pairs = list(zip(*(_chosen(evidence, half, miss, budgets, levels) for half in (0, 1)), strict=True))
+    alone_values, held_out_values = evidence.values(pairs, level)
     points = []
-    for floor, (choice, _), values in zip(levels, chosen, held_out_values, strict=True):
+    for floor, pair, values in zip(levels, pairs, held_out_values, strict=True):
         floors = budgets.floors_at(floor)
-        best, _ = budgets.best(*estimated, floors)
+        best, _ = budgets.best(rewards, means, floors, bounds)
         lines = budgets.lines(floors)
-        points.append(Point(lines[budgets.varied.name], lines, best, {}, HeldOut(choice.play, values)))
+        held_out = budgets.shares((pair[0] + pair[1]) / 2 if evidence.shuffled else pair[0])
+        points.append(Point(lines[budgets.varied.name], lines, best, {}, HeldOut(held_out, values)))
     alone = dict(zip(data.actions, alone_values, strict=True))
     errors = np.array([_half_width(values[data.reward.name]["snips"]) for values in alone.values()])
-    notes = [SHUFFLED if evidence.shuffled else HALVES, INTERVALS, *budgets.notes(*estimated)]
+    action_rows = dict(zip(data.actions, evidence.rows().astype(int).tolist(), strict=True))
+    notes = [_promise(budgets, confidence), SHUFFLED if evidence.shuffled else HALVES, INTERVALS]
+    notes += _limits(budgets, (rewards, means, bounds), hopeless, rows, confidence)
+    notes += _few_rows(action_rows)
     return Frontier(
         kind="log",
         rounds=rows,
@@ -66,10 +96,57 @@ def of_log(data: Data, rows: int, evidence: Evidence, budgets: Budgets, level: f
         points=tuple(points),
         actions_alone=alone,
         notes=(*notes, *_doubts(data, rows, evidence)),
-        curve=budgets.curve(*estimated, errors),
-        action_means=budgets.action_means(*estimated),
+        curve=budgets.curve(rewards, means, errors, None if hopeless else bounds),
+        action_means=budgets.action_means(rewards, means),
         source=data.source,
+        confidence=confidence,
+        action_rows=action_rows,
     )
+
+
+def _chosen(evidence: Evidence, half: int, miss: float | None, budgets: Budgets, levels: Sequence[float]) -> list[Vector]:
+    """Return the plays that one half of the log chooses at these levels, in the same way as all rows do."""
+    means, bounds = evidence.means((half,)), None if miss is None else evidence.bounds(miss, (half,))
+    return [budgets.best(*means, budgets.floors_at(floor), bounds)[1] for floor in levels]
+
+
+def _promise(budgets: Budgets, confidence: float | None) -> str:
+    """Say with which confidence the plays keep the limits."""
+    if confidence is None:
+        return PLAIN
+    return (KEPT if budgets.varied.sense == "at most" else KEPT_LEAST).format(percent=100 * confidence)
+
+
+def _limits(
+    budgets: Budgets,
+    known: tuple[Vector, Matrix, Matrix | None],
+    hopeless: bool,
+    rows: int,
+    confidence: float | None,
+) -> list[str]:
+    """Return sentences about limits that cannot be promised, and about the others.
+
+    `known` are the estimated rewards and constraints and the bounds; `hopeless`, that no limit can be promised.
+    """
+    rewards, means, bounds = known
+    if bounds is None:
+        return budgets.notes(rewards, means)
+    if hopeless:
+        return [budgets.unmet(with_confidence(confidence))]
+    return budgets.notes(rewards, bounds, confidence) + budgets.rows_needed(means, bounds, rows)
+
+
+def _few_rows(action_rows: dict[str, int]) -> list[str]:
+    """Name the actions with few rows."""
+    few = sorted((rows, action) for action, rows in action_rows.items() if rows < FEW_ROWS)
+    if not few:
+        return []
+    listing = ", ".join(f"{action} ({rows})" for rows, action in few[:MOST_NAMED])
+    more = f" and {len(few) - MOST_NAMED} more" if len(few) > MOST_NAMED else ""
+    return [
+        f"warning: fewer than {FEW_ROWS} rows evaluate {listing}{more}, so their values are uncertain and their intervals rest "
+        "on the rows of other actions as well"
+    ]
 
 
 def _half_width(value: Value) -> float:

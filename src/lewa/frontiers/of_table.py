@@ -93,7 +93,7 @@ def of_table(data: Data, game: Table, budgets: Budgets, level: float, how: Repla
 
 def _replays(how: Replays, game: Table, floors: Vector) -> dict[str, _Replay]:
     """Return the learners by what they are called; "auto" is one of each kind of feedback, the same at every line."""
-    floor = tuple(floors.tolist())
+    floor = tuple(np.maximum(floors, 0.0).tolist())
     replays = {}
     for text in how.names:
         choices = [LearnerChoice(text, {})]
@@ -109,7 +109,7 @@ def _replays(how: Replays, game: Table, floors: Vector) -> dict[str, _Replay]:
 
 def _unproved(replays: dict[str, _Replay], game: Table, floors: Vector) -> list[str]:
     """Say of learners that measurements chose what is proved of them, and name what has the least bound at this line."""
-    numbers = (game.actions, game.length, floors.tolist())
+    numbers = (game.actions, game.length, np.maximum(floors, 0.0).tolist())
     texts = [(each, describe_unproved(each.name, each.feedback, *numbers)) for each in replays.values()]
     return [f"auto: {each.name} ({each.feedback}), {text}" for each, text in texts if text]
 
@@ -134,7 +134,7 @@ def _replay(
     """Play the learner on the table."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "no play meets the floor")  # a note says it, in the user's units
-        learner = learners.make(replay.name, game.actions, game.length, floors, **replay.settings)
+        learner = learners.make(replay.name, game.actions, game.length, np.maximum(floors, 0.0), **replay.settings)
         if executor is not None:
             return play_elsewhere(executor, learner, game, replay.seeds, advance)
         return play(learner, game, game.length, replay.seeds, progress=advance)

@@ -1,7 +1,7 @@
 """The result of `frontier`: reward against budget, in the user's units, per round."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Estimates: TypeAlias = dict[str, dict[str, Value]]  # by the name of the quantity, and by the estimator: ips, snips, dr
-# Without the gain of a context, which is optional; the other fields are for figures.
-JSON_FIELDS = tuple(name for name in schema.Frontier.__annotations__ if name != "context")
+# Fields that are left out where they say nothing; fields that are not in the schema are for figures.
+OPTIONAL = ("context", "confidence", "action_rows")
+JSON_FIELDS = tuple(name for name in schema.Frontier.__annotations__ if name not in OPTIONAL)
+
+
+ROUNDING = 1e-9  # of an average in [0, 1]
 
 
 class Mean(NamedTuple):
@@ -37,6 +41,7 @@ class BestPlay(NamedTuple):
     price: dict[str, float | None]  # the reward gained per unit of easing each limit; None if no play meets the limits
     average: dict[str, float]  # its average of each constraint
     feasible: bool  # whether some play meets the limits; if not, this play misses them least
+    bound: dict[str, float] | None = None  # for a log, the bound on each average that holds with the confidence asked for
 
 
 class LearnerResult(NamedTuple):
@@ -48,9 +53,14 @@ class LearnerResult(NamedTuple):
     positive_violation: dict[str, Mean]  # its shortfalls alone
     measured_on: str  # "play", or "action" if the results are those of the actions drawn
 
+    def missed(self, lines: Mapping[str, float], constraints: Sequence[Quantity]) -> list[str]:
+        """Return the constraints whose mean over seeds is beyond the limit."""
+        beyond = ((q, q.scale.unit(self.average[q.name].mean) - q.scale.unit(lines[q.name])) for q in constraints)
+        return [q.name for q, spare in beyond if spare < -ROUNDING]
+
 
 class HeldOut(NamedTuple):
-    """A play, and its values by rows that did not choose it."""
+    """A play, and its values by rows that did not choose it; of two plays, one from each half, the mean."""
 
     play: dict[str, float]
     values: Estimates
@@ -117,6 +127,8 @@ class Frontier:
     action_means: dict[str, dict[str, float]]  # the averages by action and quantity
     source: str = ""  # the name of the file
     context: tuple[ContextGain, ...] = ()  # the gain of a context at each limit, if context columns were named
+    confidence: float | None = None  # for a log, the confidence with which the best plays keep the limits; None: none
+    action_rows: dict[str, int] = field(default_factory=dict)  # for a log, the rows of each action that value plays
 
     def __repr__(self) -> str:
         return (
@@ -171,7 +183,8 @@ class Frontier:
         error = np.array([point.error for point in self.curve])
         curves = [notebook.Curve("best", line, value, value - error, value + error)]
         for name in self.learners:
-            means = [(point.line, point.learners[name].reward) for point in self.points if name in point.learners]
+            results = [point.learners[name] for point in self.points if name in point.learners]
+            means = [(result.average[self.varied].mean, result.reward) for result in results]  # at what was spent
             y, low, high = (np.array([mean[n] for _, mean in means]) for n in range(3))
             curves.append(notebook.Curve(name, np.array([at for at, _ in means]), y, low, high, points=True))
         if self.context:
@@ -190,8 +203,7 @@ class Frontier:
     def plain(self) -> schema.Frontier:
         """Return the numbers as a dictionary for JSON."""
         plain = {name: _plain(getattr(self, name)) for name in JSON_FIELDS}
-        if self.context:
-            plain["context"] = _plain(self.context)
+        plain |= {name: _plain(getattr(self, name)) for name in OPTIONAL if getattr(self, name)}
         return cast(schema.Frontier, plain)
 
 
@@ -221,7 +233,7 @@ def _point_rows(frontier: Frontier, point: Point) -> list[dict[str, float | str 
 
 def _plain(value: object) -> Json:
     if isinstance(value, Mean | BestPlay | LearnerResult | HeldOut | Point | Quantity | Value | ContextGain):
-        return _plain(value._asdict())
+        return {name: _plain(item) for name, item in value._asdict().items() if name != "bound" or item is not None}
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, tuple | list):

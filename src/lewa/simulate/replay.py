@@ -15,6 +15,7 @@ from lewa.measures.trace import Trace
 from lewa.simulate.arguments import as_learner
 from lewa.simulate.log_replay import LogReplay, StreamedReplay, replay_log, replay_stream
 from lewa.simulate.run import play, play_elsewhere
+from lewa.units import Units
 from lewa.validation import as_floor, nearest
 
 
@@ -35,9 +36,12 @@ def replay(
     propensity: str | None = None,
     context: str | Sequence[str] = (),
     group: str | None = None,
+    drop_missing: bool = False,
     executor: Executor | None = None,
 ) -> Trace | LogReplay | StreamedReplay:
     """Replay a learner on data: on every round of a table, or by rejection on the rows of a bandit log.
+
+    The result is in the units of the data: rewards, limits, shortfalls and prices.
 
     Parameters
     ----------
@@ -60,10 +64,12 @@ def replay(
     reward, at_most, at_least, action, round, propensity
         The names of columns, as for `lewa.frontier`.
     context
-        The names of columns that are known before each decision. A learner by name must then be one that uses a context;
+        The names of columns that are known before each decision, as for `lewa.frontier`. A learner by name must then be one that uses a context;
         "auto" is `squarecb-lewa`, or `proved-squarecb-lewa` for the goal "proved": both have bandit feedback.
     group
         The name of a column of groups. Every limit of `lines` then also applies to each of its levels.
+    drop_missing
+        Whether to leave out the rows of a log that have no reward.
     executor
         Checks the parts of a folder of Parquet files or of a large Parquet file, and replays the seeds, for instance on a
         Dask cluster whose workers see the same files.
@@ -75,7 +81,9 @@ def replay(
     >>> lewa.replay(table, "auto", floor=0.5)
     <Trace: PacedHedge on Table, 1000 rounds, 1 seed>
     """
-    named = as_data(data, Columns(reward, at_most, at_least, action, round, propensity, context, group), executor)
+    named = as_data(
+        data, Columns(reward, at_most, at_least, action, round, propensity, context, group, drop_missing), executor
+    )
     if lines is not None:
         if floor is not None:
             raise ValueError(f"limits must be given by either floor or lines, got floor={floor!r} and lines={lines!r}")
@@ -93,15 +101,16 @@ def replay(
         choice = choose_learner(feedback, game.actions, rounds, as_floor(floor).tolist(), goal=goal)
         learner, floor = learners.make(choice.name, game.actions, rounds, floor, **choice.settings), None
     made = as_learner(learner, game.actions, game.length if isinstance(game, Table) else game.rounds, floor)
+    units = Units(named.reward.scale, tuple(quantity.scale for quantity in named.constraints))
     if isinstance(game, Log):
-        return replay_log(made, game, seeds, every_round)
+        return replay_log(made, game, seeds, every_round).in_units(units)
     if every_round and (executor is not None or isinstance(game, StreamedLog)):
         raise ValueError("every_round needs data in memory and no executor, got an executor or data that are read in parts")
     if isinstance(game, Table):
         if executor is not None:
-            return play_elsewhere(executor, made, game, seeds)
-        return play(made, game, seeds=seeds, every_round=every_round)
-    return replay_stream(made, game, seeds, executor)
+            return play_elsewhere(executor, made, game, seeds).in_units(units)
+        return play(made, game, seeds=seeds, every_round=every_round).in_units(units)
+    return replay_stream(made, game, seeds, executor).in_units(units)
 
 
 def with_contexts(data: Data) -> Table | Log | StreamedLog:
