@@ -141,6 +141,8 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if items is None or (kinds == {Decision} and not _fit(state, decisions, items)):
         return None
     index, chance, charged = items.actions, items.propensities, items.charged
+    if not state.breakers.failing.keys().isdisjoint(index.tolist()):  # an answer ends the failures of its action
+        return None
     learned = _add(state, rows, index, chance)
     learned_plays = np.zeros((len(rows), 0)) if items.plays is None else items.plays
     multipliers = state.driver.learn_many(index, chance, learned, learned_plays, charged)

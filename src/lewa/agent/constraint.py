@@ -30,6 +30,11 @@ class Constraint(NamedTuple):
         """Return the limit as the learner's floor."""
         return self.scale.unit(self.limit)
 
+    @property
+    def if_failed(self) -> float:
+        """Return the value of a decision whose action failed, if none is told: no cost, and the least of what is wanted."""
+        return max(self.low, min(0.0, self.high)) if self.sense == "at most" else self.low
+
     def changed(self, limit: object = None, ends: object = None) -> "Constraint":
         """Return the constraint with another limit or range, and all else as it is; raise ValueError if it is not valid."""
         valid = checked(

@@ -74,6 +74,7 @@ class Feedback(NamedTuple):
     values: Mapping[str, Value]  # the values by name
     closed: bool = False  # whether the decision gets no further answer
     agent: str | None = None  # the name of the agent, if it has one
+    failed: bool = False  # whether its action failed: the values are then complete, and the breaker counts it
 
     def __repr__(self) -> str:
         return _text("Feedback", self._asdict())
@@ -87,7 +88,7 @@ class Feedback(NamedTuple):
 class Change(NamedTuple):
     """A change of an agent: what was changed, to which value, when, by whom and why."""
 
-    what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share", "fallback" or "governor"
+    what: str  # "limit", "range", "add", "retire", "mode", "exposure", "share", "fallback", "governor" or "breaker"
     name: Label | None  # the name of the constraint or the action; None for a mode and an exposure
     value: Any  # the new value, as plain data
     decisions: int  # the number of decisions before it
@@ -104,7 +105,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "features", "charged", "context"}  # fields that a record has where there is something to say
+OPTIONAL = {"agent", "failed", "features", "charged", "context"}  # fields that a record has where there is something to say
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -145,7 +146,10 @@ def _feedback(fields: Plain) -> Feedback:
     if not isinstance(values, Mapping):
         raise ValueError(f"the values of a feedback must map names to numbers, got {short_repr(values)}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Feedback(fields["decision"], values, fields["closed"], fields["agent"])
+    failed = fields.get("failed", False)
+    if type(failed) is not bool:
+        raise ValueError(f"failed must be true or false in a feedback, got {short_repr(failed)}")
+    return Feedback(fields["decision"], values, fields["closed"], fields["agent"], failed)
 
 
 def check_types(decision: Decision) -> None:
