@@ -30,7 +30,8 @@ class Agent(ChangeMethods, AgentCore):
     """Pull an action, and update with its outcome as soon as it is known; each constraint is met on average.
 
     Calls may come from several threads. Only records change an agent: the records that `pull`, `update`, `fail`, `close` and
-    the methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for bit.
+    the methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for
+    bit.
 
     Parameters
     ----------
