@@ -24,6 +24,7 @@ from lewa.version import __version__ as __version__
 if TYPE_CHECKING:
     from lewa import agent as agent
     from lewa.agent import Agent, at_least, at_most
+    from lewa.agent import Breaker as Breaker
     from lewa.agent import Governor as Governor
     from lewa.context import category as category
     from lewa.context import number as number
@@ -53,7 +54,7 @@ __all__ = [
 # Public too, but not for `from lewa import *`: `text` and `number` would hide variables, and the types are for annotations.
 CONTEXTS, TYPES, MODULES = (
     ("category", "number", "text", "vector"),
-    ("Governor", "Guarantee", "Trace"),
+    ("Breaker", "Governor", "Guarantee", "Trace"),
     ("agent", "functional", "measures"),
 )
 
@@ -62,7 +63,7 @@ def __getattr__(name: str) -> object:
     """Import the agent when it is first asked for: it is what takes longest."""
     if name in CONTEXTS:
         return getattr(import_module("lewa.context"), name)
-    if name not in ("agent", "Agent", "Governor", "at_least", "at_most"):
+    if name not in ("agent", "Agent", "Breaker", "Governor", "at_least", "at_most"):
         raise AttributeError(f"module 'lewa' has no attribute {name!r}")
     room = import_module("lewa.agent")
     return room if name == "agent" else getattr(room, name)

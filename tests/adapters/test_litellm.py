@@ -1,9 +1,13 @@
 """LiteLLM's router with its mock responses, no network, against the real service; `make test-litellm` runs it."""
 
 import asyncio
+import json
 import os
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ litellm: Any = pytest.importorskip("litellm", reason="litellm is not installed: 
 pytestmark = pytest.mark.filterwarnings("ignore")  # LiteLLM's own
 
 MODELS = {"small": "gpt-4o-mini", "medium": "gpt-4o", "large": "gpt-4-turbo"}
+NUMBERS = count()
 MESSAGES = [{"role": "user", "content": "hi"}]
 
 
@@ -149,7 +154,7 @@ def test_a_cancelled_call_closes_its_decision(server: Server, loop: asyncio.Runn
     assert [now - then for now, then in zip(after, before, strict=True)] == [1, 0, 0]
 
 
-def test_failed_calls_close_their_decisions_and_retries_are_new_ones(server: Server, loop: asyncio.Runner) -> None:
+def test_failed_calls_are_reported_as_failed_and_retries_are_new_decisions(server: Server, loop: asyncio.Runner) -> None:
     from lewa.adapters.litellm import LewaRouting
 
     before = counts(server)
@@ -167,7 +172,98 @@ def test_failed_calls_close_their_decisions_and_retries_are_new_ones(server: Ser
         assert client.refused == []
     after = counts(server)
     assert after[0] - before[0] == 2  # the call and its retry
-    assert after[2] == before[2]  # both are closed
+    assert after[2] == before[2]  # both have ended
+    for number in (after[0], after[0] - 1):
+        assert server.call("GET", f"/v1/agents/router/decisions/{number}")[1]["state"] == "failed"
+
+
+class Model(BaseHTTPRequestHandler):
+    """A model on this machine that answers as those of OpenAI do."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        message = {"role": "assistant", "content": "word"}
+        body = {
+            "id": f"chatcmpl-{next(NUMBERS)}",
+            "object": "chat.completion",
+            "created": 1,
+            "model": asked["model"],
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 5, "total_tokens": 10},
+        }
+        sent = json.dumps(body).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent)
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    Thread(target=server.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
+    monkeypatch.setenv("OPENAI_API_BASE", f"http://127.0.0.1:{server.server_port}/v1")
+    yield
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_example_of_the_page_runs_as_it_stands(server: Server, loop: asyncio.Runner, model: None) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "clients.md").read_text()
+    (example,) = (text for text in page.split("```") if "LewaRouting(client" in text)
+    names: dict[str, Any] = {"key": server.key, "rate": lambda response: 1.0}
+    before = counts(server)
+    exec(example.replace("http://127.0.0.1:8000", f"http://127.0.0.1:{server.port}"), names)
+
+    async def ask() -> None:
+        for _ in range(20):
+            await names["ask"](MESSAGES)
+        await until_settled(names["routing"])
+
+    loop.run(ask())
+    assert names["client"].flush(20)
+    assert names["client"].refused == []
+    names["client"].close()
+    after = counts(server)
+    assert [now - then for now, then in zip(after, before, strict=True)] == [20, 20, 0]
+    for number in range(before[0] + 1, after[0] + 1):
+        values = server.call("GET", f"/v1/agents/router/decisions/{number}")[1]["values"]
+        assert values["reward"] == 1.0
+        assert values["cost"] > 0
+
+
+def test_feedback_comes_before_or_after_the_event_of_success_also_for_streams(server: Server, loop: asyncio.Runner) -> None:
+    from lewa.adapters.litellm import LewaRouting
+
+    before = counts(server)
+    with Client(f"http://127.0.0.1:{server.port}", server.key, timeout=20) as client:
+        router = litellm.Router(model_list=deployments("small", "large"), num_retries=0)
+        routing = LewaRouting(client, "router", router)
+
+        async def calls() -> None:
+            for when in ("before", "after"):
+                response = await router.acompletion(model="chat", messages=MESSAGES, mock_response="word")
+                stream = await router.acompletion(model="chat", messages=MESSAGES, mock_response="a b c", stream=True)
+                chunks = [chunk async for chunk in stream]
+                if when == "after":
+                    await until_settled(routing)
+                routing.feedback(response, reward=1.0)
+                routing.feedback(chunks[-1].id, reward=0.5)
+            await until_settled(routing)
+
+        loop.run(calls())
+        assert client.flush(20)
+        assert client.refused == []
+        with pytest.raises(ValueError, match="feedback needs a response that was routed here"):
+            routing.feedback("another", reward=1.0)
+    after = counts(server)
+    assert [now - then for now, then in zip(after, before, strict=True)] == [4, 4, 0]
 
 
 def test_a_choice_that_the_router_does_not_have_is_closed(loop: asyncio.Runner) -> None:

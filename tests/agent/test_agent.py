@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import lewa
 from lewa import Agent, at_least, at_most
 from lewa.agent import ClosedError, Decision, Feedback, UnknownError
+from lewa.agent.records import Record
 from lewa.kernels import DICE, keys, uniform
 from lewa.learners import BanditLewa, make
 
@@ -604,7 +605,9 @@ def test_a_seed_that_is_left_out_is_drawn_and_recorded(tmp_path: Path) -> None:
     seeds = {new().setup.seed for _ in range(8)}
     assert len(seeds) == 8  # two of 8 numbers of 32 bits are alike once in 10**8 runs
     agent = new(journal=tmp_path / "journal")
-    records = [record for _ in range(20) for record in ((made := agent.pull()), agent.update(made, reward=0.5, cost=0.5))]
+    records = list[Record]()
+    for _ in range(20):
+        records += [made := agent.pull(), agent.update(made, reward=0.5, cost=0.5)]
     seed = agent.setup.seed
     assert f"seed {seed}" in repr(agent)
     again = new(seed=seed)

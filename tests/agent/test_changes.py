@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lewa import Agent, at_least, at_most, category
+from lewa import Agent, Breaker, at_least, at_most, category
 from lewa.agent.changes import CHANGES
 from lewa.agent.constraint import Constraint, Group
 from lewa.agent.records import Change, Record
@@ -320,6 +320,7 @@ ALL_CHANGES: dict[str, Callable[[Agent, str], Change]] = {
     "share": lambda agent, name: agent.set_share("x", 0.1),
     "fallback": lambda agent, name: agent.set_fallback("y"),
     "governor": lambda agent, name: agent.set_governor("learned"),
+    "breaker": lambda agent, name: agent.set_breaker(Breaker(failures=2)),
 }
 CHANGED: dict[str, dict[str, Any]] = {
     "limit": {"limit": 0.3},

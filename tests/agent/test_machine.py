@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 import lewa
 from lewa import Agent, at_least, at_most
-from lewa.agent import ClosedError, UnknownError, read_journal
+from lewa.agent import Breaker, ClosedError, UnknownError, read_journal
 
 ACTIONS = ["a", "b", "c"]
 NAMES = ("reward", "cost", "quality")
@@ -26,6 +26,7 @@ SIZES = st.none() | st.floats(-1, 3)  # of requests; some are missing, some clip
 POLICIES: list[Any] = ["charge", "expire", {"reward": 0}]
 VALUES = st.floats(-0.2, 1.2)  # some are clipped
 LABELS = st.sampled_from([*ACTIONS, "d", "e"])
+RESTS = Breaker(failures=2, rest=1000, longest=3000)
 CHANGES: list[Callable[[Agent, str, float], object]] = [
     lambda agent, label, number: agent.set_limit("cost", 0.2 + 0.6 * number, who="ops", why="new terms"),
     lambda agent, label, number: agent.set_range("cost", (-0.5 * number - 0.2, 1.5 + number)),
@@ -38,6 +39,7 @@ CHANGES: list[Callable[[Agent, str, float], object]] = [
     lambda agent, label, number: agent.set_share(label, 0.3 * number),
     lambda agent, label, number: agent.set_fallback(label),
     lambda agent, label, number: agent.set_governor("learned" if number < 0.5 else None),
+    lambda agent, label, number: agent.set_breaker(None if number < 0.3 else RESTS),
 ]
 
 
@@ -57,13 +59,14 @@ class Life(RuleBasedStateMachine):
     ) -> None:
         learn = "close" if at_close and patience is not None else "answer"
         options: dict[str, Any] = {"max_pending": most, "expire_after": patience, "unanswered": policy, "learn": learn}
-        self.made = {"horizon": learner[1], "learner": learner[0], "seed": seed, "name": "life", **options}
+        self.made = {"horizon": learner[1], "learner": learner[0], "seed": seed, "name": "life", "breaker": RESTS, **options}
         self.looks = learner[0] in IN_CONTEXT
         self.made |= {"context": [lewa.number("size", (0, 2))]} if self.looks else {}
         self.folder = tempfile.TemporaryDirectory()
         self.path = Path(self.folder.name) / "journal"
         self.agent = self.fresh(journal=self.path, sync="never")
-        self.full = learner[0] == "lewa"
+        self.full, self.time = learner[0] == "lewa", 0.0
+        self.agent.clock = lambda: self.time
         self.values_known: dict[int, set[str]] = {}  # of every decision made
 
     def fresh(self, **more: Any) -> Agent:
@@ -141,6 +144,23 @@ class Life(RuleBasedStateMachine):
             with pytest.raises(ClosedError):
                 self.agent.close(number)
 
+    @precondition(lambda self: self.values_known)
+    @rule(data=st.data(), cost=st.none() | VALUES)
+    def fail(self, data: st.DataObject, cost: float | None) -> None:
+        number = data.draw(st.sampled_from(sorted(self.values_known)))
+        values = {} if cost is None or "cost" in self.values_known[number] else {"cost": self.value(cost)}
+        if number in self.open():
+            record = self.agent.fail(number, **values)
+            assert self.full or record.values.keys() == set(NAMES) - self.values_known[number]
+            self.values_known[number] |= set(NAMES)
+        else:
+            with pytest.raises(ClosedError):
+                self.agent.fail(number, **values)
+
+    @rule(seconds=st.floats(0, 2000))
+    def wait(self, seconds: float) -> None:
+        self.time += seconds
+
     @rule(change=st.sampled_from(CHANGES), label=LABELS, number=st.floats(0, 1))
     def change(self, change: Callable[[Agent, str, float], object], label: str, number: float) -> None:
         before, refused = self.agent.snapshot(), False
@@ -188,6 +208,7 @@ class Life(RuleBasedStateMachine):
         assert Agent.restore(json.loads(json.dumps(before))).snapshot() == before
         self.agent = Agent.open(self.path, sync="never")
         assert self.agent.snapshot() == before
+        self.agent.clock = lambda: self.time
 
     @rule()
     def look(self) -> None:
@@ -210,7 +231,8 @@ class Life(RuleBasedStateMachine):
             records = [json.loads(json.dumps(record.plain())) for record in read_journal(self.path)]
             again = self.fresh().replay(records)
             assert again.snapshot() == self.agent.snapshot()
-            assert again.pull(**self.request()) == self.agent.pull(**self.request())
+            other = Agent.restore(self.agent.snapshot())  # rests begin anew in both
+            assert again.pull(**self.request()) == other.pull(**self.request())
             self.folder.cleanup()
 
 

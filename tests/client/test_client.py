@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,7 @@ def counts(server: Server) -> dict[str, int]:
     return {name: found[name] for name in ("decisions", "answered", "open", "filled_in")}
 
 
-def test_decide_answer_and_close_on_an_exception(server: Server) -> None:
+def test_decide_answer_and_fail_on_an_exception(server: Server) -> None:
     with Client(address(server), server.key, timeout=20) as client:
         with client.decide("router", key="first") as decision:
             decision.feedback(reward=1.0, cost=0.2)
@@ -55,7 +56,67 @@ def test_decide_answer_and_close_on_an_exception(server: Server) -> None:
         with pytest.raises(ValueError, match=r"the service rejected the request: .*nobody"):
             client.decide("nobody")
     assert failed.id is not None
-    assert "close" in str(story(server, failed.id))
+    assert story(server, failed.id)["state"] == "failed"
+
+
+def test_a_block_reports_a_failure_or_only_closes(server: Server) -> None:
+    def run(client: Client, error: type[BaseException], *steps: Callable[[ServedDecision], None]) -> str:
+        decision = client.decide("router")
+        with suppress(error), decision:
+            for step in steps:
+                step(decision)
+            raise error
+        return decision.id or ""
+
+    with Client(address(server), server.key, timeout=20) as client:
+        states = {
+            run(client, ValueError): ("failed", {"reward": 0.0, "cost": 0.0}),
+            run(client, ValueError, lambda d: d.feedback(cost=0.3)): ("failed", {"reward": 0.0, "cost": 0.3}),
+            run(client, ValueError, lambda d: d.fail(cost=0.2)): ("failed", {"reward": 0.0, "cost": 0.2}),
+            run(client, ValueError, lambda d: d.close()): ("closed", {}),
+            run(client, ValueError, lambda d: d.feedback(reward=0.7)): ("closed", {"reward": 0.7}),
+            run(client, ValueError, lambda d: d.feedback(reward=0.7, cost=0.1)): ("answered", {"reward": 0.7, "cost": 0.1}),
+            run(client, KeyboardInterrupt): ("closed", {}),
+            run(client, asyncio.CancelledError): ("closed", {}),
+        }
+        by_id = client.decide("router")
+        client.fail(by_id.id or "", cost=0.4)
+        states[by_id.id or ""] = ("failed", {"reward": 0.0, "cost": 0.4})
+        assert client.flush(20)
+        assert client.refused == []
+    for decision, (state, values) in states.items():
+        found = story(server, decision)
+        assert (found["state"], found["values"]) == (state, values)
+
+
+def test_a_failed_fallback_is_reported_and_its_id_is_none(server: Server) -> None:
+    with Client(address(server), server.key, timeout=1e-6, fallback="small") as client:
+        decision = client.decide("router")
+        assert decision.id is None
+        sentence = "a decision must be an id that decide returned, got None; a decision of the fallback has the id None"
+        with pytest.raises(ValueError, match=sentence):
+            client.feedback(decision.id, reward=1.0)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="got 'None'; a decision of the fallback has the id None"):
+            client.fail("None")
+        with pytest.raises(ZeroDivisionError), decision:
+            raise ZeroDivisionError
+        assert client.flush(20)
+        assert client.refused == []
+    made = server.call("GET", "/v1/agents/router/status")[1]["decisions"]
+    assert story(server, f"router:{made}")["state"] == "failed"
+
+
+def test_the_asynchronous_client_reports_failures(server: Server) -> None:
+    async def run() -> str:
+        async with AsyncClient(address(server), server.key, timeout=20) as client:
+            decision = await client.decide("router")
+            with pytest.raises(ZeroDivisionError), decision:
+                raise ZeroDivisionError
+            assert await client.flush(20)
+            assert client.refused == []
+            return decision.id or ""
+
+    assert story(server, asyncio.run(run()))["state"] == "failed"
 
 
 def test_killing_the_server_in_the_middle_loses_nothing(server: Server, tmp_path: Path) -> None:

@@ -10,16 +10,17 @@
     ])
     routing = LewaRouting(Client("http://127.0.0.1:8000", key), agent="router", router=router)
     response = await router.acompletion(model="chat", messages=[...])
-    routing.feedback(response, reward=1.0)          # later, when the quality of the answer is known
+    routing.feedback(response, reward=1.0)          # now, or when the quality of the answer is known
 
 The actions of the agent are the deployments of the group. The name of an action is `model_info["lewa_action"]` if you set
 it, else `litellm_params["model"]`; several deployments with the same name are interchangeable. Deployments that LiteLLM
 considers unhealthy are not available to the decision. When a call succeeds, its `response_cost` is the feedback for `cost`;
-when it fails, its decision is closed, and a retry is a new decision. The decision of a cancelled call is closed too,
-although LiteLLM does not report cancellations.
+when it fails, its decision is reported as failed, and a retry is a new decision. The decision of a cancelled call is closed,
+although LiteLLM does not report cancellations. The order in which cost and reward arrive does not matter.
 """
 
 import asyncio
+import logging
 import random
 from collections import OrderedDict
 from collections.abc import Callable
@@ -32,7 +33,9 @@ from litellm.integrations.custom_logger import CustomLogger
 from litellm.types.router import CustomRoutingStrategyBase
 
 from lewa.client import Client, ServedDecision, Unavailable
+from lewa.validation import as_real
 
+log = logging.getLogger("lewa.adapters")
 REMEMBERED = 100_000  # decisions whose call is not over, and responses that feedback finds again
 NUMBERS = count()
 PATIENCE = 0.5  # seconds after a call was cancelled in which its success may still be logged
@@ -73,6 +76,7 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         self._cost, self._reward, self._lock = cost, reward, Lock()
         self._open: OrderedDict[str, ServedDecision] = OrderedDict()  # by the key of the decision
         self._answered: OrderedDict[str, ServedDecision] = OrderedDict()  # by the id of the response
+        self._early: dict[str, list[dict[str, float]]] = {}  # feedback for streams whose end LiteLLM has not logged yet
         router.set_custom_routing_strategy(self)
         litellm.logging_callback_manager.add_litellm_callback(self)
 
@@ -128,14 +132,26 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
             task.get_loop().call_later(PATIENCE, self._close, key)
 
     def _close(self, key: str) -> None:
-        with self._lock:
-            decision = self._open.pop(key, None)
+        decision = self._take(key)
         if decision is not None:
             decision.close()
 
     def get_available_deployment(self, *_: Any, **__: Any) -> Any:
         """Raise an error: only asynchronous calls can wait for a decision."""
         raise ValueError("lewa routes asynchronous calls: use router.acompletion in place of router.completion")
+
+    async def async_post_call_success_deployment_hook(self, request_data: Any, response: Any, call_type: object) -> None:
+        """Remember the decision of a response before the call returns; LiteLLM logs its success later.
+
+        Parameters
+        ----------
+        request_data, response, call_type
+            The arguments that LiteLLM passes to its loggers.
+        """
+        with self._lock:
+            decision = self._open.get(_key_of(request_data))
+        if decision is not None and isinstance(getattr(response, "id", None), str):
+            self._remember(self._answered, response.id, decision)
 
     async def async_log_success_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
         """Report the cost of a successful call.
@@ -145,11 +161,10 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
         kwargs, response_obj, start_time, end_time
             The arguments that LiteLLM passes to its loggers.
         """
-        decision = self._take(kwargs)
+        name = getattr(response_obj, "id", None) or ""
+        decision = self._take(_key_of(kwargs), name)
         if decision is None:
             return
-        if getattr(response_obj, "id", None):
-            self._remember(self._answered, response_obj.id, decision)
         values: dict[str, float] = {}
         if self._cost is not None and kwargs.get("response_cost") is not None:
             values[self._cost] = float(kwargs["response_cost"])
@@ -161,23 +176,30 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
                 decision.feedback(**values)
 
     async def async_log_failure_event(self, kwargs: Any, response_obj: Any, start_time: object, end_time: object) -> None:
-        """Close the decision of a failed call.
+        """Report that a call failed.
 
         Parameters
         ----------
         kwargs, response_obj, start_time, end_time
             The arguments that LiteLLM passes to its loggers.
         """
-        decision = self._take(kwargs)
+        decision = self._take(_key_of(kwargs))
         if decision is not None:
-            decision.close()
+            decision.fail()
 
     def feedback(self, response: Any, **values: float) -> None:
-        """Report values of a response, for instance its reward."""
+        """Report values of a response, for instance its reward, at any time after its call returned.
+
+        A response is given as an object or by its id. Give a chunk of a stream, or its id, for a stream.
+        """
+        name = response if isinstance(response, str) else getattr(response, "id", None)
         with self._lock:
-            decision = self._answered.get(response if isinstance(response, str) else response.id)
+            decision = self._answered.get(str(name))
+            if decision is None and self._open and isinstance(name, str):  # of a stream, whose end will be logged
+                self._early.setdefault(name, []).append({field: as_real(field, value) for field, value in values.items()})
+                return
         if decision is None:
-            raise ValueError("feedback needs a response that was routed here and whose call has ended")
+            raise ValueError("feedback needs a response that was routed here, or its id; a stream has the id of its chunks")
         decision.feedback(**values)
 
     def _remember(self, where: OrderedDict[str, ServedDecision], name: str, decision: ServedDecision) -> None:
@@ -186,12 +208,26 @@ class LewaRouting(CustomRoutingStrategyBase, CustomLogger):  # type: ignore[misc
             if len(where) > REMEMBERED:
                 where.popitem(last=False)
 
-    def _take(self, kwargs: Any) -> ServedDecision | None:
-        """Return the decision of a call, the first time that it is asked for."""
-        params = kwargs.get("litellm_params") or {}
-        info = params.get("model_info") or (params.get("metadata") or {}).get("model_info") or {}
+    def _take(self, key: str, name: str = "") -> ServedDecision | None:
+        """Return the decision of a call that has ended, the first time that it is asked for; report its early feedback."""
         with self._lock:
-            return self._open.pop(info.get(MARK, ""), None)
+            decision = self._open.pop(key, None)
+            early = self._early.pop(name, []) if decision is not None and name else []
+            lost, self._early = (self._early, {}) if not self._open else ({}, self._early)
+        if decision is not None and name:
+            self._remember(self._answered, name, decision)
+            for values in early:
+                decision.feedback(**values)
+        for other in lost:
+            log.warning("feedback for %s is dropped: no such response was routed here", other)
+        return decision
+
+
+def _key_of(data: Any) -> str:
+    """Return the key of the decision of a call, from what LiteLLM passes to its loggers."""
+    params = data.get("litellm_params") or data
+    info = params.get("model_info") or (params.get("metadata") or {}).get("model_info") or {}
+    return str(info.get(MARK, ""))
 
 
 def _close_result(request: asyncio.Future[ServedDecision]) -> None:

@@ -12,6 +12,7 @@
 
 The flag has the name of the agent. The targeting key is the key of the decision: the same user gets the same action for as
 long as the service keeps keys. The value of a tracking event is the reward, and its numeric attributes are the other values.
+The attribute `result` with the value "failed" reports that the action failed.
 `LewaProvider(client, context=["tokens"])` sends only these attributes of the evaluation context as the context of the
 decision, for agents that declare these columns.
 """
@@ -109,7 +110,10 @@ class LewaProvider(AbstractProvider):
         values = {field: as_real(field, value) for field, value in attributes if isinstance(value, int | float)}
         if details.value is not None:
             values["reward"] = as_real("the value of a tracking event", details.value)
-        decision.feedback(**values)
+        if details.attributes.get("result") == "failed":
+            decision.fail(**values)
+        else:
+            decision.feedback(**values)
 
     def shutdown(self) -> None:
         """Send the remaining answers and close the client."""

@@ -1,6 +1,7 @@
 """Agents: pull an action, update with its outcome, in your own units."""
 
 from lewa.agent.agent import Agent
+from lewa.agent.breaker import Breaker, RestingAction
 from lewa.agent.constraint import Constraint, at_least, at_most
 from lewa.agent.driver import LARGEST_PLAY
 from lewa.agent.errors import BusyError, ClosedError, StoppedError, UnknownError
@@ -14,6 +15,7 @@ from lewa.agent.watch import VerdictChange
 __all__ = [
     "LARGEST_PLAY",
     "Agent",
+    "Breaker",
     "BusyError",
     "Certificate",
     "Change",
@@ -25,6 +27,7 @@ __all__ = [
     "Governor",
     "GovernorStatus",
     "Record",
+    "RestingAction",
     "Status",
     "StoppedError",
     "UnknownError",

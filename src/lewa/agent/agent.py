@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from lewa.agent import arguments, contexts, setup
 from lewa.agent.batches import Answer, answer_batch, check_answers, check_pairs, draw_batch, in_bulk, room
+from lewa.agent.breaker import USUAL, Breaker, Clock, as_breaker
 from lewa.agent.change_methods import ChangeMethods
 from lewa.agent.constraint import Constraint
 from lewa.agent.core import AgentCore, log
@@ -30,8 +31,9 @@ _new = tuple.__new__  # a named tuple in half the time
 class Agent(ChangeMethods, AgentCore):
     """Pull an action, and update with its outcome as soon as it is known; each constraint is met on average.
 
-    Calls may come from several threads. Only records change an agent: the records that `pull`, `update`, `close` and the
-    methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for bit.
+    Calls may come from several threads. Only records change an agent: the records that `pull`, `update`, `fail`, `close` and
+    the methods for changes return, passed to `replay` of a new agent with the same arguments, give the same state, bit for
+    bit.
 
     Parameters
     ----------
@@ -64,7 +66,8 @@ class Agent(ChangeMethods, AgentCore):
     unanswered : "charge", "expire" or mapping
         The rule for missing values of a closed decision. "charge" fills in the average of its action, or what is expected
         of it, or the worst value of the range; for a constraint, a learner that forecasts costs fills in its forecast.
-        "expire" leaves the decision out; a mapping such as {"reward": 0} fills in these values.
+        "expire" does not learn the decision, and reported values still count; a mapping such as {"reward": 0} fills in
+        these values.
     learn : "answer" or "close"
         When an answer is learned: as soon as it is complete, or when its decision is closed, `expire_after` decisions later.
         Use "close" if the time of an answer depends on its values: with fixed times of learning, the theorems hold that
@@ -91,6 +94,8 @@ class Agent(ChangeMethods, AgentCore):
     governor : Governor, "auto", "learned" or "off"
         Play safe while one more decision at its worst would take a debt beyond its bound. "auto" does so if `safe` is
         given; "learned" learns what is safe; a `Governor` has further settings.
+    breaker : Breaker, optional
+        Lets an action that fails several times in a row, as `fail` reports, rest for a while; None for no breaker.
     name : str, optional
         The name of the agent, distinct for each running agent. Its decisions have it, also in their `key`; an answer for
         a decision or a key of an agent with another name raises an error.
@@ -141,6 +146,7 @@ class Agent(ChangeMethods, AgentCore):
         keep_context: bool = False,
         safe: Label | None = None,
         governor: Governor | str = "auto",
+        breaker: Breaker | None = USUAL,
         name: str | None = None,
         on_verdict: VerdictCallback | None = None,
         journal: str | os.PathLike[str] | None = None,
@@ -190,6 +196,7 @@ class Agent(ChangeMethods, AgentCore):
                     regressor=model,
                     epsilon=contexts.asked_epsilon(settings),
                     sources=setup.source_versions(learner_name),
+                    breaker=as_breaker(breaker),
                 )
             )
         )
@@ -203,6 +210,15 @@ class Agent(ChangeMethods, AgentCore):
     def exposure(self) -> Exposure:
         """Its current mode, exposure, minimum shares, fallback and retired actions."""
         return self._state.exposure
+
+    @property
+    def clock(self) -> Clock:
+        """The clock of the breaker: a function that returns seconds, `time.monotonic` unless you set another one."""
+        return self._state.breakers.clock
+
+    @clock.setter
+    def clock(self, clock: Clock) -> None:
+        self._state.breakers.clock = clock
 
     def __repr__(self) -> str:
         constraints, learner = ", ".join(map(str, self.setup.constraints)), self.setup.describe_learner()
@@ -275,6 +291,8 @@ class Agent(ChangeMethods, AgentCore):
         state = self._state
         driver, t = state.driver, state.rounds
         among = None if available is None else self._among(available)
+        if state.breakers.failing:
+            among = self._awake(among)
         labels = None if among is None else tuple(self._actions[k] for k in among)
         raw = contexts.as_json_value(context) if self._keeps_context else None
         there = self._there(among) if among or state.retired else None
@@ -290,6 +308,17 @@ class Agent(ChangeMethods, AgentCore):
         looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
         return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *looked, False))
 
+    def _awake(self, among: list[int] | None) -> list[int] | None:
+        """Return the available actions without those that rest, unless the mode, or a governor, needs one of them."""
+        state = self._state
+        there = [k for k in (range(len(self._actions)) if among is None else among) if k not in state.retired]
+        left = state.breakers.awake(there)
+        if left == there or state.exposure.mode in ("shadow", "off"):
+            return among
+        if state.ledger is not None and not state.ledger.keeps_safe(self._there(left), state.statistics):
+            return among
+        return left
+
     def pull_many(self, n: int) -> list[Decision]:
         """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.
 
@@ -303,7 +332,7 @@ class Agent(ChangeMethods, AgentCore):
             state, made = self._state, list[Decision]()
             while len(made) < count:
                 size = min(count - len(made), room(state))
-                bulk = size > 0 and in_bulk(state) and state.plain_play
+                bulk = size > 0 and in_bulk(state) and state.plain_play and not state.breakers.resting
                 made += draw_batch(state, size) if bulk else [self._decide(None, None)]
             self._note_all(made)
             return made
@@ -355,7 +384,32 @@ class Agent(ChangeMethods, AgentCore):
             number = self._state.find(decision)
             if reward is not None:
                 constraints["reward"] = reward
-            feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name))
+            feedback = _new(Feedback, (number, self._state.answer(number, constraints), False, self._name, False))
+            self._note(feedback)
+            due = self._watch.is_due()
+        if due:
+            self._announce()
+        return feedback
+
+    def fail(self, decision: Decision | int | str, /, **values: Input) -> Feedback:
+        """Report that the action of a decision failed, as by an exception or a timeout; this ends the decision.
+
+        It counts as the least reward. A constraint counts at the value that is told here or was told before; else `at_most`
+        counts as nothing, which is 0 or the value of its range next to 0, and `at_least` at the low end of its range. With
+        full information the decision is closed instead. An action that fails several times in a row rests: see `Breaker`.
+
+        Parameters
+        ----------
+        decision : Decision, str or int
+            The decision, its key, or its number.
+        **values : float
+            The values of constraints that are known all the same, by name, such as the cost of a call that failed.
+        """
+        if "reward" in values:
+            raise ValueError("a decision that failed counts as the least reward: report another reward by update")
+        with self._lock, self._next_turn(), self._guard:
+            number = self._state.find(decision)
+            feedback = Feedback(number, self._state.fail(number, values), True, self._name, failed=True)
             self._note(feedback)
             due = self._watch.is_due()
         if due:

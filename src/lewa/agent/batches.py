@@ -145,6 +145,8 @@ def answer_batch(state: AgentState, answers: Sequence[Answer]) -> "Feedbacks | N
     if items is None or (kinds == {Decision} and not _fit(state, decisions, items)):
         return None
     index, chance, charged = items.actions, items.propensities, items.charged
+    if not state.breakers.failing.keys().isdisjoint(index.tolist()):  # an answer ends the failures of its action
+        return None
     state.changing = True
     learned = _add(state, rows, index, chance)
     state.count_unsure(index, learned, range(1, learned.shape[1]))

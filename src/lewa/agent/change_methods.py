@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from lewa.agent.breaker import Breaker, as_breaker
 from lewa.agent.governor import Governor, as_governor
 from lewa.agent.records import Change, Label
 from lewa.agent.setup import Setup, field_index, refuse_outside
@@ -159,3 +160,8 @@ class ChangeMethods:
         """
         chosen = None if governor is None else as_governor(governor, None)
         return self._make("governor", None, chosen and chosen.plain(), who, why)
+
+    def set_breaker(self, breaker: Breaker | None, *, who: str = "", why: str = "") -> Change:
+        """Set the breaker from now on, or None for none; actions that rest are available again."""
+        chosen = as_breaker(breaker)
+        return self._make("breaker", None, chosen and chosen.plain(), who, why)

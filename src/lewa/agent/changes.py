@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lewa.agent.arguments import as_actions
+from lewa.agent.breaker import as_breaker
 from lewa.agent.constraint import Constraint
 from lewa.agent.current_guarantee import begin_segment, cut
 from lewa.agent.debt_ledger import DebtLedger
@@ -226,6 +227,12 @@ def _set_governor(state: "AgentState", change: Change) -> None:
     state.ledger = ledger
 
 
+def _set_breaker(state: "AgentState", change: Change) -> None:
+    """Set the breaker, or switch it off; every rest ends."""
+    state.setup = replace(state.setup, breaker=as_breaker(change.value))
+    state.breakers.forget()
+
+
 CHANGES = {
     "limit": _set_limit,
     "range": _set_range,
@@ -239,6 +246,7 @@ CHANGES = {
     "share": _set_share,
     "fallback": _set_fallback,
     "governor": _set_governor,
+    "breaker": _set_breaker,
 }
 
 

@@ -25,7 +25,7 @@ def to_text(item: Record, with_play: bool = False) -> str:
     if isinstance(item, Change):
         return _encode(["c", item.plain()])
     if isinstance(item, Feedback):
-        return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
+        return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent, item.failed or None]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
     context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None] * 3
     head = ["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]
@@ -69,9 +69,15 @@ def _decision(
     return Decision(*head, seen, tuple(charged or ()), context, bool(elsewhere))
 
 
-def _feedback(number: int, values: Mapping[str, Any], closed: bool | None = None, agent: str | None = None) -> Feedback:
+def _feedback(
+    number: int,
+    values: Mapping[str, Any],
+    closed: bool | None = None,
+    agent: str | None = None,
+    failed: bool | None = None,
+) -> Feedback:
     made = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Feedback(number, made, bool(closed), agent)
+    return Feedback(number, made, bool(closed), agent, bool(failed))
 
 
 _READERS: dict[str, Any] = {"d": _decision, "f": _feedback, "c": record}

@@ -35,6 +35,11 @@ class Constraint(NamedTuple):
         return self.scale.unit(self.limit)
 
     @property
+    def if_failed(self) -> float:
+        """Return the value of a decision whose action failed, if none is told: no cost, and the least of what is wanted."""
+        return max(self.low, min(0.0, self.high)) if self.sense == "at most" else self.low
+
+    @property
     def credit(self) -> float:
         """Return the largest credit that is carried over, in the user's units."""
         return CREDIT[self.carry_over] if isinstance(self.carry_over, str) else self.carry_over

@@ -88,7 +88,9 @@ class AgentCore(Journaling):
             self._fold_decision(item)
             return
         number = self._state.find(item.decision)
-        if item.closed:
+        if item.failed:
+            self._state.fail(number, item.values, recorded=True)
+        elif item.closed:
             self._state.close(number)
         else:
             self._state.answer(number, item.values, recorded=True)

@@ -80,6 +80,10 @@ class DebtLedger:
         self.turn = UNSAFE if play is None else SAFE
         return play
 
+    def keeps_safe(self, there: Vector | None, statistics: Statistics) -> bool:
+        """Return whether the next decision can be safe among these actions, if it has to be."""
+        return not self.calls() or there is None or self._safe_play(there, statistics) is not None
+
     def _safe_play(self, there: Vector, statistics: Statistics) -> Vector | None:
         rule = self.rule
         if rule.form == SURE:

@@ -33,7 +33,7 @@ class StatusWarning(str):
 
 def find_problems(state: AgentState) -> list[StatusWarning]:
     """Return the warnings of a status."""
-    setup, counts = state.setup, state.counts
+    setup = state.setup
     problems: list[StatusWarning] = []
 
     def warn(code: str, texts: list[str]) -> None:
@@ -56,11 +56,23 @@ def find_problems(state: AgentState) -> list[StatusWarning]:
     if setup.horizon is not None and state.rounds > setup.horizon and not setup.learner.unbounded:
         text = f"{state.rounds} decisions were made, more than the horizon {setup.horizon} for which the learner is tuned"
         warn("horizon", [text])
-    lost = counts["filled_in"] + counts["expired"]
-    if lost > 0.01 * state.rounds:
-        text = f"{lost} of {state.rounds} decisions were not answered in full: see max_pending and expire_after"
-        warn("unanswered", [text])
+    warn("resting", [str(item) for item in state.breakers.list_resting(setup.actions, state.retired)])
+    warn("unanswered", _guessed(state))
     return problems
+
+
+def _guessed(state: AgentState) -> list[str]:
+    """Warn of many decisions with a value that was guessed; not of those that the user wants to be left out or set."""
+    fixed = state.setup.unanswered or {}
+    counts = {name: int(state.charge_count[f]) for f, name in enumerate(state.setup.fields) if name not in fixed}
+    name = max(counts, key=lambda each: counts[each], default="")
+    if not name or counts[name] <= 0.01 * state.rounds:
+        return []
+    hint = "; if only some are rated, unanswered='expire' learns from these" if name == "reward" else ""
+    return [
+        f"{counts[name]} of {state.rounds} decisions were not answered in full, and their {name} was filled in: see "
+        f"max_pending and expire_after{hint}"
+    ]
 
 
 def _ended_cap(state: AgentState) -> list[str]:

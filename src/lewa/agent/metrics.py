@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from lewa.agent.status import Status
 
-COUNTS = ("decisions", "answered", "late", "filled_in", "expired", "masked")
+COUNTS = ("decisions", "answered", "failed", "late", "filled_in", "expired", "masked")
 GAUGES = ("limit", "promised", "average", "low", "high", "recent", "smooth", "debt", "reserved", "multiplier", "price")
 VERDICTS = ("kept", "missed", "undecided")
 CODES = (
@@ -23,6 +23,7 @@ CODES = (
     "source",
     "horizon",
     "unanswered",
+    "resting",
     "context",
     "stopped",
 )  # of warnings, each of which is 0 where there is none: an alert needs a number
@@ -57,6 +58,8 @@ def metrics_text(status: "Status", agent: str) -> str:
         sample("safe_decisions_total", "counter", [({}, float(status.governor.safe))])
         debts = dict(zip((item.name for item in status.constraints), status.governor.reserved, strict=True))
         sample("constraint_reserved_debt", "gauge", [({"constraint": name}, debt) for name, debt in debts.items()])
+    if status.resting:
+        sample("action_resting", "gauge", [({"action": str(item.action)}, 1.0) for item in status.resting])
     sample("warnings", "gauge", [({}, float(len(status.warnings)))])
     codes = [warning.code for warning in status.warnings]
     sample("warning", "gauge", [({"code": code}, float(codes.count(code))) for code in CODES])

@@ -75,6 +75,7 @@ class Feedback(NamedTuple):
     values: Mapping[str, Value]  # the values by name
     closed: bool = False  # whether the decision gets no further answer
     agent: str | None = None  # the name of the agent, if it has one
+    failed: bool = False  # whether its action failed: the values are then complete, and the breaker counts it
 
     def __repr__(self) -> str:
         return _text("Feedback", self._asdict())
@@ -105,7 +106,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "features", "charged", "context", "elsewhere"}  # left out where there is nothing to say
+OPTIONAL = {"agent", "failed", "features", "charged", "context", "elsewhere"}  # left out where there is nothing to say
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -146,7 +147,10 @@ def _feedback(fields: Plain) -> Feedback:
     if not isinstance(values, Mapping):
         raise ValueError(f"the values of a feedback must map names to numbers, got {short_repr(values)}")
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
-    return Feedback(fields["decision"], values, fields["closed"], fields["agent"])
+    failed = fields.get("failed", False)
+    if type(failed) is not bool:
+        raise ValueError(f"failed must be true or false in a feedback, got {short_repr(failed)}")
+    return Feedback(fields["decision"], values, fields["closed"], fields["agent"], failed)
 
 
 def check_types(decision: Decision) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lewa.agent.breaker import breakers_from_plain
 from lewa.agent.current_guarantee import beginning_from_plain, cuts_among, segment_from_plain, unknown_beginning
 from lewa.agent.debt_ledger import ledger_from_plain
 from lewa.agent.delays import DelayCounter, unknown_delays
@@ -46,6 +47,7 @@ def to_plain(state: AgentState) -> JsonObject:
         **({} if state.ledger is None else {"governor": state.ledger.plain()}),
         **({"asleep": list(state.asleep)} if state.asleep else {}),
         **({"breaches": state.breaches} if state.breaches else {}),
+        **state.breakers.plain(),
         "open": _plain_open(state),
     }
 
@@ -78,6 +80,7 @@ def from_plain(setup: Setup, plain: Plain) -> AgentState:
         state.beginning = unknown_beginning(state)
     if plain.get("governor") is not None:
         state.ledger = ledger_from_plain(plain["governor"], setup.actions, setup.constraints)
+    state.breakers = breakers_from_plain(plain.get("failures"), K)
     state.charge_count, state.charge_total = np.array(plain["charges"], dtype=np.float64).reshape(2, fields)
     for number, action, propensity, play, units, *rest in _open_rows(plain["open"]):
         charged, features, asleep = [*rest, (), (), ()][:3]

@@ -19,6 +19,7 @@ from lewa.agent.arguments import (
     as_policy,
     check_field,
 )
+from lewa.agent.breaker import USUAL, Breaker, as_breaker
 from lewa.agent.constraint import Constraint
 from lewa.agent.contexts import check_contextual, mixing_learner
 from lewa.agent.records import JsonObject, Label, Plain
@@ -62,6 +63,7 @@ class Setup:
     epsilon: float | None = None  # that the user set: the bound that holds with probability 1 - epsilon is asked for
     # The versions of the learner's source so far, if it is the user's, or of a rule that has changed; the last is used.
     sources: tuple[str, ...] = ()
+    breaker: Breaker | None = USUAL  # which lets actions that fail rest; None if there is none
 
     def __post_init__(self) -> None:
         if isinstance(self.seed, bool) or not isinstance(self.seed, Integral) or self.seed < 0:
@@ -137,6 +139,8 @@ class Setup:
                 del plain[name]
         if not plain["sources"]:
             del plain["sources"]
+        if (breaker := plain.pop("breaker")) != USUAL:
+            plain["breaker"] = breaker and breaker.plain()
         if isinstance(self.learner, WidthSquareCbLewa):
             plain["widths"] = True
         return {**plain, "learner": dump(self.learner)}
@@ -172,6 +176,7 @@ def from_plain(plain: Plain) -> Setup:
         regressor=plain.get("regressor"),
         epsilon=plain.get("epsilon"),
         sources=source_versions(plain["name"], tuple(map(str, plain.get("sources", ())))),
+        breaker=as_breaker(plain["breaker"]) if "breaker" in plain else USUAL,
     )
 
 

@@ -52,6 +52,8 @@ class AgentState(StateParts):
         self.rounds = t = self.rounds + 1
         if elsewhere:
             self.breaches[ELSEWHERE] = self.breaches.get(ELSEWHERE, 0) + 1
+        if self.breakers.failing:
+            self.breakers.draw(action)
         safe = self.ledger is not None and self.ledger.book(t, action, elsewhere)
         if not safe:
             self.delays.draw(t)
@@ -128,6 +130,41 @@ class AgentState(StateParts):
             )
 
     def answer(self, number: int, values: Mapping[str, Input], recorded: bool = False) -> dict[str, Value]:
+        """Take in values of an open decision; return them as they were taken in."""
+        if not self.breakers.failing:
+            return self._take(number, values, recorded)
+        action, taken = self.open[number].action, self._take(number, values, recorded)
+        self.breakers.answer(action, number)
+        return taken
+
+    def fail(self, number: int, values: Mapping[str, Input], recorded: bool = False) -> dict[str, Value]:
+        """End a decision whose action failed, and count it for the breaker; return its values as they were taken in.
+
+        A value that was not told is the least reward, or what a constraint has if nothing happens. With full information
+        nothing is known of the other actions: the decision is closed with the values that were told.
+        """
+        action, taken = self.open[number].action, dict[str, Value]()
+        whole = values if self.sees_all else {**values, **self._failed_values(number, values)}
+        if whole:
+            taken = self._take(number, whole, recorded)
+        if self.sees_all and number in self.open:
+            self.close(number)
+        others = (k for k in range(self.driver.actions) if k != action and k not in self.retired)
+        self.breakers.fail(action, number, self.rounds, self.setup.breaker, others)
+        return taken
+
+    def _failed_values(self, number: int, values: Mapping[str, Input]) -> dict[str, Input]:
+        """Return the values of a failed decision that were neither told before nor now."""
+        setup, pending = self.setup, self.open[number]
+        ends = {"reward": setup.reward_range[0]} | {item.name: item.if_failed for item in setup.constraints}
+        if self._by_group:
+            values = spread(values, setup.constraints, setup.context, pending.features)
+            told = {item.quantity: item.if_failed for item in setup.constraints if item.quantity is not None}
+            ends |= spread(told, setup.constraints, setup.context, pending.features)
+        known = {setup.fields[f] for f in pending.known()}
+        return {name: ends[name] for name in setup.fields if name not in known and name not in values}
+
+    def _take(self, number: int, values: Mapping[str, Input], recorded: bool) -> dict[str, Value]:
         """Take in values of an open decision: validate them, add them to the statistics, and, once the answer is whole,
         let the learner learn it and close the decision. Return the values as they were taken in.
 

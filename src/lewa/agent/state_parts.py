@@ -6,6 +6,7 @@ from typing import Self
 
 import numpy as np
 
+from lewa.agent.breaker import Breakers
 from lewa.agent.current_guarantee import Beginning, Segment
 from lewa.agent.debt_ledger import DebtLedger
 from lewa.agent.delays import DelayCounter
@@ -48,6 +49,7 @@ class StateParts:
         self.ledger: DebtLedger | None = None  # of the governor, if there is one
         self.regressors: Regressors | None = None  # that predict in the place of a ridge; never copied or saved
         self.delays, self.segments = DelayCounter(), list[Segment]()
+        self.breakers = Breakers()  # the failures of actions, and which of these rest
         self.beginning: Beginning | None = None  # of the segment that goes on, after a change
         self._max_pending, self._expire_after = setup.max_pending, setup.expire_after  # looked at in every round
         self._fields = {name: f for f, name in enumerate(setup.fields)}
@@ -60,7 +62,9 @@ class StateParts:
         """Note what answers need of the constraints as they are now; refuse what the learner cannot do."""
         setup = self.setup
         self.prior_units, self.bounds = setup.prior_units(), value_bounds(setup)
-        self.credits = [(j, item.credit) for j, item in enumerate(setup.constraints) if item.credit < inf]
+        self.credits: list[tuple[int, float]] = [
+            (j, item.credit) for j, item in enumerate(setup.constraints) if item.credit < inf
+        ]
         check_credit(self.driver, setup)
 
     def adopt(self, setup: Setup) -> None:
@@ -103,7 +107,7 @@ class StateParts:
         twin.counts, twin.breaches = dict(self.counts), dict(self.breaches)
         twin.recent, twin.debt_base, twin.written_off = self.recent.copy(), self.debt_base.copy(), self.written_off.copy()
         twin.changes, twin.shifts = list(self.changes), list(self.shifts)
-        twin.ledger = self.ledger and self.ledger.copy(whole)
+        twin.ledger, twin.breakers = self.ledger and self.ledger.copy(whole), self.breakers.copy()
         twin.delays, twin.segments = self.delays.copy() if whole else self.delays.summary(), list(self.segments)
         twin.charge_count, twin.charge_total = self.charge_count.copy(), self.charge_total.copy()
         twin._make_desk()

@@ -7,6 +7,7 @@ import numpy as np
 
 from lewa import notebook
 from lewa.agent.assumptions import LEVEL, safe_rounds
+from lewa.agent.breaker import RestingAction
 from lewa.agent.constraint import Constraint
 from lewa.agent.current_guarantee import CUTS, Segment, all_segments, current_guarantees, decisions_made
 from lewa.agent.diagnostics import StatusWarning, find_problems
@@ -86,6 +87,8 @@ class Status(NamedTuple):
     guarantees: tuple[Guarantee, ...]  # all guarantees of these decisions, under various assumptions; `guarantee` first
     least_bound: str  # the learner with the smallest proved bound, beside one that measurements chose; else empty
     agent: str | None = None  # the agent's name
+    failed: int = 0  # the decisions whose action failed; they are answered too
+    resting: tuple[RestingAction, ...] = ()  # the actions that rest after failures
 
     @property
     def lines(self) -> tuple[ConstraintStatus, ...]:
@@ -139,6 +142,7 @@ class Status(NamedTuple):
         lists["governor"] = self.governor and self.governor.plain()
         lists["conditions"] = self.conditions
         lists["codes"] = [warning.code for warning in self.warnings]
+        lists["resting"] = [item._asdict() for item in self.resting]
         lists["guarantees"] = [statement._asdict() for statement in self.guarantees]
         status = {**self._asdict(), "constraints": constraints, "guarantee": self.guarantee._asdict(), **lists}
         return {name: _finite(value) for name, value in status.items() if name != "agent"}  # the records have it
@@ -148,7 +152,9 @@ class Status(NamedTuple):
         return metrics_text(self, (self.agent or "") if agent is None else agent)
 
     def __str__(self) -> str:
-        counts = {name: getattr(self, name) for name in ("answered", "open", "filled_in", "expired", "late", "masked")}
+        counts = {
+            name: getattr(self, name) for name in ("answered", "failed", "open", "filled_in", "expired", "late", "masked")
+        }
         totals = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in counts.items() if number) or "none yet"
         text = [f"{self.decisions} decisions by {self.learner}: {totals}"]
         if self.reward is not None:
@@ -220,6 +226,8 @@ def report(state: AgentState, misfits: Misfits | None = None) -> Status:
         guarantees=statements,
         least_bound=setup.least_bound(),
         agent=setup.agent_name,
+        failed=state.breakers.failed,
+        resting=state.breakers.list_resting(setup.actions, state.retired),
     )
 
 

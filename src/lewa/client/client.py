@@ -55,14 +55,25 @@ class _Base:
         return list(self._outbox.refused)
 
     def feedback(self, decision: ServedDecision | str, /, **values: float) -> None:
-        """Report values of a decision, given as an object or by its id AGENT:NUMBER; they are sent in the background."""
+        """Report values of a decision, given as an object or by its id, as "router:17"; they are sent in the background."""
         if isinstance(decision, ServedDecision):
             decision.feedback(**values)
-            return
+        else:
+            self._put("feedback", decision, values)
+
+    def fail(self, decision: ServedDecision | str, /, **values: float) -> None:
+        """Report that the action of a decision failed, and values that are known all the same, such as its cost."""
+        if isinstance(decision, ServedDecision):
+            decision.fail(**values)
+        else:
+            self._put("fail", decision, values)
+
+    def _put(self, verb: str, decision: object, values: Mapping[str, float]) -> None:
         if not isinstance(decision, str) or ":" not in decision:
-            raise ValueError(f"a decision must be written AGENT:NUMBER, got {short_repr(decision)}")
+            hint = "a decision of the fallback has the id None, so pass the decision itself"
+            raise ValueError(f"a decision must be an id that decide returned, got {short_repr(decision)}; {hint}")
         agent = decision.rpartition(":")[0]
-        self._outbox.put({"agent": agent, "verb": "feedback", "decision": decision, "values": values})
+        self._outbox.put({"agent": agent, "verb": verb, "decision": decision, "values": values})
 
     def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:
         """Return the decision; None if the same request is to be sent again."""
@@ -115,7 +126,7 @@ class Client(_Base):
         context: Mapping[str, object] | None = None,
         advice: Mapping[str, object] | None = None,
     ) -> ServedDecision:
-        """Return a decision; `with client.decide("router") as decision:` closes it if the block ends in an exception.
+        """Return a decision; `with client.decide("router") as decision:` reports it as failed on an exception.
 
         Parameters
         ----------
@@ -184,7 +195,7 @@ class AsyncClient(_Base):
         context: Mapping[str, object] | None = None,
         advice: Mapping[str, object] | None = None,
     ) -> ServedDecision:
-        """Return a decision; `with await client.decide("router") as decision:` closes it on an exception.
+        """Return a decision; `with await client.decide("router") as decision:` reports it as failed on an exception.
 
         Parameters
         ----------

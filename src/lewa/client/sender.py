@@ -48,8 +48,10 @@ class Sender:
             if not isinstance(known, str):
                 return int(known)
             batch = [{**batch[0], "decision": known}]
-        bodies = [{"decision": entry["decision"], **entry["values"]} for entry in batch]
-        results = self._post(batch[0]["agent"], batch[0]["verb"], bodies)
+        verb = batch[0]["verb"]
+        failed = {"result": "failed"} if verb == "fail" else {}
+        bodies = [{"decision": entry["decision"], **failed, **entry["values"]} for entry in batch]
+        results = self._post(batch[0]["agent"], "feedback" if verb == "fail" else verb, bodies)
         if results is None:
             return 0
         if isinstance(results, str):

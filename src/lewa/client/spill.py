@@ -15,7 +15,7 @@ class Entry(TypedDict):
     """An answer to a decision, as it waits and is sent."""
 
     agent: str  # the name of the agent
-    verb: str  # "feedback" or "close"
+    verb: str  # "feedback", "fail" or "close"
     decision: str | None  # AGENT:NUMBER; None for a fallback that the service does not know yet
     values: Mapping[str, object]  # the values by name
     action: NotRequired[str]  # the action of a fallback

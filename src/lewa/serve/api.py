@@ -8,6 +8,7 @@ from msgspec import Raw
 from starlette.responses import Response, StreamingResponse
 
 from lewa.serve import export
+from lewa.serve.bodies import Failed
 from lewa.serve.errors import RequestError
 from lewa.serve.routes import Call, Route, json_response
 from lewa.serve.schema import (
@@ -138,13 +139,17 @@ async def feedback(call: Call) -> ToldList:
             answers.append((None, 0, values))
             continue
         decision = values.pop("decision", None)
+        result = values.pop("result") if isinstance(values.get("result"), str) else None
         if not isinstance(decision, str):
             answers.append((None, 0, "an entry must have its decision as a text, from decide"))
+        elif result not in (None, "failed"):
+            answers.append((decision, 0, f'the result of a decision must be "failed" if it has one, got "{result:.50}"'))
         elif str in map(type, values.values()):
             word = next(name for name, value in values.items() if isinstance(value, str))
             answers.append((decision, 0, f"the {word} of a decision must be a number, got a text"))
         else:
-            answers.append((decision, number(served, decision), values))
+            told = values if result is None else Failed(values)  # type: ignore[arg-type]  # they are numbers
+            answers.append((decision, number(served, decision), told))
     return ToldList(await call.service.feedback(served, answers))
 
 

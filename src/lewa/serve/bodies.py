@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from lewa.agent import Agent, Constraint, at_least, at_most
+from lewa.agent.breaker import USUAL, Breaker
 from lewa.agent.records import Value
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.serve.rows import Row
-from lewa.serve.schema import AgentSetup, Answers, Line, Number, Observation
+from lewa.serve.schema import AgentSetup, Answers, BreakerSetup, Line, Number, Observation
 
 DEPTH = 20  # of a context
 NEVER = 2**52  # decisions
@@ -41,6 +42,10 @@ def body_of(row: Row) -> DecisionBody:
     return _bodies.decode(row.body)
 
 
+class Failed(dict[str, Number]):
+    """The values that were told of a decision whose action failed."""
+
+
 class Open:
     """A decision that waits for answers. `at` is what the journal says, `since` is by the clock of this process."""
 
@@ -49,6 +54,13 @@ class Open:
     def __init__(self, at: int, action: int, values: dict[str, Number], reserve: dict[str, float] | None = None) -> None:
         self.at = self.since = at
         self.action, self.values, self.reserve = action, values, reserve
+
+
+def breaker_of(setup: BreakerSetup | UnsetType | None) -> Breaker | None:
+    """Return the breaker of the agent."""
+    if setup is UNSET:
+        return USUAL
+    return None if setup is None else Breaker(setup.failures, setup.rest, setup.longest)
 
 
 def line_of(line: Line) -> Constraint:
@@ -91,6 +103,7 @@ def agent_of(setup: AgentSetup) -> Agent:
             policies=setup.policies or None,
             safe=None if setup.governor == "off" else setup.safe,  # a journal of before may have both
             governor=setup.governor,
+            breaker=breaker_of(setup.breaker),
             name=setup.name,  # its warnings in the log have it
         )
     except (KeyError, TypeError) as error:

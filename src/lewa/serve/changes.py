@@ -3,12 +3,22 @@
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 from msgspec import UNSET
 
 from lewa.agent import Agent
+from lewa.agent.breaker import USUAL
 from lewa.agent.records import Change
-from lewa.serve.bodies import line_from
-from lewa.serve.schema import AgentChange, AgentSetup, LineChange, NewAction, Safety, SafetyChange
+from lewa.serve.bodies import breaker_of, line_from
+from lewa.serve.schema import (
+    AgentChange,
+    AgentSetup,
+    BreakerSetup,
+    LineChange,
+    NewAction,
+    Safety,
+    SafetyChange,
+)
 
 
 def set_safety(agent: Agent, safety: Safety) -> None:
@@ -41,6 +51,8 @@ def make_changes(agent: Agent, wanted: AgentChange, who: str) -> list[Change]:
         made.append(_add(agent, action, who, why))
     if wanted.safety is not UNSET:
         made += _safety(agent, wanted.safety, who, why)
+    if wanted.breaker is not UNSET:
+        made.append(agent.set_breaker(breaker_of(wanted.breaker), who=who, why=why))
     for label in () if wanted.retire is UNSET else wanted.retire:
         made.append(agent.retire_action(label, who=who, why=why))
     return made
@@ -110,6 +122,9 @@ def current(setup: AgentSetup, agent: Agent) -> AgentSetup:
         shares={labels[i]: share for i, share in exposure.minimum.items()},
     )
     setup.lines, setup.safety = lines, safety
+    setup.breaker = UNSET if agent.setup.breaker == USUAL else None
+    if agent.setup.breaker not in (USUAL, None):
+        setup.breaker = msgspec.convert(agent.setup.breaker, BreakerSetup, from_attributes=True)
     active = [i for i in range(len(labels)) if i not in exposure.retired]
     setup.actions = [labels[i] for i in active]
     ends = {"reward": agent.setup.reward_range, **{line.name: line.range for line in lines if line.range}}

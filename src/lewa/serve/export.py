@@ -12,7 +12,7 @@ from lewa.frontiers import frontier
 from lewa.serve.bodies import DecisionBody, body_of
 from lewa.serve.errors import RequestError
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import Row
+from lewa.serve.rows import TOLD, Row
 from lewa.serve.schema import Line, WhatIf
 from lewa.serve.store import Store
 from lewa.version import install
@@ -75,7 +75,7 @@ def table(rows: Iterable[Row], actions: Sequence[str], fields: Sequence[str]) ->
                 columns[name].append(value)
             for name in fields:
                 columns[name].append(None)
-        elif row.kind in ("feedback", "late") and row.decision in places:
+        elif row.kind in TOLD and row.decision in places:
             for name, value in json.loads(row.body).items():
                 columns[name][places[row.decision]] = value
         if len(columns["decision"]) > ROWS:

@@ -45,6 +45,8 @@ class Fold:
         self.compiled: bool | None = None  # how the newest records were computed, if the journal says so
         self.source: str | None = None  # the version of the learner's source, if it is the user's
         self.rules = 0  # the version of the rules for caps that the newest records follow
+        self.at = 0  # the time of the newest call, in microseconds, which is the clock of the agent
+        agent.clock = lambda: self.at / 1e6
         self.open: dict[int, Open] = {}  # by number, so by age
         self.late = {name: [0, 0.0] for name in self.fields}  # values told after the close: how many, and their sum
         self.finished: OrderedDict[int, dict[str, Number]] = OrderedDict()
@@ -103,7 +105,7 @@ class Fold:
 
     def apply(self, row: Row) -> None:
         """Apply a row of the journal."""
-        number = row.decision or 0
+        number, self.at = row.decision or 0, row.at
         if row.kind == "decision":
             body = body_of(row)
             labels = self.agent.setup.actions
@@ -115,11 +117,11 @@ class Fold:
                 )
             )
             self._opened(number, row.at, body)
-        elif row.kind == "feedback":
-            values = msgspec.json.decode(row.body, type=dict[str, Number])
+        elif row.kind in ("feedback", "fail"):
+            values, failed = msgspec.json.decode(row.body, type=dict[str, Number]), row.kind == "fail"
             taken = {name: record_value(value) for name, value in values.items()}
-            self.agent.apply(Feedback(number, taken, False, self._name))
-            self._add_values(number, self.open[number], values)
+            self.agent.apply(Feedback(number, taken, failed, self._name, failed))
+            self._add_values(number, self.open[number], values, failed)
         elif row.kind == "close":
             self.agent.apply(Feedback(number, {}, True, self._name))
             self._closed(number)
@@ -141,7 +143,7 @@ class Fold:
         for spending in self.spendings:
             spending.decided(number, made.a, at, spending.worst(self.agent, made.a, made.r, self.rules))
 
-    def _add_values(self, number: int, known: Open, fresh: Mapping[str, Number]) -> bool:
+    def _add_values(self, number: int, known: Open, fresh: Mapping[str, Number], failed: bool = False) -> bool:
         known.values.update(fresh)
         self._billed(number, fresh)
         if "reward" in fresh:
@@ -150,6 +152,8 @@ class Fold:
         if whole:
             del self.open[number]
             self.remember({number: known.values})
+        elif failed and self._observes_all:  # the agent has closed it
+            self._closed(number)
         return whole
 
     def _closed(self, number: int) -> None:

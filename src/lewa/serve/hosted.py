@@ -19,6 +19,7 @@ from lewa.agent.status import Status
 from lewa.agent.values import check_bounds, value_bounds
 from lewa.serve.bodies import (
     DecisionBody,
+    Failed,
     Open,
     agent_of,
     check_answers,
@@ -116,6 +117,7 @@ class Hosted(Fold):
             check_reserve(query.reserve, self.agent)
         if query.if_unused is not None and self.agent.setup.unanswered is not None:
             raise ValueError('if_unused "forget" needs an agent with answers.unanswered "expire"')
+        self.at = at
         available, by = self._affordable(query, at)
         drawn = self.agent.pull(available, context=self._looked_at(query.context), advice=query.advice)
         body = self._body(drawn, query, by)
@@ -129,6 +131,7 @@ class Hosted(Fold):
 
     def decide_many(self, queries: Sequence[Query], at: int) -> tuple[list[Entry], list[tuple[int, DecisionBody]]]:
         """Draw for queries that ask for nothing special, of an agent `in_bulk`: the same as one after the other."""
+        self.at = at
         entries: list[Entry] = []
         made: list[tuple[int, DecisionBody]] = []
         while len(made) < len(queries):
@@ -223,7 +226,7 @@ class Hosted(Fold):
         """Apply the reported values of a decision: the result, why, and the entry if something changed."""
         if not 1 <= number <= self.decisions:
             return "unknown", f"this agent has made {self.decisions} decisions", None
-        known = self.open.get(number)
+        known, failed = self.open.get(number), isinstance(values, Failed)
         before = known.values if known is not None else self.finished[number]
         fresh: dict[str, Number] = {}
         for name, value in values.items():
@@ -232,9 +235,13 @@ class Hosted(Fold):
             elif before[name] != plain_value(value):
                 why = f"the {name} was reported before as {before[name]}, now as {value}; nothing was changed"
                 return "conflict", why, None
-        if values and not fresh:
+        if failed and (known is None or len(before) == len(self.fields)) and not fresh:
+            return self._fail_again(before)
+        if values and not fresh and not failed:
             return "same", None, None
         try:
+            if known is not None and failed:
+                return self._fail(number, known, fresh)
             if known is None:
                 for name, value in fresh.items():
                     self._check_value(name, value)
@@ -248,6 +255,20 @@ class Hosted(Fold):
         except ValueError as error:
             return "refused", str(error), None
         return result, None, Entry(kind, number, encode(fresh).decode())
+
+    def _fail(self, number: int, known: Open, values: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
+        taken = self.agent.fail(number, **values).values
+        body: dict[str, Number] = {name: list(value) if isinstance(value, tuple) else value for name, value in taken.items()}
+        self._add_values(number, known, body, failed=True)
+        return "failed", None, Entry("fail", number, encode(body).decode())
+
+    def _fail_again(self, before: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
+        """Return the result of a failure of a decision that has ended: it may be the same one, sent again."""
+        if self._observes_all or before.get("reward") == self.agent.setup.reward_range[0]:
+            return "same", None, None
+        if "reward" in before:
+            return "conflict", f"the reward was reported before as {before['reward']}; nothing was changed", None
+        return "late", "the decision was closed before; its failure is not learned", None
 
     def tell_many(self, answers: Sequence[tuple[int, Mapping[str, Number]]]) -> list[tuple[str, str | None, Entry | None]]:
         """Apply the reported values of decisions: the same as one after the other."""
@@ -266,7 +287,9 @@ class Hosted(Fold):
     def _whole_answer(self, number: int, values: Mapping[str, Number]) -> dict[str, float] | None:
         """Return the values of an answer that tells all of an open decision at once; None if it does not."""
         known = self.open.get(number)
-        if known is None or known.values or self._observes_all or self._at_close or values.keys() != self._field_set:
+        if known is None or known.values or self._observes_all or self._at_close or isinstance(values, Failed):
+            return None
+        if values.keys() != self._field_set:
             return None
         kinds = set(map(type, values.values()))
         if kinds == {float}:

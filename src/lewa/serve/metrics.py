@@ -155,6 +155,7 @@ class Agents(Collector):
                 ("open", "Decisions that wait for answers"),
                 ("reward", "Average reported reward"),
                 ("filled_in", "Decisions closed with expected values filled in"),
+                ("failed", "Decisions whose action failed"),
                 ("delay_decisions", "Age of the oldest open decision, in decisions"),
                 ("owner", "1 if this process serves the agent, 0 if it does not"),
                 ("snapshot_age_seconds", "Time since the newest snapshot"),
@@ -166,6 +167,7 @@ class Agents(Collector):
         price = GaugeMetricFamily("lewa_price", "Reward per unit of a line", labels=["agent", "line"])
         missed = GaugeMetricFamily("lewa_line_missed", "1 if the whole band misses the limit", labels=["agent", "line"])
         clipped = GaugeMetricFamily("lewa_clipped", "Values outside their range", labels=["agent", "line"])
+        rests = GaugeMetricFamily("lewa_action_resting", "1 if an action rests after failures", labels=["agent", "action"])
         share = GaugeMetricFamily("lewa_probability", "Share of an action in the last decisions", labels=["agent", "action"])
         for known in list(self._host.names):
             gauges["owner"].add_metric([known], known in self._host.agents)
@@ -175,6 +177,7 @@ class Agents(Collector):
             gauges["delay_decisions"].add_metric(name, hosted.decisions - next(iter(hosted.open), hosted.decisions))
             gauges["snapshot_age_seconds"].add_metric(name, max(0.0, (self._host.now() - served.snapshot_at) / 1e6))
             gauges["filled_in"].add_metric(name, status.get("filled_in", 0))
+            gauges["failed"].add_metric(name, status.get("failed", 0))
             if status.get("reward") is not None:
                 gauges["reward"].add_metric(name, status["reward"])
             for line in status.get("lines", ()):
@@ -188,7 +191,10 @@ class Agents(Collector):
             if len(hosted.actions) <= ACTIONS:
                 for action, value in zip(hosted.actions, hosted.recent.shares(), strict=False):
                     share.add_metric([served.name, action], value)
-        yield from (*gauges.values(), *lines.values(), price, clipped, missed, share)
+            resting = {item["action"] for item in status.get("resting", ())}
+            for action in hosted.actions if len(hosted.actions) <= ACTIONS else resting:
+                rests.add_metric([served.name, action], action in resting)
+        yield from (*gauges.values(), *lines.values(), price, clipped, missed, share, rests)
         yield from self._safety(agents)
 
     def _safety(self, agents: "list[Served]") -> Iterator[GaugeMetricFamily]:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-KINDS = ("set", "change", "decision", "feedback", "close", "late", "run")
+KINDS = ("set", "change", "decision", "feedback", "fail", "close", "late", "run")
+TOLD = ("feedback", "fail", "late")  # those with values of a decision
 
 
 class Entry(NamedTuple):

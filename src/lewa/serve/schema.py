@@ -122,6 +122,14 @@ class Watch(Struct, forbid_unknown_fields=True, omit_defaults=True):
     if_blind: Literal["act", "warn"] = "act"
 
 
+class BreakerSetup(Struct, forbid_unknown_fields=True):
+    """The failures in a row after which an action rests, and the seconds of its first and of its longest rest."""
+
+    failures: Annotated[int, Meta(ge=1)] = 5
+    rest: Annotated[float, Meta(gt=0)] = 30.0
+    longest: Annotated[float, Meta(gt=0)] = 600.0
+
+
 class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     """The setup of an agent."""
 
@@ -144,6 +152,7 @@ class AgentSetup(Struct, forbid_unknown_fields=True, omit_defaults=True):
     safety: Safety = field(default_factory=Safety)
     caps: Annotated[list[Cap], Meta(max_length=16)] = []
     watchdog: Annotated[list[Watch], Meta(max_length=16)] = []
+    breaker: BreakerSetup | UnsetType | None = UNSET  # null for none
     keys_for: Duration = "24h"
 
 
@@ -192,6 +201,7 @@ class AgentChange(Struct, forbid_unknown_fields=True):
     safety: SafetyChange | UnsetType = UNSET
     caps: Annotated[list[Cap], Meta(max_length=16)] | UnsetType = UNSET
     watchdog: Annotated[list[Watch], Meta(max_length=16)] | UnsetType = UNSET
+    breaker: BreakerSetup | UnsetType | None = UNSET
     answers: AnswersChange | UnsetType = UNSET
     keys_for: Duration | UnsetType = UNSET
     why: Annotated[str, Meta(max_length=1000)] | UnsetType = UNSET
@@ -259,7 +269,7 @@ class DecidedList(Struct):
 
 
 class Told(Struct, omit_defaults=True):
-    """The result of one entry: learned, kept, same, late, conflict, unknown or refused."""
+    """The result of one entry: learned, kept, failed, same, late, conflict, unknown or refused."""
 
     decision: str | None
     result: str
@@ -320,7 +330,7 @@ class Story(Struct):
     """Everything that the journal has about one decision."""
 
     decision: str
-    state: str  # open, answered, closed
+    state: str  # open, answered, failed, closed
     action: str
     probability: float
     values: dict[str, Any]

@@ -18,7 +18,7 @@ from lewa.serve.export import plain
 from lewa.serve.forward import Forwarder
 from lewa.serve.host import LOST, Host
 from lewa.serve.hosted import Hosted
-from lewa.serve.rows import Audit, Entry, KeyRow
+from lewa.serve.rows import TOLD, Audit, Entry, KeyRow
 from lewa.serve.schema import (
     AgentChange,
     AgentList,
@@ -215,6 +215,7 @@ class Service:
         host, hosted, at = self.host, served.hosted, self.host.now(served)
         entries: list[Entry] = []
         results: list[Told] = []
+        hosted.at = at
         try:
             complete = [(number, values) for _, number, values in answers if not isinstance(values, str)]
             outcomes = iter(hosted.tell_many(complete))
@@ -262,7 +263,7 @@ class Service:
                 raise UnavailableError(LOST, 0.1)
             values: dict[int, dict[str, Number]] = {number: {} for number in missing}
             for row in rows:
-                if row.kind in ("feedback", "late") and row.decision in values:
+                if row.kind in TOLD and row.decision in values:
                     values[row.decision].update(msgspec.json.decode(row.body, type=dict[str, Number]))
             served.hosted.remember({number: values[number] for number in served.hosted.missing(missing)})
         for number in numbers:  # those that this call finishes push out others
@@ -280,10 +281,11 @@ class Service:
             raise RequestError(404, f"{served.name} has no decision {decision}")
         hosted, values = served.hosted, {}
         for row in rows:
-            if row.kind in ("feedback", "late"):
+            if row.kind in TOLD:
                 values.update(msgspec.json.decode(row.body))
-        closed = any(row.kind == "close" for row in rows)
-        state = "open" if number in hosted.open else "closed" if closed else "answered"
+        ends = {"fail": "failed", "close": "closed"}
+        ended = next((ends[row.kind] for row in rows if row.kind in ends), "answered")
+        state = "open" if number in hosted.open else ended
         answer = hosted.answer(number, made.at, body_of(made))
         records = [plain(row, hosted.actions) for row in rows]
         return Story(answer.decision, state, answer.action, answer.probability, values, records)
