@@ -285,7 +285,8 @@ class Agent(ChangeMethods, AgentCore):
         carried = driver.pending_play(play, there, unmixed) if driver.needs_play else None
         charged = state.decide(i, propensity, carried, among is not None, there)
         looked = NO_CONTEXT if features is None else (features.tobytes(), tuple(charged.tolist()), raw)
-        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *looked))
+        tag = state.epochs.next
+        return _new(Decision, (number, label, propensity, data, multipliers, number, labels, self._name, *looked, tag))
 
     def pull_many(self, n: int) -> list[Decision]:
         """Make n decisions in a row, over all actions: the same as n calls of `pull`, at a fraction of the cost.

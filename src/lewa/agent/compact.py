@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lewa.agent.records import Change, Decision, Feedback, Record, record
+from lewa.ids import DecisionId, read_id
 from lewa.validation import short_repr
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -21,6 +22,8 @@ def to_text(item: Record, with_play: bool = False) -> str:
     '["d",7,"small",0.25,[0.5]]'
     >>> to_text(Feedback(7, {"cost": 0.125}))
     '["f",7,{"cost":0.125}]'
+    >>> to_text(Decision(7, "small", 0.25, b"", (0.5,), 7, tag="k3f9ab"))
+    '["d",":k3f9ab-7","small",0.25,[0.5]]'
     """
     if isinstance(item, Change):
         return _encode(["c", item.plain()])
@@ -28,7 +31,8 @@ def to_text(item: Record, with_play: bool = False) -> str:
         return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
     context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None]
-    head = ["d", item.id, item.action, item.probability, item.multipliers, item.available, item.agent, play]
+    number = item.id if item.tag is None else str(DecisionId("", item.id, item.tag))
+    head = ["d", number, item.action, item.probability, item.multipliers, item.available, item.agent, play]
     return _encode(_cut([*head, *context]))
 
 
@@ -53,7 +57,7 @@ def _cut(fields: list[Any]) -> list[Any]:
 
 
 def _decision(
-    number: int,
+    number: int | str,
     action: str | int,
     probability: float,
     multipliers: list[float],
@@ -66,7 +70,11 @@ def _decision(
     packed = b"" if play is None else b64decode(play)
     features, charged = (b64decode(context[0]), tuple(context[1])) if context else (b"", ())
     seen = (features, charged, *context[2:3])
-    return Decision(number, action, probability, packed, tuple(multipliers), number, among, agent, *seen)
+    tag: str | None = None
+    if isinstance(number, str):
+        _, number, tag = read_id(number) or (None, number, None)
+    made = Decision(number, action, probability, packed, tuple(multipliers), number, among, agent, *seen)  # type: ignore[arg-type]
+    return made if tag is None else made._replace(tag=tag)
 
 
 def _feedback(number: int, values: Mapping[str, Any], closed: bool | None = None, agent: str | None = None) -> Feedback:

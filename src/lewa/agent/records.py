@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
+from lewa.ids import DecisionId, is_tag
 from lewa.validation import short_repr
 
 VERSION = 1
@@ -36,11 +37,15 @@ class Decision(NamedTuple):
     features_bytes: bytes = b""  # the features of its context, eight bytes each; empty without context
     charged: tuple[float, ...] = ()  # the costs in [0, 1] that a learner with context charged at the draw
     context: Any = None  # the context itself, if the agent records it
+    tag: str | None = None  # of its epoch; None until the agent was opened or loaded from a file
 
     @property
     def key(self) -> str:
-        """Return the agent's name with the number, such as "router:17"; agents with other names reject this key."""
-        return f"{self.agent or ''}:{self.id}"
+        """Return the agent's name with the number, such as "router:17"; agents with other names reject this key.
+
+        After the agent was opened or loaded from a file, keys have a tag, such as "router:k3f9ab-17".
+        """
+        return str(DecisionId(self.agent or "", self.id, self.tag))
 
     @property
     def features(self) -> tuple[float, ...]:
@@ -104,7 +109,7 @@ class Change(NamedTuple):
 
 
 Record = Decision | Feedback | Change
-OPTIONAL = {"agent", "features", "charged", "context"}  # fields that a record has where there is something to say
+OPTIONAL = {"agent", "features", "charged", "context", "tag"}  # fields that a record has where there is something to say
 KINDS: dict[str, type[Record]] = {"decision": Decision, "feedback": Feedback, "change": Change}
 
 
@@ -153,7 +158,9 @@ def check_types(decision: Decision) -> None:
     right = type(decision.id) is type(decision.round) is int and isinstance(decision.action, str | int)
     for data in (decision.play_bytes, decision.features_bytes):
         right = right and type(data) is bytes and len(data) % 8 == 0
-    right = right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple)
+    right = (
+        right and isinstance(decision.charged, tuple) and isinstance(decision.multipliers, tuple) and is_tag(decision.tag)
+    )
     if not right:
         fields = {name: short_repr(value) for name, value in decision._asdict().items()}
         raise ValueError(f"a decision must have the fields that an agent gave it, got {short_repr(fields)}")

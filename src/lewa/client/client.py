@@ -12,6 +12,7 @@ from lewa.client.arguments import as_fallback, as_file, as_key, as_seconds, as_t
 from lewa.client.decision import ServedDecision
 from lewa.client.outbox import PAUSE, Outbox
 from lewa.client.sender import Refusal, address, is_rejection
+from lewa.ids import read_id
 from lewa.validation import short_repr
 
 ANSWER = 10.0  # seconds that the service has to take answers in, which nobody waits for
@@ -55,14 +56,14 @@ class _Base:
         return list(self._outbox.refused)
 
     def feedback(self, decision: ServedDecision | str, /, **values: float) -> None:
-        """Report values of a decision, given as an object or by its id AGENT:NUMBER; they are sent in the background."""
+        """Report values of a decision, given as an object or by its id; they are sent in the background."""
         if isinstance(decision, ServedDecision):
             decision.feedback(**values)
             return
-        if not isinstance(decision, str) or ":" not in decision:
-            raise ValueError(f"a decision must be written AGENT:NUMBER, got {short_repr(decision)}")
-        agent = decision.rpartition(":")[0]
-        self._outbox.put({"agent": agent, "verb": "feedback", "decision": decision, "values": values})
+        given = read_id(decision) if isinstance(decision, str) else None
+        if given is None:
+            raise ValueError(f"a decision must be an id from the service, such as router:17, got {short_repr(decision)}")
+        self._outbox.put({"agent": given.agent, "verb": "feedback", "decision": decision, "values": values})
 
     def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:
         """Return the decision; None if the same request is to be sent again."""
