@@ -81,6 +81,9 @@ def test_a_tampered_journal_is_found(tmp_path: Path, lewa: Command) -> None:
             web.call("POST", "/v1/agents/router/feedback", [{"decision": f"router:{n}", "reward": 1, "cost": 0.5}])
     with sqlite3.connect(tmp_path / "store.sqlite3") as connection:
         connection.execute("""UPDATE journal SET body = '{"reward":1.0,"cost":0.4}' WHERE seq = 3""")
+        connection.commit()
+        verify = "journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3"
+        assert "the checksum of record 3 does not match" in lewa(*verify, status=1)
+        connection.execute("UPDATE journal SET checksum = NULL")  # as in a store of before
     connection.close()
-    printed = lewa("journal", "verify", "--store", f"sqlite:///{tmp_path}/store.sqlite3", status=1)
-    assert "differs from the replay of the records" in printed
+    assert "differs from the replay of the records" in lewa(*verify, status=1)

@@ -132,7 +132,7 @@ async def feedback(call: Call) -> ToldList:
     """Report values of decisions."""
     served = await call.served()
     answers: list[Any] = []
-    number = call.service.number
+    number = served.hosted.number_of
     for values in entries(call, _values, Values):
         if isinstance(values, str):
             answers.append((None, 0, values))
@@ -144,7 +144,7 @@ async def feedback(call: Call) -> ToldList:
             word = next(name for name, value in values.items() if isinstance(value, str))
             answers.append((decision, 0, f"the {word} of a decision must be a number, got a text"))
         else:
-            answers.append((decision, number(served, decision), values))
+            answers.append((decision, number(decision), values))
     return ToldList(await call.service.feedback(served, answers))
 
 
@@ -153,7 +153,7 @@ async def close(call: Call) -> ToldList:
     served = await call.served()
     entries_read = entries(call, msgspec.json.Decoder(list[Close]), Close)
     answers = [
-        (None, 0, entry) if isinstance(entry, str) else (entry.decision, call.service.number(served, entry.decision), None)
+        (None, 0, entry) if isinstance(entry, str) else (entry.decision, served.hosted.number_of(entry.decision), None)
         for entry in entries_read
     ]
     return ToldList(await call.service.close(served, answers))

@@ -28,6 +28,7 @@ class DecisionBody(Struct, omit_defaults=True):
     x: tuple[float, ...] = ()  # the features of its context, where the learner looks at one
     c: tuple[float, ...] = ()  # what its constraints were charged there
     o: bool = False  # whether it was made elsewhere
+    t: str | None = None  # the tag in its id
     key: str | None = None
     context: dict[str, Any] | None = None  # as it came, where the agent keeps contexts
 

@@ -41,6 +41,7 @@ def plain(row: Row, actions: Sequence[str]) -> dict[str, object]:
             "key": made.key,
             "context": made.context,
             "elsewhere": made.o or None,
+            "tag": made.t,
         }
         body |= {name: value for name, value in optional.items() if value is not None}
         if made.v is not None:

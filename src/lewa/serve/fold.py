@@ -15,6 +15,7 @@ from lewa.agent import Agent, Decision, Feedback
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
+from lewa.ids import DecisionId, read_id
 from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
@@ -107,7 +108,9 @@ class Fold:
             available = None if body.v is None else tuple(labels[i] for i in body.v)
             play, seen = play_to_bytes(body.q or ()), play_to_bytes(body.x)
             self.agent.apply(
-                Decision(number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c)
+                Decision(
+                    number, labels[body.a], body.p, play, body.m, number, available, self._name, seen, body.c, tag=body.t
+                )
             )
             self._opened(number, row.at, body)
         elif row.kind == "feedback":
@@ -231,12 +234,24 @@ class Fold:
                 hosted.open[number].reserve = reserve
         return hosted
 
+    def id_of(self, number: int) -> str:
+        """Return the id of a decision."""
+        return str(DecisionId(self.setup.name, number, self.agent.tag_of(number)))
+
+    def number_of(self, text: str) -> int:
+        """Return the number of a decision by its id; 0 if it is none of this journal."""
+        given = read_id(text)
+        if given is None or given.agent != self.setup.name or not 1 <= given.number <= self.decisions:
+            return 0
+        return given.number if given.tag == self.agent.tag_of(given.number) else 0
+
     def begin_at(self, now: int) -> None:
-        """Count the age of open decisions by the clock of this process.
+        """Count the age of open decisions by the clock of this process, and give new decisions ids with a new tag.
 
         A clock that was wrong may have put records into the future: a decision that is there was made by now, and not
         after the one that follows it.
         """
+        self.agent.begin_epoch()
         self.history.end_at(now)
         for decision in reversed(self.open.values()):
             now = decision.since = min(decision.at, now)

@@ -161,6 +161,7 @@ class Hosted(Fold):
             x=drawn.features if drawn.features_bytes else (),
             c=drawn.charged,
             key=query.key,
+            t=drawn.tag,
             context=query.context if self.setup.keep_context else None,
         )
 
@@ -208,7 +209,15 @@ class Hosted(Fold):
         self.agent.apply(record)
         number, features = record.id, record.features
         body = DecisionBody(
-            a=action, p=seen.probability, q=play or None, by=seen.by, key=seen.key, x=features, c=record.charged, o=True
+            a=action,
+            p=seen.probability,
+            q=play or None,
+            by=seen.by,
+            key=seen.key,
+            x=features,
+            c=record.charged,
+            o=True,
+            t=record.tag,
         )
         self._opened(number, at, body)
         entries = [Entry("decision", number, encode(body).decode()), *self._make_room()]
@@ -220,7 +229,7 @@ class Hosted(Fold):
     def tell(self, number: int, values: Mapping[str, Number]) -> tuple[str, str | None, Entry | None]:
         """Apply the reported values of a decision: the result, why, and the entry if something changed."""
         if not 1 <= number <= self.decisions:
-            return "unknown", f"this agent has made {self.decisions} decisions", None
+            return "unknown", self._unknown(), None
         known = self.open.get(number)
         before = known.values if known is not None else self.finished[number]
         fresh: dict[str, Number] = {}
@@ -289,12 +298,17 @@ class Hosted(Fold):
     def close(self, number: int, why: str = "request") -> tuple[str, str | None, Entry | None]:
         """End a decision that gets no further values."""
         if not 1 <= number <= self.decisions:
-            return "unknown", f"this agent has made {self.decisions} decisions", None
+            return "unknown", self._unknown(), None
         if number not in self.open:
             return "same", None, None
         self.agent.close(number)
         self._closed(number)
         return "closed", None, Entry("close", number, encode({"why": why}).decode())
+
+    def _unknown(self) -> str:
+        return (
+            f"this decision is not in the journal, which has {self.decisions}; a restored backup lacks those made after it"
+        )
 
     def due(self, now: int) -> list[Entry]:
         """Close the decisions whose time is over."""
@@ -333,7 +347,7 @@ class Hosted(Fold):
         has_room = made.q is not None and len(made.q) <= SHOWN
         prices = {name: x * reward / line for (name, reward, line), x in zip(terms.units, made.m, strict=False)}
         return Decided(
-            decision=f"{self.setup.name}:{number}",
+            decision=self.id_of(number),
             action=self.actions[made.a],
             probability=made.p,
             version=terms.version,
