@@ -36,7 +36,7 @@ def test_an_id_is_read_as_it_was_written() -> None:
         "router:-1",
         "router:K3-1",
         "router:a-b-1",
-        "router:١",
+        "router:\u0661",
         "router:1e3",
         "a:" + "9" * 19,
     ):
@@ -70,7 +70,7 @@ def test_late_answers_of_a_lost_time_are_refused(tmp_path: Path, way: str, name:
     before = restored.snapshot()
     for one in lost:
         for told in (one, one.key):
-            with pytest.raises(UnknownError, match="is not among those of this agent, which has .*nothing was changed"):
+            with pytest.raises(UnknownError, match=r"is not among those of this agent, which has .*nothing was changed"):
                 restored.update(told, reward=1.0, cost=0.9)
             with pytest.raises(UnknownError, match="is not among those of this agent"):
                 restored.close(told)

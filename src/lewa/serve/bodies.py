@@ -13,6 +13,7 @@ from lewa.serve.schema import AgentSetup, Answers, Line, Number, Observation
 
 DEPTH = 20  # of a context
 NEVER = 2**52  # decisions
+COLUMNS = ("decision", "tag", "at", "action", "propensity", "by", "key")  # of an export, before those of reward and lines
 
 
 class DecisionBody(Struct, omit_defaults=True):

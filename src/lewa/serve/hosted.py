@@ -17,6 +17,7 @@ from lewa.agent.files import to_json
 from lewa.agent.reserves import reserved_averages
 from lewa.agent.status import Status
 from lewa.serve.bodies import (
+    COLUMNS,
     DecisionBody,
     Open,
     agent_of,
@@ -31,7 +32,7 @@ from lewa.serve.changes import alarm, check_change, check_watchdog, current, mak
 from lewa.serve.fold import COMPILED, Fold
 from lewa.serve.rehearsal import Rehearsal, bare_of, look, nothing, warm
 from lewa.serve.rows import Entry
-from lewa.serve.schema import AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
+from lewa.serve.schema import OWN_WORDS, AgentChange, AgentSetup, Decided, Number, Observation, Query, Watch
 from lewa.serve.terms import terms_at
 
 SHOWN = 20  # actions up to which a decision is answered with all propensities
@@ -47,9 +48,11 @@ class Hosted(Fold):
     @classmethod
     def create(cls, setup: AgentSetup) -> tuple[Self, Entry]:
         """Make an agent, and the first entry of its journal: the set-up, and the agent it gave, learner and all."""
-        names = [line.name for line in setup.lines]
-        if "decision" in names:
-            raise ValueError("a line must not be called 'decision', which is a key of feedback")
+        for line in setup.lines:
+            if line.name in COLUMNS:
+                raise ValueError(
+                    f"a line must not be called as a column of exports, {', '.join(COLUMNS)}, got {line.name!r}"
+                )
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_answers(setup.answers)
@@ -200,6 +203,8 @@ class Hosted(Fold):
 
     def observe(self, seen: Observation, at: int) -> tuple[list[Entry], int]:
         """Take over a decision made elsewhere, with its propensity, and what is known of it."""
+        if seen.by.strip().lower() in OWN_WORDS:
+            raise ValueError(f"by must not be {', '.join(OWN_WORDS)}, which stand for decisions made here, got {seen.by!r}")
         action = self._action(seen.action)
         play = play_elsewhere(seen, self.actions, self.learner if self._needs_play else None)
         for name, value in seen.values.items():
