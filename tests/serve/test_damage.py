@@ -85,21 +85,22 @@ def two_agents(folder: Path) -> Path:
     return path
 
 
-def overwrite(path: Path, agent: int) -> None:
-    """Write other bytes over a leaf page that has rows of this agent only: its root has rows too, between its pages."""
+def overwrite(path: Path) -> None:
+    """Write other bytes over a leaf page of the first agent's rows."""
     with closing(sqlite3.connect(path)) as connection:
-        root = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'journal'").fetchone()[0]
-        query = "SELECT body FROM journal WHERE agent = ? AND kind = 'decision' AND seq BETWEEN 50 AND 200"
-        bodies = [str(row[0]).encode() for row in connection.execute(query, (agent,))]
-    whole = bytearray(path.read_bytes())
-    page = next(page for page in (whole.index(body) // 4096 for body in bodies) if page + 1 != root) * 4096
-    whole[page : page + 4096] = bytes((7 * n * n + 13) % 256 for n in range(4096))
-    path.write_bytes(whole)
+        try:
+            query = "SELECT pageno FROM dbstat WHERE name = 'journal' AND pagetype = 'leaf' ORDER BY path"
+            pages = [int(row[0]) for row in connection.execute(query)]
+        except sqlite3.OperationalError:
+            pytest.skip("this SQLite does not tell which page is where")
+    with open(path, "r+b") as file:
+        file.seek((pages[2] - 1) * 4096)
+        file.write(bytes((7 * n * n + 13) % 256 for n in range(4096)))
 
 
 def test_a_damaged_page_stops_only_the_agent_that_it_belongs_to(tmp_path: Path) -> None:
     path = two_agents(tmp_path)
-    overwrite(path, 1)
+    overwrite(path)
     with service(tmp_path) as web:
         status, answer = web.call("POST", "/v1/agents/one/decide")
         assert (status, answer["error"].split(":")[0]) == (503, "the journal of one cannot be read")
@@ -130,7 +131,7 @@ def test_damage_that_is_found_later_is_shown_while_the_agent_goes_on(
 
 def test_verify_reports_each_agent_of_a_damaged_store(tmp_path: Path, lewa: Command) -> None:
     path = two_agents(tmp_path)
-    overwrite(path, 1)
+    overwrite(path)
     printed = lewa("journal", "verify", "--store", f"sqlite:///{path}", status=1).splitlines()
     assert "cannot be read: the store is damaged" in printed[0]
     assert "sound" in printed[1]

@@ -138,7 +138,7 @@ def run(url: str, statements: list[str]) -> None:
 
     with psycopg.connect(url, autocommit=True) as database:
         for statement in statements:
-            database.execute(statement)  # type: ignore[call-overload]
+            database.execute(statement)
 
 
 def test_replicas_that_start_at_once_on_an_empty_database_all_come_up(cluster: Cluster) -> None:
