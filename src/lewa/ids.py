@@ -34,8 +34,8 @@ class DecisionId(NamedTuple):
 
 def read_id(text: str) -> DecisionId | None:
     """Return the parts of an id; None if the text is no id."""
-    found = _ID.fullmatch(text)
-    return None if found is None else DecisionId(found["agent"], int(found["number"]), found["tag"])
+    match = _ID.fullmatch(text)
+    return None if match is None else DecisionId(match["agent"], int(match["number"]), match["tag"])
 
 
 def is_tag(tag: object) -> bool:

@@ -92,15 +92,15 @@ class AgentState(StateParts):
             return int(key)
         if type(key) is not str:
             raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
-        given = read_id(key)
-        if given is None:
+        parts = read_id(key)
+        if parts is None:
             raise UnknownError(f"pass a decision, its key or its number, got {short_repr(key)}")
-        name = given.agent or None
+        name = parts.agent or None
         if name != self.setup.agent_name:
             theirs, ours = ("without a name" if x is None else repr(x) for x in (name, self.setup.agent_name))
-            raise UnknownError(f"decision {given.number} belongs to another agent, {theirs}; this agent is {ours}")
-        self._check_tag(given.number, given.tag)
-        return given.number
+            raise UnknownError(f"decision {parts.number} belongs to another agent, {theirs}; this agent is {ours}")
+        self._check_tag(parts.number, parts.tag)
+        return parts.number
 
     def _check_tag(self, number: int, tag: str | None) -> None:
         """Refuse a decision that was made after this agent's file was copied, and before that copy was restored."""

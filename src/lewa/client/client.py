@@ -60,10 +60,10 @@ class _Base:
         if isinstance(decision, ServedDecision):
             decision.feedback(**values)
             return
-        given = read_id(decision) if isinstance(decision, str) else None
-        if given is None:
+        parts = read_id(decision) if isinstance(decision, str) else None
+        if parts is None:
             raise ValueError(f"a decision must be an id from the service, such as router:17, got {short_repr(decision)}")
-        self._outbox.put({"agent": given.agent, "verb": "feedback", "decision": decision, "values": values})
+        self._outbox.put({"agent": parts.agent, "verb": "feedback", "decision": decision, "values": values})
 
     def _decided(self, agent: str, key: str, answer: httpx2.Response) -> ServedDecision | None:
         """Return the decision; None if the same request is to be sent again."""

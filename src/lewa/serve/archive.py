@@ -39,7 +39,7 @@ def verify(store: Store, agent: AgentRow) -> Verdict:
     replay = Replay()
     try:
         expected = {snapshot.seq: snapshot for snapshot in store.snapshots(agent.id)}
-        problem = next((found for row in store.rows(agent.id) if (found := replay.step(row, expected))), None)
+        problem = next((wrong for row in store.rows(agent.id) if (wrong := replay.step(row, expected))), None)
     except DamageError as error:
         problem = f"the records after {replay.chain.seq} cannot be read: {error}"
     hosted = replay.hosted

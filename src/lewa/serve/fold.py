@@ -240,10 +240,10 @@ class Fold:
 
     def number_of(self, text: str) -> int:
         """Return the number of a decision by its id; 0 if it is none of this journal."""
-        given = read_id(text)
-        if given is None or given.agent != self.setup.name or not 1 <= given.number <= self.decisions:
+        parts = read_id(text)
+        if parts is None or parts.agent != self.setup.name or not 1 <= parts.number <= self.decisions:
             return 0
-        return given.number if given.tag == self.agent.tag_of(given.number) else 0
+        return parts.number if parts.tag == self.agent.tag_of(parts.number) else 0
 
     def begin_at(self, now: int) -> None:
         """Count the age of open decisions by the clock of this process, and give new decisions ids with a new tag.

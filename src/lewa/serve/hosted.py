@@ -50,9 +50,8 @@ class Hosted(Fold):
         """Make an agent, and the first entry of its journal: the set-up, and the agent it gave, learner and all."""
         for line in setup.lines:
             if line.name in COLUMNS:
-                raise ValueError(
-                    f"a line must not be called as a column of exports, {', '.join(COLUMNS)}, got {line.name!r}"
-                )
+                raise ValueError(f"a line must not be called {', '.join(COLUMNS)}, which exports have, got {line.name!r}")
+
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_answers(setup.answers)

@@ -88,10 +88,10 @@ class SQLiteStore:
         """Look through the whole file; return a sentence for each place that is damaged."""
         try:
             with closing(self._connect()) as connection:
-                found = [str(row[0]) for row in connection.execute("PRAGMA quick_check(10)")]
+                texts = [str(row[0]) for row in connection.execute("PRAGMA quick_check(10)")]
         except sqlite3.Error as error:
-            found = [str(error)]
-        lines = [line for text in found for line in text.splitlines() if line != "ok" and not line.startswith("***")]
+            texts = [str(error)]
+        lines = [line for text in texts for line in text.splitlines() if line != "ok" and not line.startswith("***")]
         return [f"{self._path} is damaged: {line}" for line in lines[:10]]
 
     def check(self) -> None:
