@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"  # without letters that look like digits
 SIZE = 6  # letters of a tag: 30 random bits
-_ID = re.compile(r"(?s:(?P<agent>.*)):(?:(?P<tag>[a-z0-9]{1,16})-)?(?P<number>[0-9]{1,18})")
+_ID = re.compile(r"(?s:(.*)):(?:([a-z0-9]{1,16})-)?([0-9]{1,18})")
 _TAG = re.compile(r"[a-z0-9]{1,16}")
 
 
@@ -29,13 +29,21 @@ class DecisionId(NamedTuple):
     tag: str | None = None  # None in the first epoch
 
     def __str__(self) -> str:
-        return f"{self.agent}:{'' if self.tag is None else f'{self.tag}-'}{self.number}"
+        return write_id(*self)
+
+
+def write_id(agent: str, number: int, tag: str | None = None) -> str:
+    """Return an id as text."""
+    return f"{agent}:{number}" if tag is None else f"{agent}:{tag}-{number}"
 
 
 def read_id(text: str) -> DecisionId | None:
     """Return the parts of an id; None if the text is no id."""
     match = _ID.fullmatch(text)
-    return None if match is None else DecisionId(match["agent"], int(match["number"]), match["tag"])
+    if match is None:
+        return None
+    agent, tag, number = match.groups()
+    return DecisionId(agent, int(number), tag)
 
 
 def is_tag(tag: object) -> bool:

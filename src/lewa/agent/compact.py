@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lewa.agent.records import Change, Decision, Feedback, Record, record
-from lewa.ids import DecisionId, read_id
+from lewa.ids import read_id, write_id
 from lewa.validation import short_repr
 
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -31,7 +31,7 @@ def to_text(item: Record, with_play: bool = False) -> str:
         return _encode(_cut(["f", item.decision, dict(item.values), item.closed or None, item.agent]))
     play = b64encode(item.play_bytes).decode() if with_play and item.play_bytes else None
     context = [b64encode(item.features_bytes).decode(), item.charged, item.context] if item.features_bytes else [None]
-    number = item.id if item.tag is None else str(DecisionId("", item.id, item.tag))
+    number = item.id if item.tag is None else write_id("", item.id, item.tag)
     head = ["d", number, item.action, item.probability, item.multipliers, item.available, item.agent, play]
     return _encode(_cut([*head, *context]))
 

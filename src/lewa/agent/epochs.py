@@ -36,6 +36,8 @@ class Epochs:
 
     def tag(self, number: int) -> str | None:
         """Return the tag of a decision."""
+        if len(self._tags) == 1:  # nearly always
+            return None
         return self._tags[bisect_right(self._firsts, number) - 1]
 
     def copy(self) -> "Epochs":

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, SupportsFloat
 
 import numpy as np
 
-from lewa.ids import DecisionId, is_tag
+from lewa.ids import is_tag, write_id
 from lewa.validation import short_repr
 
 VERSION = 1
@@ -45,7 +45,7 @@ class Decision(NamedTuple):
 
         After the agent was opened or loaded from a file, keys have a tag, such as "router:k3f9ab-17".
         """
-        return str(DecisionId(self.agent or "", self.id, self.tag))
+        return write_id(self.agent or "", self.id, self.tag)
 
     @property
     def features(self) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from lewa.agent.records import Change, Decision, Input, Label, Record, Value
 from lewa.agent.state_parts import StateParts
 from lewa.agent.statistics import STEP, add_action, add_all
 from lewa.agent.values import single_value, vector_value
-from lewa.ids import DecisionId, read_id
+from lewa.ids import read_id, write_id
 from lewa.types import Vector
 from lewa.validation import nearest, short_repr
 
@@ -106,7 +106,7 @@ class AgentState(StateParts):
         """Refuse a decision that was made after this agent's file was copied, and before that copy was restored."""
         if 1 <= number <= self.rounds and tag != self.epochs.tag(number):
             name = self.setup.agent_name or ""
-            theirs, ours = DecisionId(name, number, tag), DecisionId(name, number, self.epochs.tag(number))
+            theirs, ours = write_id(name, number, tag), write_id(name, number, self.epochs.tag(number))
             raise UnknownError(
                 f"decision {theirs} is not among those of this agent, which has {ours} in its place, as after an older copy "
                 f"was restored; nothing was changed"

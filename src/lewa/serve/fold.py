@@ -15,7 +15,7 @@ from lewa.agent import Agent, Decision, Feedback
 from lewa.agent.files import to_json
 from lewa.agent.records import play_to_bytes
 from lewa.feedback import FeedbackKind, feedback_kind
-from lewa.ids import DecisionId, read_id
+from lewa.ids import read_id, write_id
 from lewa.serve.bodies import DecisionBody, Open, body_of, record_value
 from lewa.serve.caps import Spending
 from lewa.serve.changes import current
@@ -236,7 +236,7 @@ class Fold:
 
     def id_of(self, number: int) -> str:
         """Return the id of a decision."""
-        return str(DecisionId(self.setup.name, number, self.agent.tag_of(number)))
+        return write_id(self.setup.name, number, self.agent.tag_of(number))
 
     def number_of(self, text: str) -> int:
         """Return the number of a decision by its id; 0 if it is none of this journal."""

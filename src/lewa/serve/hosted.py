@@ -51,7 +51,6 @@ class Hosted(Fold):
         for line in setup.lines:
             if line.name in COLUMNS:
                 raise ValueError(f"a line must not be called {', '.join(COLUMNS)}, which exports have, got {line.name!r}")
-
         agent = agent_of(setup)
         set_safety(agent, setup.safety)
         check_answers(setup.answers)

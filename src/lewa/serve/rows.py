@@ -48,11 +48,11 @@ class Chain:
 
     def extend(self, agent: int, entries: Sequence[Entry], at: int) -> list[Row]:
         """Return the next rows, one for each entry."""
-        new, seq, checksum = tuple.__new__, self.seq, self.checksum  # a named tuple in half the time
+        new, crc, seq, checksum = tuple.__new__, zlib.crc32, self.seq, self.checksum or 0  # a named tuple in half the time
         rows: list[Row] = []
         for kind, decision, body in entries:
             seq += 1
-            checksum = _checksum(checksum, seq, kind, at, decision, body)
+            checksum = crc(f"{seq} {kind} {at} {decision} {body}".encode(), checksum)  # as `_checksum`, without its call
             rows.append(new(Row, (agent, seq, kind, at, decision, body, checksum)))
         self.seq, self.checksum = seq, checksum
         return rows
